@@ -1,0 +1,93 @@
+"""Small values that every layer speaks of: partitions, offsets with their epoch, ids, clocks."""
+
+from __future__ import annotations
+
+import os
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple, Protocol
+
+
+class TopicPartition(NamedTuple):
+    """A partition by topic name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class TopicIdPartition(NamedTuple):
+    """A partition by topic id (16 bytes) and the name that the id had when it was looked up."""
+
+    topic_id: bytes
+    topic: str
+    partition: int
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    def __str__(self) -> str:
+        return f"{uuid_to_string(self.topic_id)}:{self.topic}-{self.partition}"
+
+
+class OffsetAndEpoch(NamedTuple):
+    """A log offset and the leader epoch it belongs to."""
+
+    offset: int
+    epoch: int
+
+
+ZERO_UUID = bytes(16)
+METADATA_TOPIC_ID = bytes(15) + b"\x01"
+# The ids that Kafka keeps for itself: ZERO_UUID and 1 as above, and for directories 1 LOST, 0 UNASSIGNED, 2 MIGRATING.
+RESERVED_UUIDS = frozenset(bytes(15) + bytes([low]) for low in range(100))
+
+
+def uuid_to_string(uuid: bytes) -> str:
+    """Kafka's text form of a 16-byte id: 22 characters of URL-safe base64 without padding."""
+    return urlsafe_b64encode(uuid)[:22].decode("ascii")
+
+
+def uuid_from_string(text: str) -> bytes:
+    """The 16 bytes of an id in Kafka's text form (padding allowed); ValueError if it is not one."""
+    stripped = text.rstrip("=")
+    letters = stripped.replace("-", "").replace("_", "")
+    if len(stripped) != 22 or not letters.isascii() or not (letters.isalnum() or not letters):
+        raise ValueError(f"Input string `{text[:24]}` is not a base64-encoded UUID of 22 characters")
+    return urlsafe_b64decode(stripped + "==")
+
+
+def random_uuid() -> bytes:
+    """A new random (version 4) id; never a reserved one, and its text form never starts with '-' (a tool's option)."""
+    while True:
+        value = bytearray(os.urandom(16))
+        value[6] = value[6] & 0x0F | 0x40
+        value[8] = value[8] & 0x3F | 0x80
+        uuid = bytes(value)
+        if uuid not in RESERVED_UUIDS and uuid[0] >> 2 != 62:  # 62 is '-' in URL-safe base64
+            return uuid
+
+
+class Clock(Protocol):
+    """Where time comes from: a seam, so that tests turn the hands themselves."""
+
+    def now_ms(self) -> int:
+        """Wall-clock milliseconds since 1970-01-01 UTC."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds from an arbitrary start that never go back."""
+
+
+class SystemClock:
+    """The machine's clocks.  Thread-safe."""
+
+    __slots__ = ()
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
