@@ -1,0 +1,379 @@
+/* The ceiling: the least that a broker can do. One thread, epoll; checks CRC32C, assigns offsets, appends; fetches by sendfile.
+ *
+ *   ceiling PORT DATA_DIR PARTITIONS
+ *
+ * Not a broker: no index on disk, no producer state, no record validation, no recovery; every topic name that is asked for
+ * exists with PARTITIONS partitions. It serves ApiVersions 0-3, Metadata 1-4, Produce 3-7, Fetch 4, ListOffsets 1 on
+ * 127.0.0.1 and trusts its client: for the benchmark only. It says what the machine allows, so that a broker's figures can be
+ * given as a share of it.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern uint32_t kafkapy_crc32c(uint32_t crc, const unsigned char *data, size_t size);
+
+enum { MAX_FDS = 65536, MAX_TOPICS = 64, MAX_PARTITIONS = 20000, SLAB = 4 << 20, INDEX_EVERY = 65536 };
+
+struct entry { int64_t offset, position; };
+struct partition { int fd; int64_t next_offset, size, indexed_to; struct entry *index; size_t entries; };
+struct topic { char name[256]; struct partition *partitions; };
+struct connection { unsigned char *buffer; size_t used, room; };
+
+static struct topic topics[MAX_TOPICS];
+static struct connection *connections[MAX_FDS];
+static int topic_count, partition_count, port;
+static const char *data_dir;
+
+static void die(const char *what) { perror(what); exit(1); }
+
+/* A cursor over a request and one over an answer; big-endian. */
+struct reader { const unsigned char *at, *end; };
+static int16_t get16(struct reader *r) { uint16_t v; memcpy(&v, r->at, 2); r->at += 2; return (int16_t)ntohs(v); }
+static int32_t get32(struct reader *r) { uint32_t v; memcpy(&v, r->at, 4); r->at += 4; return (int32_t)ntohl(v); }
+static int64_t get64(struct reader *r) { int64_t high = get32(r); return high << 32 | (uint32_t)get32(r); }
+static void skip_string(struct reader *r) { int16_t n = get16(r); if (n > 0) r->at += n; }
+
+static unsigned char answer[1 << 20];
+static size_t answer_size;
+static void put(const void *data, size_t size) {
+    if (answer_size + size > sizeof answer) die("answer too large");
+    memcpy(answer + answer_size, data, size);
+    answer_size += size;
+}
+static void put8(int8_t v) { put(&v, 1); }
+static void put16(int16_t v) { uint16_t raw = htons((uint16_t)v); put(&raw, 2); }
+static void put32(int32_t v) { uint32_t raw = htonl((uint32_t)v); put(&raw, 4); }
+static void put64(int64_t v) { put32((int32_t)(v >> 32)); put32((int32_t)v); }
+static void put_string(const char *s) { put16((int16_t)strlen(s)); put(s, strlen(s)); }
+
+static void send_all(int fd, const unsigned char *data, size_t size, int flags) {
+    while (size) {
+        ssize_t n = send(fd, data, size, flags | MSG_NOSIGNAL);
+        if (n < 0) {
+            if (errno == EAGAIN) { struct epoll_event e; int p = epoll_create1(0); e.events = EPOLLOUT; epoll_ctl(p, EPOLL_CTL_ADD, fd, &e); epoll_wait(p, &e, 1, 1000); close(p); continue; }
+            return;
+        }
+        data += n;
+        size -= (size_t)n;
+    }
+}
+
+static void send_file(int fd, int file, int64_t position, int64_t size) {
+    off_t at = position;
+    while (size) {
+        ssize_t n = sendfile(fd, file, &at, (size_t)size);
+        if (n > 0) { size -= n; continue; }
+        if (n < 0 && errno == EAGAIN) { struct epoll_event e; int p = epoll_create1(0); e.events = EPOLLOUT; epoll_ctl(p, EPOLL_CTL_ADD, fd, &e); epoll_wait(p, &e, 1, 1000); close(p); continue; }
+        return;
+    }
+}
+
+static struct topic *find_topic(const unsigned char *name, int length) {
+    for (int i = 0; i < topic_count; i++)
+        if ((int)strlen(topics[i].name) == length && memcmp(topics[i].name, name, (size_t)length) == 0) return &topics[i];
+    if (topic_count == MAX_TOPICS || length <= 0 || length > 249) return NULL;
+    struct topic *t = &topics[topic_count++];
+    memcpy(t->name, name, (size_t)length);
+    t->partitions = calloc((size_t)partition_count, sizeof *t->partitions);
+    for (int p = 0; p < partition_count; p++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s-%d.log", data_dir, t->name, p);
+        t->partitions[p].fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+        if (t->partitions[p].fd < 0) die(path);
+    }
+    return t;
+}
+
+static struct topic *read_topic(struct reader *r) {
+    int16_t length = get16(r);
+    struct topic *t = find_topic(r->at, length);
+    r->at += length;
+    return t;
+}
+
+static void set64(unsigned char *at, int64_t v) {
+    uint32_t high = htonl((uint32_t)(v >> 32)), low = htonl((uint32_t)v);
+    memcpy(at, &high, 4);
+    memcpy(at + 4, &low, 4);
+}
+
+/* Checks and numbers the batches in place, appends them; the base offset, or -1. */
+static int64_t append(struct partition *p, unsigned char *batches, int32_t size) {
+    int64_t base = p->next_offset;
+    for (int32_t at = 0; at + 61 <= size;) {
+        struct reader header = {batches + at + 8, batches + size};
+        int32_t length = get32(&header);
+        header.at = batches + at + 17;
+        uint32_t crc = (uint32_t)get32(&header);
+        if (length < 49 || at + 12 + length > size) return -1;
+        if (kafkapy_crc32c(0, batches + at + 21, (size_t)length - 9) != crc) return -1;
+        header.at = batches + at + 23;
+        int32_t last_delta = get32(&header);
+        set64(batches + at, p->next_offset);
+        p->next_offset += last_delta + 1;
+        at += 12 + length;
+    }
+    if (p->size >= p->indexed_to) {
+        p->index = realloc(p->index, sizeof *p->index * (p->entries + 1));
+        p->index[p->entries++] = (struct entry){base, p->size};
+        p->indexed_to = p->size + INDEX_EVERY;
+    }
+    for (int32_t written = 0; written < size;) {
+        ssize_t n = write(p->fd, batches + written, (size_t)(size - written));
+        if (n < 0) die("write");
+        written += (int32_t)n;
+    }
+    p->size += size;
+    return base;
+}
+
+static int64_t position_of(struct partition *p, int64_t offset) {
+    int64_t position = 0;
+    size_t low = 0, high = p->entries;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->index[middle].offset <= offset) { position = p->index[middle].position; low = middle + 1; }
+        else high = middle;
+    }
+    while (position < p->size) {
+        unsigned char header[61];
+        if (pread(p->fd, header, sizeof header, position) != sizeof header) break;
+        struct reader r = {header, header + sizeof header};
+        int64_t base = get64(&r);
+        int32_t length = get32(&r);
+        r.at = header + 23;
+        if (base + get32(&r) >= offset) break;
+        position += 12 + length;
+    }
+    return position;
+}
+
+static void api_versions(int version) {
+    static const int16_t served[][3] = {{0, 3, 7}, {1, 4, 4}, {2, 1, 1}, {3, 1, 4}, {18, 0, 3}};
+    int count = sizeof served / sizeof *served;
+    put16(0);
+    if (version >= 3) put8((int8_t)(count + 1));
+    else put32(count);
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < 3; j++) put16(served[i][j]);
+        if (version >= 3) put8(0);
+    }
+    if (version >= 1) put32(0);
+    if (version >= 3) put8(0);
+}
+
+static void metadata(struct reader *r, int version) {
+    if (version >= 3) put32(0);
+    put32(1);
+    put32(1);
+    put_string("127.0.0.1");
+    put32(port);
+    put16(-1);
+    if (version >= 2) put_string("ceiling");
+    put32(1);
+    int32_t count = get32(r);
+    struct topic *asked[MAX_TOPICS];
+    int found = 0;
+    for (int32_t i = 0; i < count && found < MAX_TOPICS; i++) {
+        struct topic *t = read_topic(r);
+        if (t) asked[found++] = t;
+    }
+    put32(found);
+    for (int i = 0; i < found; i++) {
+        put16(0);
+        put_string(asked[i]->name);
+        put8(0);
+        put32(partition_count);
+        for (int p = 0; p < partition_count; p++) {
+            put16(0);
+            put32(p);
+            put32(1);
+            for (int list = 0; list < 2; list++) { put32(1); put32(1); }
+        }
+    }
+}
+
+static int produce(struct reader *r, int version) {
+    skip_string(r);
+    int16_t acks = get16(r);
+    get32(r);
+    int32_t topic_total = get32(r);
+    put32(topic_total);
+    for (int32_t i = 0; i < topic_total; i++) {
+        struct topic *t = read_topic(r);
+        put_string(t->name);
+        int32_t parts = get32(r);
+        put32(parts);
+        for (int32_t j = 0; j < parts; j++) {
+            int32_t index = get32(r), size = get32(r);
+            int64_t base = append(&t->partitions[index], (unsigned char *)r->at, size);
+            r->at += size;
+            put32(index);
+            put16(base < 0 ? 2 : 0);
+            put64(base);
+            put64(-1);
+            if (version >= 5) put64(0);
+        }
+    }
+    put32(0);
+    return acks != 0;
+}
+
+static void list_offsets(struct reader *r) {
+    get32(r);
+    int32_t topic_total = get32(r);
+    put32(topic_total);
+    for (int32_t i = 0; i < topic_total; i++) {
+        struct topic *t = read_topic(r);
+        put_string(t->name);
+        int32_t parts = get32(r);
+        put32(parts);
+        for (int32_t j = 0; j < parts; j++) {
+            int32_t index = get32(r);
+            int64_t timestamp = get64(r);
+            put32(index);
+            put16(0);
+            put64(-1);
+            put64(timestamp == -2 ? 0 : t->partitions[index].next_offset);
+        }
+    }
+}
+
+/* Sends its own answer: header bytes, then file ranges. */
+static void fetch(int fd, struct reader *r, int32_t correlation) {
+    struct { struct partition *p; int64_t position, size; } ranges[1024];
+    size_t header_end[1024];
+    int count = 0;
+    r->at += 12;
+    int64_t left = get32(r), total = 0;
+    r->at += 1;
+    put32(0);
+    put32(correlation);
+    put32(0);
+    int32_t topic_total = get32(r);
+    put32(topic_total);
+    for (int32_t i = 0; i < topic_total; i++) {
+        struct topic *t = read_topic(r);
+        put_string(t->name);
+        int32_t parts = get32(r);
+        put32(parts);
+        for (int32_t j = 0; j < parts && count < 1024; j++) {
+            int32_t index = get32(r);
+            int64_t offset = get64(r), most = get32(r);
+            struct partition *p = &t->partitions[index];
+            int64_t position = offset >= p->next_offset ? p->size : position_of(p, offset), size = p->size - position;
+            if (size > most) size = most;
+            if (size > left) size = left;
+            left -= size;
+            total += size;
+            put32(index);
+            put16(0);
+            put64(p->next_offset);
+            put64(p->next_offset);
+            put32(-1);
+            put32((int32_t)size);
+            ranges[count].p = p;
+            ranges[count].position = position;
+            ranges[count].size = size;
+            header_end[count++] = answer_size;
+        }
+    }
+    uint32_t length = htonl((uint32_t)(answer_size - 4 + (size_t)total));
+    memcpy(answer, &length, 4);
+    size_t from = 0;
+    for (int i = 0; i < count; i++) {
+        send_all(fd, answer + from, header_end[i] - from, MSG_MORE);
+        send_file(fd, ranges[i].p->fd, ranges[i].position, ranges[i].size);
+        from = header_end[i];
+    }
+    send_all(fd, answer + from, answer_size - from, 0);
+}
+
+static void handle(int fd, const unsigned char *frame, int32_t size) {
+    struct reader r = {frame, frame + size};
+    int16_t api = get16(&r), version = get16(&r);
+    int32_t correlation = get32(&r);
+    skip_string(&r);
+    answer_size = 0;
+    if (api == 1) { fetch(fd, &r, correlation); return; }
+    put32(0);
+    put32(correlation);
+    int answered = 1;
+    if (api == 18) api_versions(version > 3 ? 0 : version);
+    else if (api == 3) metadata(&r, version);
+    else if (api == 0) answered = produce(&r, version);
+    else if (api == 2) list_offsets(&r);
+    else { fprintf(stderr, "api %d is not served\n", api); exit(1); }
+    uint32_t length = htonl((uint32_t)(answer_size - 4));
+    memcpy(answer, &length, 4);
+    if (answered) send_all(fd, answer, answer_size, 0);
+}
+
+static int readable(int fd) {
+    struct connection *c = connections[fd];
+    if (c->room - c->used < 65536) { c->room *= 2; c->buffer = realloc(c->buffer, c->room); }
+    ssize_t n = recv(fd, c->buffer + c->used, c->room - c->used, 0);
+    if (n < 0) return errno == EAGAIN;
+    if (n == 0) return 0;
+    c->used += (size_t)n;
+    size_t at = 0;
+    while (c->used - at >= 4) {
+        struct reader r = {c->buffer + at, c->buffer + c->used};
+        int32_t size = get32(&r);
+        if (size < 0) return 0;
+        if (c->used - at - 4 < (size_t)size) break;
+        handle(fd, c->buffer + at + 4, size);
+        at += 4 + (size_t)size;
+    }
+    memmove(c->buffer, c->buffer + at, c->used - at);
+    c->used -= at;
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) { fprintf(stderr, "usage: ceiling PORT DATA_DIR PARTITIONS\n"); return 2; }
+    port = atoi(argv[1]);
+    data_dir = argv[2];
+    partition_count = atoi(argv[3]);
+    if (partition_count < 1 || partition_count > MAX_PARTITIONS) return 2;
+    mkdir(data_dir, 0700);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, epoll = epoll_create1(0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 1024)) die("listen");
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
+    for (;;) {
+        struct epoll_event events[64];
+        int ready = epoll_wait(epoll, events, 64, -1);
+        for (int i = 0; i < ready; i++) {
+            int fd = events[i].data.fd;
+            if (fd == listener) {
+                int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+                if (client < 0 || client >= MAX_FDS) continue;
+                setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+                struct connection *c = connections[client] = calloc(1, sizeof *c);
+                c->room = SLAB;
+                c->buffer = malloc(c->room);
+                struct epoll_event added = {.events = EPOLLIN, .data.fd = client};
+                epoll_ctl(epoll, EPOLL_CTL_ADD, client, &added);
+            } else if (!readable(fd)) {
+                free(connections[fd]->buffer);
+                free(connections[fd]);
+                close(fd);
+            }
+        }
+    }
+}

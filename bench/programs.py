@@ -1,0 +1,40 @@
+"""Builds the C programs of the benchmark, once, into `bench/results/build`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+BENCH = Path(__file__).parent
+BUILD = BENCH / "results" / "build"
+CRC32C = BENCH.parent / "kafkapy" / "_core" / "crc32c_hardware.c"
+
+
+def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Path:
+    target = BUILD / name
+    if not target.exists() or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
+        BUILD.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", target, *sources, *libraries], check=True)
+    return target
+
+
+def bundled_librdkafka() -> Path:
+    """The librdkafka that confluent-kafka brings: newer than most distributions'. The header comes from librdkafka-dev."""
+    import confluent_kafka
+
+    libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
+    return next(libraries.glob("librdkafka*.so*"))
+
+
+def requests_program() -> Path:
+    return compile_program("requests", [BENCH / "load" / "requests.c"], [])
+
+
+def throughput_program() -> Path:
+    library = bundled_librdkafka()
+    flags = [str(library), f"-Wl,-rpath,{library.parent}", "-Wl,--allow-shlib-undefined"]
+    return compile_program("throughput", [BENCH / "load" / "throughput.c"], flags)
+
+
+def ceiling_program() -> Path:
+    return compile_program("ceiling", [BENCH / "ceiling" / "ceiling.c", CRC32C], [])

@@ -1,0 +1,82 @@
+"""The thread for work that may block: checkpoints, flushes, retention scans, file deletion.
+
+One thread with a heap of due times, asleep until the earliest. A task that fails is logged and, if periodic, comes
+again; it never takes the thread down.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable
+from itertools import count
+
+from kafkapy.types import Clock
+
+logger = logging.getLogger("kafka.utils.KafkaScheduler")
+
+Task = Callable[[], object]
+
+
+class BackgroundTasks:
+    """Owns one thread and the queue of tasks. Every method may be called from any thread; guarded by `_condition`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._condition = threading.Condition()
+        self._heap: list[tuple[int, int, str, Task, int]] = []
+        self._sequence = count()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="kafka-scheduler-0", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def soon(self, name: str, task: Task) -> None:
+        self.once(name, 0, task)
+
+    def once(self, name: str, delay_ms: int, task: Task) -> None:
+        self._add(name, delay_ms, task, period_ms=0)
+
+    def every(self, name: str, period_ms: int, task: Task) -> None:
+        """Runs `task` each `period_ms`, the first time after one period."""
+        self._add(name, period_ms, task, period_ms=max(period_ms, 1))
+
+    def stop(self) -> None:
+        """Runs what is due at once (deferred flushes), drops the rest, and waits for the task in hand."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _add(self, name: str, delay_ms: int, task: Task, period_ms: int) -> None:
+        due_ms = self._clock.monotonic_ms() + delay_ms
+        with self._condition:
+            heapq.heappush(self._heap, (due_ms, next(self._sequence), name, task, period_ms))
+            self._condition.notify()
+
+    def _next_task(self) -> tuple[str, Task, int] | None:
+        """The next task that is due, waiting for it; None when the thread is to end."""
+        with self._condition:
+            while True:
+                wait_ms: int | None = None
+                if self._heap:
+                    wait_ms = self._heap[0][0] - self._clock.monotonic_ms()
+                    if wait_ms <= 0:
+                        _, _, name, task, period_ms = heapq.heappop(self._heap)
+                        return name, task, period_ms
+                if self._stopping:
+                    return None
+                self._condition.wait(None if wait_ms is None else wait_ms / 1000)
+
+    def _run(self) -> None:
+        while (entry := self._next_task()) is not None:
+            name, task, period_ms = entry
+            try:
+                task()
+            except Exception:
+                logger.exception("Background task %s failed", name)
+            if period_ms and not self._stopping:
+                self._add(name, period_ms, task, period_ms)
