@@ -1,0 +1,29 @@
+"""Hierarchical timing wheel: adding and cancelling are O(1) however many timers wait."""
+from libc.stdint cimport int64_t
+
+
+cdef class TimerEntry:
+    cdef readonly int64_t deadline_ms
+    cdef readonly object callback        # None once cancelled or expired
+    cdef readonly int64_t sequence       # order of insertion, breaks ties between equal deadlines
+    cdef dict bucket                     # the bucket that holds it, None if it waits no longer
+    cdef TimingWheel wheel
+
+    cpdef bint cancel(self)
+
+
+cdef class TimingWheel:
+    cdef readonly int64_t tick_ms
+    cdef readonly int64_t wheel_size     # buckets per level
+    cdef readonly int64_t current_ms     # never goes back; may lag behind advances that expired nothing
+    cdef list levels                     # of lists of buckets: dict sequence -> TimerEntry; level n has ticks of wheel_size**n
+    cdef dict due                        # entries added with a deadline that has passed
+    cdef Py_ssize_t count
+    cdef int64_t next_sequence
+    cdef int64_t earliest_ms             # of all entries, NONE_WAITING, or UNKNOWN until someone asks
+
+    cpdef TimerEntry add(self, int64_t deadline_ms, object callback)
+    cpdef list advance(self, int64_t now_ms)
+    cpdef int64_t next_deadline_ms(self)
+    cdef int place(self, TimerEntry entry) except -1
+    cdef int64_t scan_earliest(self) except -3

@@ -1,0 +1,167 @@
+"""Timing wheel: the timers of delayed operations, sessions and quotas (step "wait").
+
+Level 0 has `wheel_size` buckets of one tick; each further level has ticks as long as the whole level below it and is
+made when a deadline first needs it. An entry lies in the lowest level that reaches its deadline; when the clock enters
+its bucket there, it expires or falls to a lower level. With ticks of 1 ms and 20 buckets, one day takes 6 levels.
+
+    level 0   |now|+1 |+2 | ... |+19|         1 ms each
+    level 1   |   0..19    |20..39| ... |     20 ms each
+    level 2   |         0..399        | ...   400 ms each
+
+Nothing runs here: the owner asks `next_deadline_ms` how long it may sleep (exact, so that an idle broker does not wake
+up for nothing) and `advance` what has expired.
+"""
+
+cdef enum:
+    NONE_WAITING = -1
+    UNKNOWN = -2
+
+
+cdef class TimerEntry:
+    """One waiting callback. Owned by whoever added it and by its bucket; owner thread of the wheel only."""
+
+    cpdef bint cancel(self):
+        """Takes the entry out of the wheel; False if it has expired or was cancelled already."""
+        cdef TimingWheel wheel = self.wheel
+        if self.bucket is None:
+            return False
+        del self.bucket[self.sequence]
+        self.bucket = None
+        self.callback = None
+        self.wheel = None
+        wheel.count -= 1
+        if self.deadline_ms <= wheel.earliest_ms:
+            wheel.earliest_ms = UNKNOWN
+        return True
+
+    def __lt__(self, TimerEntry other not None):
+        if self.deadline_ms != other.deadline_ms:
+            return self.deadline_ms < other.deadline_ms
+        return self.sequence < other.sequence
+
+    def __repr__(self):
+        return f"TimerEntry(deadline_ms={self.deadline_ms}, callback={self.callback!r})"
+
+
+cdef class TimingWheel:
+    """Owns all waiting entries. Invariant: entries outside `due` have deadline_ms > current_ms. Owner thread only."""
+
+    def __init__(self, int64_t tick_ms=1, int64_t wheel_size=20, int64_t start_ms=0):
+        if tick_ms < 1 or wheel_size < 2 or start_ms < 0:
+            raise ValueError("a timing wheel needs tick_ms >= 1, wheel_size >= 2 and start_ms >= 0")
+        self.tick_ms = tick_ms
+        self.wheel_size = wheel_size
+        self.current_ms = start_ms
+        self.levels = []
+        self.due = {}
+        self.earliest_ms = NONE_WAITING
+
+    cpdef TimerEntry add(self, int64_t deadline_ms, object callback):
+        """Waits until `deadline_ms` on the wheel's clock; a deadline that has passed expires at the next advance."""
+        cdef TimerEntry entry = TimerEntry.__new__(TimerEntry)
+        entry.deadline_ms = deadline_ms
+        entry.callback = callback
+        entry.sequence = self.next_sequence
+        entry.wheel = self
+        self.next_sequence += 1
+        self.place(entry)
+        self.count += 1
+        if self.earliest_ms == NONE_WAITING or (self.earliest_ms != UNKNOWN and deadline_ms < self.earliest_ms):
+            # A negative deadline would read as one of the marks; any past deadline is as good as 0.
+            self.earliest_ms = max(deadline_ms, <int64_t>0)
+        return entry
+
+    cdef int place(self, TimerEntry entry) except -1:
+        """Puts an entry into the lowest level that reaches its deadline."""
+        cdef Py_ssize_t level = 0
+        cdef int64_t tick = self.tick_ms, index
+        if entry.deadline_ms <= self.current_ms:
+            entry.bucket = self.due
+        else:
+            index = entry.deadline_ms // tick
+            while index - self.current_ms // tick >= self.wheel_size:
+                tick *= self.wheel_size
+                level += 1
+                index = entry.deadline_ms // tick
+            while level >= len(self.levels):
+                self.levels.append([{} for _ in range(self.wheel_size)])
+            entry.bucket = (<list>self.levels[level])[index % self.wheel_size]
+        entry.bucket[entry.sequence] = entry
+        return 0
+
+    cpdef list advance(self, int64_t now_ms):
+        """Moves the clock to `now_ms` (never back); returns the callbacks with deadline_ms <= now_ms, in order of
+        deadline, then of insertion."""
+        cdef list expired = list(self.due.values()), fallen = [], buckets
+        cdef dict bucket
+        cdef int64_t tick = self.tick_ms, first, last, index, before = self.current_ms
+        cdef TimerEntry entry
+        if now_ms < before:
+            now_ms = before
+        if not expired and (self.earliest_ms == NONE_WAITING or now_ms < self.earliest_ms):
+            # Nothing can have expired; the buckets passed over are sorted out when something has.
+            if self.earliest_ms == NONE_WAITING:
+                self.current_ms = now_ms
+            return []
+        self.due.clear()
+        for buckets in self.levels:
+            # The bucket the clock is in can hold later deadlines of the same tick: look at it again.
+            first = before // tick
+            last = min(now_ms // tick, first + self.wheel_size - 1)
+            for index in range(first, last + 1):
+                bucket = buckets[index % self.wheel_size]
+                if bucket:
+                    fallen.extend(bucket.values())
+                    bucket.clear()
+            tick *= self.wheel_size
+        self.current_ms = now_ms
+        for entry in fallen:
+            if entry.deadline_ms <= now_ms:
+                expired.append(entry)
+            else:
+                self.place(entry)
+        self.count -= len(expired)
+        self.earliest_ms = UNKNOWN if self.count else NONE_WAITING
+        if len(expired) > 1:
+            expired.sort()
+        return [take_callback(entry) for entry in expired]
+
+    cpdef int64_t next_deadline_ms(self):
+        """The earliest deadline that waits (0 for one before the epoch), -1 if there is none."""
+        if self.earliest_ms == UNKNOWN:
+            self.earliest_ms = self.scan_earliest()
+        return self.earliest_ms
+
+    cdef int64_t scan_earliest(self) except -3:
+        """Looks into the first bucket in use of each level: buckets of one level are in order of time."""
+        cdef int64_t tick = self.tick_ms, index, first, earliest = NONE_WAITING
+        cdef list buckets
+        cdef dict bucket
+        cdef TimerEntry entry
+        if self.count == 0:
+            return NONE_WAITING
+        for entry in self.due.values():
+            earliest = entry.deadline_ms if earliest == NONE_WAITING else min(earliest, entry.deadline_ms)
+            earliest = max(earliest, <int64_t>0)
+        for buckets in self.levels:
+            first = self.current_ms // tick
+            for index in range(first, first + self.wheel_size):
+                bucket = buckets[index % self.wheel_size]
+                if bucket:
+                    for entry in bucket.values():
+                        if earliest == NONE_WAITING or entry.deadline_ms < earliest:
+                            earliest = entry.deadline_ms
+                    break
+            tick *= self.wheel_size
+        return earliest
+
+    def __len__(self):
+        return self.count
+
+
+cdef object take_callback(TimerEntry entry):
+    cdef object callback = entry.callback
+    entry.callback = None
+    entry.bucket = None
+    entry.wheel = None
+    return callback
