@@ -1,0 +1,214 @@
+"""A broker's configuration: what its file says, what was changed while it runs, and the defaults of 4.3 behind both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.config import consistency, startup_rules
+from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
+from kafkapy.config.properties import read_properties
+from kafkapy.config.row import REQUIRED, ConfigSource
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS
+from kafkapy.config.value import default_value, parse_value
+from kafkapy.errors import ConfigError
+
+# What a broker without a configuration file uses where it differs from Kafka's defaults: one node, on loopback.
+WITHOUT_FILE = {
+    "node.id": "1",
+    "listeners": "PLAINTEXT://localhost:9092",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+def user_data_directory(environment: Mapping[str, str] = os.environ) -> str:
+    """Where a broker without a configuration file keeps its logs: below the user's data folder."""
+    base = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "kafkapy", "data")
+
+
+class BrokerConfig:
+    """The typed values of every broker key: `config["log.segment.bytes"]`.
+
+    Owns the texts of the file (`originals`) and of the dynamic configuration, and the values made of them.
+    `apply_dynamic` replaces all values by one assignment, so reading is safe from any thread; who keeps a value
+    keeps the one of that moment.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """Parse and judge `properties`; ConfigError for what cannot or must not be served."""
+        self.originals: dict[str, str] = dict(properties)
+        self.dynamic_broker: dict[str, str] = {}
+        self.dynamic_default: dict[str, str] = {}
+        self._static = self._parse_static()
+        self._values = self._static
+        self.warnings: list[str] = startup_rules.warnings_about(self.originals)
+        self.controller_listener_names: list[str] = [name.upper() for name in self["controller.listener.names"]]
+        self.listeners: list[Listener] = self._parse_listeners()
+        self.declared_advertised_listeners: list[Listener] = self._parse_advertised()
+        self._advertised: list[Listener] | None = None
+        startup_rules.refuse(self)
+        consistency.check(self)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | None,
+        overrides: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = os.environ,
+    ) -> BrokerConfig:
+        """The configuration of a file with `overrides` on top; without a file, that of a single node on loopback."""
+        if path is None:
+            properties = {**WITHOUT_FILE, "log.dirs": user_data_directory(environment)}
+            if overrides and "broker.id" in overrides:
+                del properties["node.id"]
+        else:
+            properties = read_properties(path)
+        return cls({**properties, **(overrides or {})})
+
+    def __getitem__(self, key: str) -> Any:
+        """The typed value of a broker key; None if it is unset; KeyError for a key that Kafka does not have."""
+        return self._values[key]
+
+    def for_listener(self, listener_name: str, key: str) -> Any:
+        """The value of `listener.name.<listener>.<key>` if there is one, else that of `key`."""
+        text = self._text(f"listener.name.{listener_name.lower()}.{key}")
+        return self[key] if text is None else parse_value(BROKER_ROWS[key], text)
+
+    def is_default(self, key: str) -> bool:
+        """Whether nobody has set the key."""
+        return self.source(key) is ConfigSource.DEFAULT
+
+    def source(self, key: str) -> ConfigSource:
+        """Who has set the key itself (its synonyms do not count)."""
+        if key in self.dynamic_broker:
+            return ConfigSource.DYNAMIC_BROKER
+        if key in self.dynamic_default:
+            return ConfigSource.DYNAMIC_DEFAULT_BROKER
+        return ConfigSource.STATIC_BROKER if key in self.originals else ConfigSource.DEFAULT
+
+    def has_other_than_default(self, key: str) -> bool:
+        """Whether the key has a value that is neither its default nor empty."""
+        value = self[key]
+        return bool(value) and value != default_value(BROKER_ROWS[key])
+
+    def apply_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> tuple[set[str], list[str]]:
+        """Take over the dynamic configuration (of all brokers, of this one).
+
+        Returns the keys whose value changed, and a sentence for each text that cannot be parsed: such a text is
+        left out, as in Kafka, since refusing it would keep the broker from starting.
+        """
+        values = dict(self._static)
+        complaints: list[str] = []
+        for texts in (default, broker):
+            for name, text in texts.items():
+                row = BROKER_ROWS.get(name) or DYNAMIC_ONLY_ROWS.get(name)
+                if row is None:
+                    continue
+                try:
+                    values[name] = parse_value(row, text)
+                except ConfigError as error:
+                    complaints.append(str(error))
+        changed = {name for name, value in values.items() if value != self._values.get(name)}
+        self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
+        self._values = values
+        return changed, complaints
+
+    @property
+    def node_id(self) -> int:
+        return int(self["node.id"])
+
+    @property
+    def log_dirs(self) -> list[str]:
+        """The directories of the logs, as absolute paths."""
+        return [os.path.abspath(directory) for directory in self["log.dirs"] or self["log.dir"]]
+
+    @property
+    def metadata_log_dir(self) -> str:
+        """The directory that holds `__cluster_metadata-0`."""
+        directory = self["metadata.log.dir"]
+        return os.path.abspath(directory) if directory else self.log_dirs[0]
+
+    @property
+    def broker_listeners(self) -> list[Listener]:
+        """The listeners that clients may use: all but the controller's."""
+        return [each for each in self.listeners if each.name not in self.controller_listener_names]
+
+    @property
+    def controller_listeners(self) -> list[Listener]:
+        """The listeners of the controller: they stand in the quorum's records and are not told to clients."""
+        return [each for each in self.listeners if each.name in self.controller_listener_names]
+
+    @property
+    def advertised_listeners(self) -> list[Listener]:
+        """What clients are told.  A listener on every interface is advertised by this machine's name."""
+        if self._advertised is None:
+            hostname = ""
+            if any(not listener.host for listener in self.declared_advertised_listeners):
+                import socket  # a look-up that may take its time, and that only such a listener needs
+
+                hostname = socket.getfqdn()
+            self._advertised = [
+                listener if listener.host else listener._replace(host=hostname)
+                for listener in self.declared_advertised_listeners
+            ]
+        return self._advertised
+
+    @property
+    def inter_broker_listener_name(self) -> str:
+        """The listener for traffic between brokers."""
+        return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
+
+    def _text(self, key: str) -> str | None:
+        for texts in (self.dynamic_broker, self.dynamic_default, self.originals):
+            if key in texts:
+                return texts[key]
+        return None
+
+    def _parse_static(self) -> dict[str, Any]:
+        values = {name: default_value(row) for name, row in BROKER_ROWS.items()}
+        for name, text in self.originals.items():
+            row = BROKER_ROWS.get(name)
+            if row is not None:
+                values[name] = parse_value(row, text)
+        originals = self.originals
+        if "node.id" in originals and "broker.id" in originals and values["node.id"] != values["broker.id"]:
+            raise ConfigError(
+                f"You must set `node.id` to the same value as `broker.id`: they are {originals['node.id']} and "
+                f"{originals['broker.id']}"
+            )
+        if "node.id" not in originals:
+            values["node.id"] = BROKER_ROWS["node.id"].default if "broker.id" in originals else 1
+            if "broker.id" in originals:
+                values["node.id"] = parse_value(BROKER_ROWS["node.id"], originals["broker.id"])
+        values["broker.id"] = values["node.id"]
+        if BROKER_ROWS["process.roles"].default is REQUIRED and "process.roles" not in originals:
+            values["process.roles"] = ["broker", "controller"]
+        if values["controller.listener.names"] is None:
+            values["controller.listener.names"] = []
+        return values
+
+    def _parse_endpoints(self, key: str, endpoints: list[str]) -> list[Listener]:
+        protocols = parse_protocol_map(
+            self["listener.security.protocol.map"],
+            is_default=self.is_default("listener.security.protocol.map"),
+            listener_names=[endpoint.partition(":")[0].upper() for endpoint in endpoints],
+            controller_names=self.controller_listener_names,
+        )
+        return parse_listeners(key, endpoints, protocols)
+
+    def _parse_listeners(self) -> list[Listener]:
+        listeners = self._parse_endpoints("listeners", self["listeners"])
+        check_distinct("listeners", listeners, ports=True)
+        return listeners
+
+    def _parse_advertised(self) -> list[Listener]:
+        """Everything that is advertised but the controller's listeners, hosts as declared."""
+        listeners = self.listeners
+        if self["advertised.listeners"] is not None:
+            listeners = self._parse_endpoints("advertised.listeners", self["advertised.listeners"])
+        return [each for each in listeners if each.name not in self.controller_listener_names]

@@ -1,0 +1,118 @@
+"""What DescribeConfigs tells about a broker or a topic: values, where they come from, and their synonyms.
+
+Pure: answers plain tuples; the handler turns them into the response.  Source: KIP-226, KIP-569.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.dynamic import dynamic_row
+from kafkapy.config.row import READ_ONLY, REQUIRED, ConfigSource, Row
+from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS, broker_synonyms
+from kafkapy.config.topic_config import TopicConfig
+from kafkapy.config.value import default_value, format_value
+
+
+class ConfigSynonym(NamedTuple):
+    """One place that gives, or would give, the value.  A hidden value is None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """One key of the answer.  `type` is ConfigType's number, 0 for a name that Kafka does not have."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    source: ConfigSource
+    sensitive: bool
+    synonyms: list[ConfigSynonym]
+    type: int
+    documentation: str
+
+
+def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
+    """Every key of one broker, and the names of its file that Kafka does not know (hidden, for they may be secrets)."""
+    names = [*BROKER_ROWS, *(name for name in _texts_of(config) if name not in BROKER_ROWS)]
+    return [_broker_entry(config, name, lambda source: True) for name in names]
+
+
+def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
+    """The keys that were set as the default of all brokers (the resource of an empty name)."""
+    return [
+        _broker_entry(config, name, lambda source: source is ConfigSource.DYNAMIC_DEFAULT_BROKER)
+        for name in config.dynamic_default
+    ]
+
+
+def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    """Every key of a topic with these overrides."""
+    topic_config = TopicConfig(config, overrides)
+    entries = []
+    for name, row in TOPIC_ROWS.items():
+        synonyms = []
+        if name in overrides:
+            synonyms.append(ConfigSynonym(name, overrides[name], ConfigSource.TOPIC))
+        if name in TOPIC_SYNONYMS:
+            synonyms += _synonyms(config, broker_synonyms(TOPIC_SYNONYMS[name][0][0]), hidden=False)
+        source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+        value = format_value(row.type, topic_config[name])
+        entries.append(ConfigEntry(name, value, False, source, False, synonyms, int(row.type), row.documentation))
+    return entries
+
+
+def _broker_entry(config: BrokerConfig, name: str, shown: Callable[[ConfigSource], bool]) -> ConfigEntry:
+    row = dynamic_row(name)
+    sensitive = row is None or row.sensitive
+    found = _synonyms(config, broker_synonyms(name), hidden=sensitive)
+    synonyms = [synonym for synonym in found if shown(synonym.source)]
+    return ConfigEntry(
+        name,
+        None if sensitive else _broker_value(config, name, row),
+        row is None or row.mode is READ_ONLY,
+        synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        sensitive,
+        synonyms,
+        0 if row is None else int(row.type),
+        "" if row is None else row.documentation,
+    )
+
+
+def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | None:
+    if row is not None and name in BROKER_ROWS:
+        return format_value(row.type, config[name])
+    for texts in (config.dynamic_broker, config.dynamic_default, config.originals):
+        if name in texts:
+            return texts[name]
+    return None
+
+
+def _synonyms(config: BrokerConfig, names: Iterable[str], *, hidden: bool) -> list[ConfigSynonym]:
+    """All places of these names, the strongest first: this broker's, all brokers', the file's, the defaults."""
+    layers = (
+        (config.dynamic_broker, ConfigSource.DYNAMIC_BROKER),
+        (config.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        (config.originals, ConfigSource.STATIC_BROKER),
+    )
+    found = [
+        ConfigSynonym(name, None if hidden else texts[name], source)
+        for texts, source in layers
+        for name in names
+        if name in texts
+    ]
+    for name in names:
+        row = BROKER_ROWS.get(name)
+        if row is not None and row.default is not None and row.default is not REQUIRED:
+            value = None if hidden else format_value(row.type, default_value(row))
+            found.append(ConfigSynonym(name, value, ConfigSource.DEFAULT))
+    return found
+
+
+def _texts_of(config: BrokerConfig) -> dict[str, None]:
+    return dict.fromkeys([*config.originals, *config.dynamic_default, *config.dynamic_broker])

@@ -1,0 +1,50 @@
+"""Which broker keys may change while the broker runs, and how (KIP-226)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kafkapy.config.row import PER_BROKER, READ_ONLY, Row
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS
+from kafkapy.config.value import parse_value
+from kafkapy.errors import ApiError, ConfigError, Error
+
+
+def dynamic_row(name: str) -> Row | None:
+    """The row of a broker key or of its `listener.name.<listener>.` form; None for a name that Kafka does not have."""
+    plain = name
+    if name.startswith("listener.name."):
+        plain = name.removeprefix("listener.name.").partition(".")[2]
+    return BROKER_ROWS.get(plain) or DYNAMIC_ONLY_ROWS.get(plain)
+
+
+def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool) -> None:
+    """ApiError(INVALID_CONFIG), in Kafka's wording, for keys that cannot be changed so or have a bad value.
+
+    `per_broker`: the change is for one broker id; else it is the default of the cluster.  Names that Kafka does not
+    have pass, as they do in Kafka.
+    """
+    rows = {name: dynamic_row(name) for name in overrides}
+    fixed = [name for name, row in rows.items() if row is not None and row.mode is READ_ONLY]
+    if fixed:
+        raise ApiError(Error.INVALID_CONFIG, f"Cannot update these configs dynamically: {_shown(fixed)}")
+    if not per_broker:
+        single = [
+            name for name, row in rows.items() if row is not None and (row.mode is PER_BROKER or row.name != name)
+        ]
+        if single:
+            raise ApiError(
+                Error.INVALID_CONFIG,
+                "Cannot update these configs at default cluster level, broker id must be specified: " + _shown(single),
+            )
+    for name, row in rows.items():
+        if row is None:
+            continue
+        try:
+            parse_value(row, overrides[name])
+        except ConfigError as error:
+            raise ApiError(Error.INVALID_CONFIG, str(error)) from error
+
+
+def _shown(names: Iterable[str]) -> str:
+    return f"[{', '.join(names)}]"

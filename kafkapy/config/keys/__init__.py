@@ -1,0 +1,1 @@
+"""The rows of the configuration table, one module per subject."""

@@ -1,0 +1,104 @@
+"""Configuration keys: the metadata log and its controller."""
+
+from kafkapy.config.row import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MEDIUM, READ_ONLY, STRING, inert, key
+from kafkapy.config.validator import ANY, NON_EMPTY_LIST, at_least
+
+ROWS = (
+    key(
+        "controller.quorum.voters", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
+        "Voters of a static quorum, id@host:port; with the embedded quorum this node alone.",
+    ),
+    key(
+        "controller.quorum.bootstrap.servers", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
+        "Where to find the quorum of a dynamic cluster.",
+    ),
+    inert(
+        "controller.quorum.append.linger.ms", INT, 25, at_least(0), MEDIUM, READ_ONLY,
+        "Time that the controller gathers records before it writes them.",
+    ),
+    inert(
+        "controller.quorum.auto.join.enable", BOOLEAN, False, ANY, LOW, READ_ONLY,
+        "Let a controller add itself to the voters.",
+    ),
+    inert(
+        "controller.quorum.election.backoff.max.ms", INT, 1000, at_least(0), HIGH, READ_ONLY,
+        "Upper limit of the pause between elections.",
+    ),
+    inert(
+        "controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH, READ_ONLY,
+        "Time without votes after which a candidate tries again.",
+    ),
+    inert(
+        "controller.quorum.fetch.max.bytes", INT, 1048576, at_least(1), LOW, READ_ONLY,
+        "Bytes of one fetch of the metadata log.",
+    ),
+    inert(
+        "controller.quorum.fetch.snapshot.max.bytes", INT, 1048576, at_least(1), LOW, READ_ONLY,
+        "Bytes of one fetch of a metadata snapshot.",
+    ),
+    inert(
+        "controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0), HIGH, READ_ONLY,
+        "Time without a successful fetch after which a voter becomes a candidate.",
+    ),
+    inert(
+        "controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM, READ_ONLY,
+        "Timeout of requests in the quorum.",
+    ),
+    inert(
+        "controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW, READ_ONLY,
+        "Pause before a request in the quorum is tried again.",
+    ),
+    inert(
+        "controller.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY,
+        "Samples kept for the quota of controller mutations.",
+    ),
+    inert(
+        "controller.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
+        "Length of a sample for the quota of controller mutations.",
+    ),
+    inert(
+        "controller.socket.timeout.ms", INT, 30000, ANY, MEDIUM, READ_ONLY,
+        "Timeout of requests between controller and brokers.",
+    ),
+    inert(
+        "broker.heartbeat.interval.ms", INT, 2000, ANY, MEDIUM, READ_ONLY,
+        "Interval of a broker's heartbeats to the controller.",
+    ),
+    key(
+        "broker.session.timeout.ms", INT, 9000, ANY, MEDIUM, READ_ONLY,
+        "Fence a broker that has not sent a heartbeat for this long.",
+    ),
+    inert(
+        "initial.broker.registration.timeout.ms", INT, 60000, ANY, MEDIUM, READ_ONLY,
+        "Stop if the broker could not register within this time.",
+    ),
+    key(
+        "metadata.log.dir", STRING, None, ANY, HIGH, READ_ONLY,
+        "Directory of the metadata log; unset: the first of log.dirs.",
+    ),
+    key(
+        "metadata.log.segment.bytes", INT, 1073741824, at_least(8388608), HIGH, READ_ONLY,
+        "Largest size of a segment of the metadata log.",
+    ),
+    key("metadata.log.segment.ms", LONG, 604800000, ANY, HIGH, READ_ONLY, "Roll the metadata log after this time."),
+    key(
+        "metadata.log.max.record.bytes.between.snapshots", LONG, 20971520, at_least(1), HIGH, READ_ONLY,
+        "Bytes of metadata records after which a snapshot is written.",
+    ),
+    key(
+        "metadata.log.max.snapshot.interval.ms", LONG, 3600000, at_least(0), HIGH, READ_ONLY,
+        "Time after which a snapshot is written; 0 is never.",
+    ),
+    inert(
+        "metadata.max.idle.interval.ms", INT, 500, at_least(0), LOW, READ_ONLY,
+        "Interval of no-op records on an idle metadata log; kafkapy needs none and writes none.",
+    ),
+    key(
+        "metadata.max.retention.bytes", LONG, 104857600, ANY, HIGH, READ_ONLY,
+        "Size of metadata log and snapshots from which on old ones are deleted.",
+    ),
+    key(
+        "metadata.max.retention.ms", LONG, 604800000, ANY, HIGH, READ_ONLY,
+        "Age from which on old metadata segments and snapshots are deleted.",
+    ),
+)

@@ -1,0 +1,80 @@
+"""Configuration keys: replicas: acknowledgement, fetching from leaders, throttling."""
+
+from kafkapy.config.row import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LONG, LONG_MAX, LOW, MEDIUM, READ_ONLY, STRING, inert, key
+from kafkapy.config.validator import ANY, at_least
+
+ROWS = (
+    key("min.insync.replicas", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "In-sync replicas that acks=all needs."),
+    key(
+        "replica.lag.time.max.ms", LONG, 30000, ANY, HIGH, READ_ONLY,
+        "Take a follower out of the in-sync replicas when it has not caught up for this long.",
+    ),
+    key(
+        "replica.high.watermark.checkpoint.interval.ms", LONG, 5000, ANY, HIGH, READ_ONLY,
+        "Interval of writing the high watermarks.",
+    ),
+    inert("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "Fetcher threads per source broker."),
+    inert(
+        "num.replica.alter.log.dirs.threads", INT, None, ANY, HIGH, READ_ONLY,
+        "Threads that move replicas between log directories; unset: one per directory.",
+    ),
+    inert(
+        "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, READ_ONLY,
+        "Pause after a failed fetch from a leader.",
+    ),
+    inert(
+        "replica.fetch.max.bytes", INT, 1048576, at_least(0), MEDIUM, READ_ONLY,
+        "Bytes that a follower asks for per partition.",
+    ),
+    inert("replica.fetch.min.bytes", INT, 1, ANY, HIGH, READ_ONLY, "Bytes that a follower waits for."),
+    inert(
+        "replica.fetch.response.max.bytes", INT, 10485760, at_least(0), MEDIUM, READ_ONLY,
+        "Bytes that a follower asks for in one fetch.",
+    ),
+    inert(
+        "replica.fetch.wait.max.ms", INT, 500, ANY, HIGH, READ_ONLY,
+        "Time that a follower's fetch may wait at the leader.",
+    ),
+    inert(
+        "replica.socket.receive.buffer.bytes", INT, 65536, ANY, HIGH, READ_ONLY,
+        "SO_RCVBUF of a follower's connection.",
+    ),
+    inert("replica.socket.timeout.ms", INT, 30000, ANY, HIGH, READ_ONLY, "Timeout of a follower's requests."),
+    inert(
+        "replica.selector.class", STRING, None, ANY, MEDIUM, READ_ONLY,
+        "Class that chooses the replica a consumer reads from.",
+    ),
+    inert(
+        "follower.fetch.last.tiered.offset.enable", BOOLEAN, False, ANY, MEDIUM, CLUSTER_WIDE,
+        "Let a follower start at the earliest offset that is not in tiered storage.",
+    ),
+    inert("replication.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY, "Samples kept for replication quotas."),
+    inert(
+        "replication.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
+        "Length of a sample for replication quotas.",
+    ),
+    inert(
+        "alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1), LOW, READ_ONLY,
+        "Samples kept for the quota of moves between directories.",
+    ),
+    inert(
+        "alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
+        "Length of a sample for the quota of moves between directories.",
+    ),
+)
+
+# Set while the broker runs, by kafka-configs or kafka-reassign-partitions; never in its file.
+DYNAMIC_ONLY_ROWS = (
+    key(
+        "leader.replication.throttled.rate", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
+        "Bytes per second that throttled replicas may read from this leader.",
+    ),
+    key(
+        "follower.replication.throttled.rate", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
+        "Bytes per second that throttled replicas of this broker may fetch.",
+    ),
+    key(
+        "replica.alter.log.dirs.io.max.bytes.per.second", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
+        "Bytes per second that moves between log directories may take.",
+    ),
+)

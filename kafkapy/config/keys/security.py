@@ -1,0 +1,76 @@
+"""Configuration keys: authorization, delegation tokens, TLS."""
+
+from kafkapy.config.row import BOOLEAN, CLASS, LIST, LONG, LOW, MEDIUM, PASSWORD, PER_BROKER, READ_ONLY, STRING, inert
+from kafkapy.config.validator import ANY, NON_NULL_STRING, at_least, list_of, one_of
+
+ROWS = (
+    inert(
+        "authorizer.class.name", STRING, "", NON_NULL_STRING, LOW, READ_ONLY,
+        "Java class that authorizes requests; kafkapy cannot run it and refuses to start.",
+    ),
+    inert(
+        "principal.builder.class", CLASS, "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", ANY, MEDIUM, PER_BROKER,
+        "Java class that makes principals; kafkapy runs the default one only.",
+    ),
+    inert("security.providers", STRING, None, ANY, LOW, READ_ONLY, "Java security providers."),
+    inert(
+        "delegation.token.secret.key", PASSWORD, None, ANY, MEDIUM, READ_ONLY,
+        "Secret that signs delegation tokens; the same on every broker.",
+    ),
+    inert(
+        "delegation.token.max.lifetime.ms", LONG, 604800000, at_least(1), MEDIUM, READ_ONLY,
+        "Longest life of a delegation token.",
+    ),
+    inert(
+        "delegation.token.expiry.time.ms", LONG, 86400000, at_least(1), MEDIUM, READ_ONLY,
+        "Life of a delegation token until it must be renewed.",
+    ),
+    inert(
+        "delegation.token.expiry.check.interval.ms", LONG, 3600000, at_least(1), LOW, READ_ONLY,
+        "Interval of the removal of expired tokens.",
+    ),
+    inert(
+        "ssl.allow.dn.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
+        "Allow a reloaded certificate to change its distinguished name.",
+    ),
+    inert(
+        "ssl.allow.san.changes", BOOLEAN, False, ANY, LOW, READ_ONLY,
+        "Allow a reloaded certificate to lose alternative names.",
+    ),
+    inert(
+        "ssl.cipher.suites", LIST, "", list_of(), MEDIUM, PER_BROKER,
+        "Cipher suites offered; empty is the library's choice.",
+    ),
+    inert(
+        "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER,
+        "Whether clients must, may or need not show a certificate.",
+    ),
+    inert("ssl.enabled.protocols", LIST, "TLSv1.2,TLSv1.3", list_of(), MEDIUM, PER_BROKER, "TLS versions accepted."),
+    inert(
+        "ssl.endpoint.identification.algorithm", STRING, "https", ANY, LOW, PER_BROKER,
+        "How a server's name is checked against its certificate; empty is not at all.",
+    ),
+    inert("ssl.engine.factory.class", CLASS, None, ANY, LOW, PER_BROKER, "Java class that makes TLS engines."),
+    inert("ssl.key.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the private key."),
+    inert("ssl.keymanager.algorithm", STRING, "SunX509", ANY, MEDIUM, PER_BROKER, "Algorithm of Java's key manager."),
+    inert("ssl.keystore.certificate.chain", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Certificate chain in PEM form."),
+    inert("ssl.keystore.key", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Private key in PEM form."),
+    inert("ssl.keystore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the key store."),
+    inert("ssl.keystore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the key store."),
+    inert("ssl.keystore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the key store."),
+    inert(
+        "ssl.principal.mapping.rules", STRING, "DEFAULT", ANY, LOW, READ_ONLY,
+        "Rules that map a distinguished name to a principal.",
+    ),
+    inert("ssl.protocol", STRING, "TLSv1.3", ANY, MEDIUM, PER_BROKER, "TLS version of outbound connections."),
+    inert("ssl.provider", STRING, None, ANY, MEDIUM, PER_BROKER, "Java security provider of TLS."),
+    inert(
+        "ssl.secure.random.implementation", STRING, None, ANY, LOW, PER_BROKER,
+        "Java random number generator of TLS.",
+    ),
+    inert("ssl.trustmanager.algorithm", STRING, "PKIX", ANY, MEDIUM, PER_BROKER, "Algorithm of Java's trust manager."),
+    inert("ssl.truststore.certificates", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Trusted certificates in PEM form."),
+    inert("ssl.truststore.location", STRING, None, ANY, MEDIUM, PER_BROKER, "File of the trust store."),
+    inert("ssl.truststore.password", PASSWORD, None, ANY, MEDIUM, PER_BROKER, "Password of the trust store."),
+    inert("ssl.truststore.type", STRING, "JKS", ANY, MEDIUM, PER_BROKER, "Format of the trust store."),
+)

@@ -1,0 +1,90 @@
+"""Listeners: `NAME://host:port` lists, their security protocols, and what is advertised of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkapy.errors import ConfigError
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_ENDPOINT = re.compile(r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)")
+
+
+class Listener(NamedTuple):
+    """An address to listen on or to advertise.  An empty host is every interface; port 0 is any free port."""
+
+    name: str
+    security_protocol: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
+    """The listeners of a list, each with the protocol of its name; ConfigError naming key and endpoint."""
+    listeners: list[Listener] = []
+    for endpoint in endpoints:
+        match = _ENDPOINT.fullmatch(endpoint)
+        if match is None or not match["name"] or int(match["port"]) > 65535:
+            raise ConfigError(
+                f"Invalid value {endpoint} for configuration {key}: Unable to parse {endpoint} to a broker endpoint; "
+                "accepted is LISTENER_NAME://host:port, an IPv6 address in brackets, port 0 to 65535"
+            )
+        name = match["name"].upper()
+        if name not in protocols:
+            raise ConfigError(
+                f"Error creating broker listeners from '{endpoint}' ({key}): No security protocol defined for "
+                f"listener {name}; add it to listener.security.protocol.map"
+            )
+        listeners.append(Listener(name, protocols[name], match["ipv6"] or match["host"] or "", int(match["port"])))
+    return listeners
+
+
+def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> None:
+    """ConfigError if two listeners share a name or, with `ports`, a port (IPv4 beside IPv6 may, as in Kafka)."""
+    shown = ",".join(map(str, listeners))
+    if len({listener.name for listener in listeners}) != len(listeners):
+        raise ConfigError(f"Each listener must have a different name, {key}: {shown}")
+    if not ports:
+        return
+    seen: dict[int, list[Listener]] = {}
+    for listener in listeners:
+        if listener.port:
+            seen.setdefault(listener.port, []).append(listener)
+    for sharing in seen.values():
+        families = {":" in listener.host for listener in sharing}
+        if len(sharing) > 2 or (len(sharing) == 2 and (len(families) == 1 or any(not each.host for each in sharing))):
+            raise ConfigError(f"Each listener must have a different port, {key}: {shown}")
+
+
+def parse_protocol_map(
+    text: str, *, is_default: bool, listener_names: Iterable[str], controller_names: Iterable[str]
+) -> dict[str, str]:
+    """Security protocol by listener name.
+
+    As in Kafka, a controller listener needs no entry as long as the map is the default one and nothing uses TLS or
+    SASL: it is PLAINTEXT.
+    """
+    key = "listener.security.protocol.map"
+    protocols: dict[str, str] = {}
+    for element in filter(None, (part.strip() for part in text.split(","))):
+        name, _, protocol = (part.strip() for part in element.partition(":"))
+        if not name or protocol.upper() not in SECURITY_PROTOCOLS:
+            raise ConfigError(
+                f"Invalid value {text} for configuration {key}: {element} is not LISTENER_NAME:PROTOCOL with one of "
+                f"the protocols {', '.join(SECURITY_PROTOCOLS)}"
+            )
+        if name.upper() in protocols:
+            raise ConfigError(f"Invalid value {text} for configuration {key}: {name} comes twice")
+        protocols[name.upper()] = protocol.upper()
+    secure = any(protocols.get(name, "PLAINTEXT") != "PLAINTEXT" for name in listener_names)
+    if is_default and not secure:
+        for name in controller_names:
+            protocols.setdefault(name, "PLAINTEXT")
+    return protocols
+

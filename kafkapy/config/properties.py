@@ -1,0 +1,82 @@
+"""`.properties` files, read exactly as java.util.Properties reads them (Latin-1, escapes, continuation lines)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kafkapy.errors import ConfigError
+
+_BLANK = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Keys and values of a file; a key that comes twice has its last value.  ConfigError if it cannot be read."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"Cannot read the configuration file {path}: {error.strerror}") from error
+    return parse_properties(content.decode("latin-1"))
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Keys and values of a `.properties` text."""
+    properties: dict[str, str] = {}
+    for line in _logical_lines(text):
+        raw_key, raw_value = _split(line)
+        properties[_unescape(raw_key)] = _unescape(raw_value)
+    return properties
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Natural lines joined where an odd number of backslashes ends one; comments and blank lines left out."""
+    pending: str | None = None
+    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = natural.lstrip(_BLANK)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        line = line if pending is None else pending + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = line[:-1]
+            continue
+        pending = None
+        yield line
+    if pending:
+        yield pending
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Key and value, still escaped: the key ends at the first unescaped `=`, `:` or blank."""
+    pos = 0
+    while pos < len(line) and line[pos] not in "=:" + _BLANK:
+        pos += 2 if line[pos] == "\\" else 1
+    key, rest = line[:pos], line[pos:].lstrip(_BLANK)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_BLANK)
+    return key, rest
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    result: list[str] = []
+    pos = 0
+    while pos < len(text):
+        char = text[pos]
+        pos += 1
+        if char == "\\" and pos < len(text):
+            char = text[pos]
+            pos += 1
+            if char == "u":
+                digits = text[pos : pos + 4]
+                if len(digits) < 4 or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+                    raise ConfigError(f"Malformed \\uxxxx encoding in the configuration file: \\u{digits}")
+                char = chr(int(digits, 16))
+                pos += 4
+            else:
+                char = _ESCAPES.get(char, char)
+        result.append(char)
+    # a pair of \uXXXX surrogates is one character
+    return "".join(result).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,120 @@
+"""The shape of a configuration row: name, type, default, validator, importance, dynamic mode and documentation."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from kafkapy.config.validator import Validator
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+DOUBLE_MAX = 1.7976931348623157e308
+
+
+class ConfigType(IntEnum):
+    """Type of a value; the number is Kafka's in DescribeConfigs."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from; the number is Kafka's in DescribeConfigs (KIP-226)."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class UpdateMode(IntEnum):
+    """How a broker key may change while the broker runs (KIP-226)."""
+
+    READ_ONLY = 0
+    PER_BROKER = 1  # for one broker id only
+    CLUSTER_WIDE = 2  # for one broker id or as the default of all
+
+
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = ConfigType
+READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
+HIGH, MEDIUM, LOW = "high", "medium", "low"
+
+
+class _Required:
+    """The default of a key that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+
+class Row:
+    """One configuration key.  Immutable by agreement.
+
+    `default` is a typed value (a list as its text, None: unset).  `has_effect` is False for a key that Kafka has
+    and that changes nothing here: setting it earns a warning.
+    """
+
+    __slots__ = ("default", "documentation", "has_effect", "importance", "mode", "name", "type", "validator")
+
+    def __init__(
+        self,
+        name: str,
+        type: ConfigType,
+        default: Any,
+        validator: Validator | None,
+        importance: str,
+        mode: UpdateMode,
+        documentation: str,
+        has_effect: bool = True,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.default = default
+        self.validator = validator
+        self.importance = importance
+        self.mode = mode
+        self.documentation = documentation
+        self.has_effect = has_effect
+
+    @property
+    def sensitive(self) -> bool:
+        """Never shown: neither in DescribeConfigs nor in logs."""
+        return self.type is PASSWORD
+
+    def __repr__(self) -> str:
+        return f"Row({self.name})"
+
+
+key = Row
+
+
+def inert(
+    name: str,
+    type: ConfigType,
+    default: Any,
+    validator: Validator | None,
+    importance: str,
+    mode: UpdateMode,
+    documentation: str,
+) -> Row:
+    """A broker key that is read, checked and described, and has no effect yet."""
+    return Row(name, type, default, validator, importance, mode, documentation, has_effect=False)
+
+
+def topic_key(
+    name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
+) -> Row:
+    """A topic key: always dynamic."""
+    return Row(name, type, default, validator, importance, CLUSTER_WIDE, documentation)

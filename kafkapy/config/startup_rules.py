@@ -1,0 +1,150 @@
+"""What a configuration must not ask for, and what earns a warning: judged before anything is written.
+
+A `server.properties` brought from Apache Kafka starts.  Keys without meaning here are named in a warning; what would
+weaken or change the service (authentication, authorization, policies that we cannot run) is refused with key and
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, TOPIC_ROWS
+from kafkapy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kafkapy.config.broker_config import BrokerConfig
+
+# Key of a Java class (or of a list of such) that would change the service -> what it would do.
+_JAVA_CLASSES = {
+    "authorizer.class.name": "authorize requests; without it every request would be allowed",
+    "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
+    "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
+    "principal.builder.class": "name the principals of connections; the built-in one might name others",
+    "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
+    "config.providers": "resolve variables in values; without it they would be taken as they stand",
+}
+
+# Keys of Kafka 3.9 that 4.x no longer has (the ZooKeeper ones are told by their prefix).
+REMOVED_KEYS = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "broker.id.generation.enable",
+        "control.plane.listener.name",
+        "controlled.shutdown.max.retries",
+        "controlled.shutdown.retry.backoff.ms",
+        "delegation.token.master.key",
+        "eligible.leader.replicas.enable",
+        "group.share.max.groups",
+        "inter.broker.protocol.version",
+        "leader.imbalance.per.broker.percentage",
+        "log.message.downconversion.enable",
+        "log.message.format.version",
+        "log.message.timestamp.difference.max.ms",
+        "offsets.commit.required.acks",
+        "password.encoder.cipher.algorithm",
+        "password.encoder.iterations",
+        "password.encoder.key.length",
+        "password.encoder.keyfactory.algorithm",
+        "password.encoder.old.secret",
+        "password.encoder.secret",
+        "reserved.broker.max.id",
+    }
+)
+
+# Keys that Kafka reads without listing them, or hands to a class that we refuse or do not have.
+_UNLISTED_KEYS = frozenset(
+    {
+        "allow.everyone.if.no.acl.found",
+        "controller.performance.always.log.threshold.ms",
+        "controller.performance.sample.period.ms",
+        "group.consumer.regex.refresh.interval.ms",
+        "group.share.initialize.retry.interval.ms",
+        "group.share.persister.class.name",
+        "internal.metadata.delete.delay.millis",
+        "internal.metadata.log.segment.bytes",
+        "internal.metadata.max.batch.size.in.bytes",
+        "log.initial.task.delay.ms",
+        "producer.id.expiration.check.interval.ms",
+        "server.max.startup.time.ms",
+        "share.coordinator.cold.partition.snapshot.interval.ms",
+        "share.coordinator.state.topic.prune.interval.ms",
+        "super.users",
+        "unclean.leader.election.interval.ms",
+        "unstable.api.versions.enable",
+        "unstable.feature.versions.enable",
+    }
+)
+_UNLISTED_PREFIXES = ("rsm.config.", "rlmm.config.", "config.providers.", "remote.log.manager.task.", "remote.log.index.")
+
+
+def refuse(config: BrokerConfig) -> None:
+    """ConfigError for whatever this broker must not silently do without."""
+    originals = config.originals
+    if originals.get("zookeeper.connect"):
+        raise ConfigError(
+            f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
+            "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
+        )
+    roles = config["process.roles"]
+    if set(roles) != {"broker", "controller"}:
+        raise ConfigError(
+            f"Invalid value {','.join(roles)} for configuration process.roles: kafkapy is both broker and controller "
+            "in one process; accepted is broker,controller"
+        )
+    for listener in config.listeners:
+        if listener.security_protocol != "PLAINTEXT":
+            raise ConfigError(
+                f"Invalid value {listener} for configuration listeners: its security protocol is "
+                f"{listener.security_protocol}, and this broker serves PLAINTEXT only; serving it unprotected "
+                "would weaken the service"
+            )
+    protocol = config["security.inter.broker.protocol"]
+    if protocol != "PLAINTEXT":
+        raise ConfigError(
+            f"Invalid value {protocol} for configuration security.inter.broker.protocol: this broker speaks "
+            "PLAINTEXT only"
+        )
+    for name, purpose in _JAVA_CLASSES.items():
+        if config.has_other_than_default(name):
+            raise ConfigError(
+                f"{name}={originals[name]}: kafkapy cannot run the Java class that would {purpose}; remove the key "
+                "if that is what you want"
+            )
+    if config["remote.log.storage.system.enable"]:
+        raise ConfigError(
+            "Invalid value true for configuration remote.log.storage.system.enable: kafkapy has no tiered storage, "
+            "records in it could not be read; accepted is false"
+        )
+
+
+def warnings_about(originals: Mapping[str, str]) -> list[str]:
+    """One sentence for every key that does nothing here, in the order of the file."""
+    found = (_warning(name) for name in originals)
+    return [warning for warning in found if warning]
+
+
+def _warning(name: str) -> str | None:
+    plain = name
+    if name.startswith("listener.name."):
+        plain = name.removeprefix("listener.name.").partition(".")[2]
+        # SASL keys of a listener may carry the mechanism too
+        if plain not in BROKER_ROWS and plain.partition(".")[2] in BROKER_ROWS:
+            plain = plain.partition(".")[2]
+    row = BROKER_ROWS.get(plain)
+    if row is not None:
+        return None if row.has_effect else f"The configuration key {name} has no effect in kafkapy and is ignored."
+    if name in REMOVED_KEYS or name.startswith("zookeeper."):
+        return f"The configuration key {name} was removed in Apache Kafka 4 and is ignored."
+    if name in _UNLISTED_KEYS or name.startswith(_UNLISTED_PREFIXES):
+        return f"The configuration key {name} has no effect in kafkapy and is ignored."
+    if name in DYNAMIC_ONLY_ROWS:
+        return f"The configuration key {name} can only be set while the broker runs and is ignored."
+    if name in TOPIC_ROWS:
+        return f"The configuration key {name} is one of topics, not of brokers, and is ignored."
+    from difflib import get_close_matches  # only for a key that nobody knows
+
+    near = get_close_matches(name, BROKER_ROWS, n=1, cutoff=0.8)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    return f"The configuration key {name} is unknown and is ignored{hint}"

@@ -1,0 +1,172 @@
+"""What a typed configuration value may be, with Kafka's wording when it is not.
+
+A validator is a callable object: `validator(name, value)` raises ConfigError; `str(validator)` is the range in
+Kafka's notation (`[0,...]`, `[a, b]`), empty if there is nothing to say.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from kafkapy.errors import ConfigError
+
+
+class Validator(Protocol):
+    """What a row holds as its validator."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        """Return for a good value; ConfigError for any other."""
+
+
+def invalid_value(name: str, value: object, reason: str) -> ConfigError:
+    """The error for a bad value, in Kafka's wording."""
+    return ConfigError(f"Invalid value {value} for configuration {name}: {reason}")
+
+
+class between:  # noqa: N801  (reads as a word of the tables)
+    """A number from `low` to `high`, both inclusive; None is open."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: int | None, high: int | None) -> None:
+        self.low = low
+        self.high = high
+
+    def __call__(self, name: str, value: float) -> None:
+        if self.low is not None and value < self.low:
+            raise invalid_value(name, value, f"Value must be at least {self.low}")
+        if self.high is not None and value > self.high:
+            raise invalid_value(name, value, f"Value must be no more than {self.high}")
+
+    def __str__(self) -> str:
+        ends = ("" if self.low is None else f"{self.low},", "" if self.high is None else f",{self.high}")
+        return f"[{ends[0]}...{ends[1]}]"
+
+
+def at_least(low: int) -> between:
+    """A number that is not below `low`."""
+    return between(low, None)
+
+
+class one_of:  # noqa: N801
+    """One of the words."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, name: str, value: str) -> None:
+        if value not in self.words:
+            raise invalid_value(name, value, f"String must be one of: {', '.join(self.words)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.words)}]"
+
+
+class one_of_ignoring_case(one_of):  # noqa: N801
+    """One of the words, in any case."""
+
+    __slots__ = ()
+
+    def __call__(self, name: str, value: str | None) -> None:
+        if value is None or value.upper() not in self.words:
+            raise invalid_value(name, value, f"String must be one of (case insensitive): {', '.join(self.words)}")
+
+    def __str__(self) -> str:
+        return f"(case insensitive) {super().__str__()}"
+
+
+class list_of:  # noqa: N801
+    """A list without duplicates or empty elements; with words, of these only."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def __call__(self, name: str, value: list[str]) -> None:
+        if len(set(value)) != len(value):
+            raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
+        for element in value:
+            if not element:
+                raise ConfigError(f"Configuration '{name}' values must not be empty.")
+            if self.words and element not in self.words:
+                raise invalid_value(name, element, f"String must be one of: {', '.join(self.words)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.words)}]" if self.words else ""
+
+
+class filled_list_of(list_of):  # noqa: N801
+    """Such a list with at least one element."""
+
+    __slots__ = ()
+
+    def __call__(self, name: str, value: list[str]) -> None:
+        if not value:
+            accepted = str(self) or "any non-empty value"
+            raise ConfigError(f"Configuration '{name}' must not be empty. Valid values include: {accepted}")
+        super().__call__(name, value)
+
+
+class _NonEmptyList:
+    """Kafka says "non-empty list" of the quorum's addresses, and accepts an empty one."""
+
+    def __call__(self, name: str, value: list[str]) -> None:
+        if "" in value:
+            raise invalid_value(name, value, "an address must not be empty")
+
+    def __str__(self) -> str:
+        return "non-empty list"
+
+
+class _NonEmptyString:
+    def __call__(self, name: str, value: str) -> None:
+        if not value:
+            raise invalid_value(name, value, "String must be non-empty")
+
+    def __str__(self) -> str:
+        return "non-empty string"
+
+
+class _NonNullString:
+    def __call__(self, name: str, value: str | None) -> None:
+        if value is None:
+            raise invalid_value(name, "null", "entry must be non null")
+
+    def __str__(self) -> str:
+        return "non-null string"
+
+
+class _GzipLevel:
+    def __call__(self, name: str, value: int) -> None:
+        if value != -1 and not 1 <= value <= 9:
+            raise invalid_value(name, value, "Value must be between 1 and 9 or equal to -1")
+
+    def __str__(self) -> str:
+        return "[1,...,9] or -1"
+
+
+class _ThrottledReplicas:
+    """`*`, or partition:broker pairs."""
+
+    _pair = re.compile(r"[0-9]+:[0-9]+")
+
+    def __call__(self, name: str, value: list[str]) -> None:
+        if value != ["*"] and not all(self._pair.fullmatch(element) for element in value):
+            shown = f"[{', '.join(value)}]"
+            reason = f"{name} must be the literal '*' or a list of replicas in the following format: {self}"
+            raise invalid_value(name, shown, reason)
+
+    def __str__(self) -> str:
+        return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+
+
+ANY = None
+NON_EMPTY_LIST = _NonEmptyList()
+NON_EMPTY_STRING = _NonEmptyString()
+NON_NULL_STRING = _NonNullString()
+GZIP_LEVEL = _GzipLevel()
+THROTTLED_REPLICAS = _ThrottledReplicas()

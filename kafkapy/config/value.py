@@ -1,0 +1,124 @@
+"""Configuration values between text and type, read as Java reads them and written as Kafka shows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kafkapy.config.row import BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, REQUIRED, SHORT, ConfigType, Row
+from kafkapy.config.validator import invalid_value
+
+# What String.trim() takes away: everything up to the space.
+_TRIMMED = "".join(map(chr, range(0x21)))
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_BITS = {SHORT: 16, INT: 32, LONG: 64}
+
+
+class Password:
+    """A secret: its text is in `value`, and nowhere else by accident.  Immutable."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+
+def parse_value(row: Row, text: str) -> Any:
+    """The typed value of `text`, validated; ConfigError naming key, value and what is accepted."""
+    value = _parse(row.name, row.type, text.strip(_TRIMMED))
+    if row.validator is not None:
+        row.validator(row.name, value)
+    return value
+
+
+def default_value(row: Row) -> Any:
+    """The typed default; None if it is unset or the key has none."""
+    default = row.default
+    if default is REQUIRED:
+        return None
+    if row.type is LIST and default is not None:
+        return split_list(default)
+    return default
+
+
+def split_list(text: str) -> list[str]:
+    """Elements between commas, without the blanks around them; the empty text is the empty list."""
+    return [element.strip() for element in text.split(",")] if text else []
+
+
+def format_value(type: ConfigType | None, value: Any) -> str | None:
+    """The text of a typed value as Kafka shows it; None stays None."""
+    if value is None or isinstance(value, str):
+        return value
+    if type is BOOLEAN:
+        return "true" if value else "false"
+    if type is LIST:
+        return ",".join(value)
+    if type is DOUBLE:
+        return _format_double(float(value))
+    return str(value)
+
+
+def _parse(name: str, type: ConfigType, text: str) -> Any:
+    bits = _BITS.get(type)
+    if bits is not None:
+        return _parse_integer(name, type, text, bits)
+    if type is BOOLEAN:
+        lowered = text.lower()
+        if lowered not in ("true", "false"):
+            raise invalid_value(name, text, "Expected value to be either true or false")
+        return lowered == "true"
+    if type is LIST:
+        return split_list(text)
+    if type is DOUBLE:
+        return _parse_double(name, text)
+    if type is PASSWORD:
+        return Password(text)
+    if type is CLASS and not text:
+        return None
+    return text
+
+
+def _parse_integer(name: str, type: ConfigType, text: str, bits: int) -> int:
+    # 20 digits hold every long; leading zeros may be many
+    if _INTEGER.fullmatch(text) and len(text.lstrip("+-").lstrip("0")) <= 20:
+        value = int(text)
+        if -(1 << bits - 1) <= value < 1 << bits - 1:
+            return value
+    raise invalid_value(name, text, f"Not a number of type {type.name}")
+
+
+def _parse_double(name: str, text: str) -> float:
+    if _DECIMAL.fullmatch(text):
+        return float(text if text.endswith(("NaN", "Infinity")) else text.rstrip("fFdD"))
+    if _HEXADECIMAL.fullmatch(text):
+        return float.fromhex(text.rstrip("fFdD"))
+    raise invalid_value(name, text, "Not a number of type DOUBLE")
+
+
+def _format_double(value: float) -> str:
+    """Java's Double.toString: plain from 0.001 to 10,000,000, else computerized scientific notation."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, exponent = f"{value:.17e}".split("e")
+    for precision in range(1, 18):  # the shortest that reads back, as repr does
+        shortest = f"{value:.{precision}e}"
+        if float(shortest) == value:
+            mantissa, exponent = shortest.split("e")
+            break
+    return f"{mantissa}E{int(exponent)}"
