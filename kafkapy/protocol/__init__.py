@@ -1,0 +1,1 @@
+"""Kafka's protocol: definitions, the generator that turns them into classes, api keys and versions."""
