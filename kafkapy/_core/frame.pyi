@@ -1,0 +1,3 @@
+def split_frames(
+    buffer: bytes | bytearray | memoryview, max_size: int, min_size: int = 0
+) -> tuple[list[tuple[int, int]], int]: ...
