@@ -26,7 +26,7 @@ class Error(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> Error:
-        """The row of a code from the wire; a code that we do not know is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
+        """The row of a code from the wire; an unknown code is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
         found = cls._value2member_map_.get(code)
         return found if isinstance(found, Error) else cls.UNKNOWN_SERVER_ERROR
 
@@ -132,8 +132,7 @@ class Error(IntEnum):
     INVALID_TRANSACTION_TIMEOUT = (
         50,
         False,
-        "The transaction timeout is larger than the maximum value allowed by the broker "
-        "(transaction.max.timeout.ms).",
+        "The transaction timeout is larger than the maximum value allowed by the broker (transaction.max.timeout.ms).",
     )
     CONCURRENT_TRANSACTIONS = (
         51,

@@ -31,7 +31,9 @@ def check(config: BrokerConfig) -> None:
     """ConfigError for keys that are good each and do not fit together."""
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
-            raise ConfigError(f"{smaller} ({config[smaller]}) must be less than or equal to {larger} ({config[larger]})")
+            raise ConfigError(
+                f"{smaller} ({config[smaller]}) must be less than or equal to {larger} ({config[larger]})"
+            )
     for key in _RETENTION:
         if config[key] == 0:
             raise ConfigError(
@@ -77,7 +79,9 @@ def _check_listeners(config: BrokerConfig) -> None:
         )
     if not config.is_default("inter.broker.listener.name"):
         if not config.is_default("security.inter.broker.protocol"):
-            raise ConfigError("Only one of inter.broker.listener.name and security.inter.broker.protocol should be set.")
+            raise ConfigError(
+                "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
+            )
         if config.inter_broker_listener_name not in [listener.name for listener in advertised]:
             raise ConfigError(
                 f"inter.broker.listener.name ({config.inter_broker_listener_name}) must be a listener name defined in "

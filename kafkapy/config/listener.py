@@ -9,7 +9,9 @@ from typing import NamedTuple
 from kafkapy.errors import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_ENDPOINT = re.compile(r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)")
+_ENDPOINT = re.compile(
+    r"(?P<name>[^:/]*)://(?:\[(?P<ipv6>[0-9a-fA-F:.%\w]*)\]|(?P<host>[0-9a-zA-Z\-%._]*)):(?P<port>\d+)"
+)
 
 
 class Listener(NamedTuple):
@@ -87,4 +89,3 @@ def parse_protocol_map(
         for name in controller_names:
             protocols.setdefault(name, "PLAINTEXT")
     return protocols
-

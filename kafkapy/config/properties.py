@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from kafkapy.errors import ConfigError
 
@@ -14,7 +13,8 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def read_properties(path: str) -> dict[str, str]:
     """Keys and values of a file; a key that comes twice has its last value.  ConfigError if it cannot be read."""
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read()
     except OSError as error:
         raise ConfigError(f"Cannot read the configuration file {path}: {error.strerror}") from error
     return parse_properties(content.decode("latin-1"))

@@ -76,7 +76,7 @@ _UNLISTED_KEYS = frozenset(
         "unstable.feature.versions.enable",
     }
 )
-_UNLISTED_PREFIXES = ("rsm.config.", "rlmm.config.", "config.providers.", "remote.log.manager.task.", "remote.log.index.")
+_UNLISTED_PREFIXES = ("rsm.config.", "rlmm.config.", "config.providers.", "remote.log.")
 
 
 def refuse(config: BrokerConfig) -> None:

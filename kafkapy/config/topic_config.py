@@ -67,7 +67,8 @@ def validate_topic_override(name: str, value: str | None) -> None:
     if name == "remote.storage.enable" and typed:
         raise ApiError(
             Error.INVALID_CONFIG,
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+            "Tiered Storage functionality is disabled in the broker. "
+            "Topic cannot be configured with remote log storage.",
         )
 
 

@@ -1,6 +1,19 @@
 """Configuration keys: replicas: acknowledgement, fetching from leaders, throttling."""
 
-from kafkapy.config.row import BOOLEAN, CLUSTER_WIDE, HIGH, INT, LONG, LONG_MAX, LOW, MEDIUM, READ_ONLY, STRING, inert, key
+from kafkapy.config.row import (
+    BOOLEAN,
+    CLUSTER_WIDE,
+    HIGH,
+    INT,
+    LONG,
+    LONG_MAX,
+    LOW,
+    MEDIUM,
+    READ_ONLY,
+    STRING,
+    inert,
+    key,
+)
 from kafkapy.config.validator import ANY, at_least
 
 ROWS = (
