@@ -1,0 +1,41 @@
+"""Which broker keys may change while the broker runs."""
+
+import pytest
+
+from kafkapy.config.dynamic import validate_broker_overrides
+from kafkapy.errors import ApiError, Error
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "per_broker"),
+    [
+        ("log.segment.bytes", "2000000", False),
+        ("log.segment.bytes", "2000000", True),
+        ("listeners", "PLAINTEXT://h:1", True),
+        ("listener.name.plaintext.max.connections", "5", True),
+        ("leader.replication.throttled.rate", "5", True),
+        ("a.custom.key", "x", False),
+    ],
+)
+def test_allowed(name, value, per_broker):
+    validate_broker_overrides({name: value}, per_broker=per_broker)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "per_broker", "message"),
+    [
+        ("node.id", "2", True, "Cannot update these configs dynamically: [node.id]"),
+        (
+            "listeners",
+            "PLAINTEXT://h:1",
+            False,
+            "Cannot update these configs at default cluster level, broker id must be specified: [listeners]",
+        ),
+        ("num.io.threads", "x", True, "Invalid value x for configuration num.io.threads: Not a number of type INT"),
+    ],
+)
+def test_refused(name, value, per_broker, message):
+    with pytest.raises(ApiError) as raised:
+        validate_broker_overrides({name: value}, per_broker=per_broker)
+    assert raised.value.error is Error.INVALID_CONFIG
+    assert raised.value.message == message
