@@ -7,6 +7,7 @@ EMPTY: Any
 def absent(message: Message, field: str, version: int) -> Exception: ...
 
 class Message:
+    API_KEY: ClassVar[int]
     FIELDS: ClassVar[tuple[str, ...]]
     VERSIONS: ClassVar[range | tuple[int, ...]]
     LOWEST_VERSION: ClassVar[int]

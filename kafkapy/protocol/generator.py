@@ -126,7 +126,15 @@ def api_table(definitions: Iterable[Definition]) -> str:
             if message.kind == "request" and snake_case(message.name.removesuffix("Request")) == definition.name:
                 current[message.key or 0] = (definition, message)
     lines = [
-        f'"""Every API: its key, name, module and versions. {MARK}: do not edit."""',
+        f'"""Every API: its key, name, module and versions. {MARK.strip("/")}: do not edit."""',
+        "from enum import IntEnum",
+        "",
+        "",
+        "class ApiKey(IntEnum):",
+        '    """Kafka\'s number of an API, by Kafka\'s name."""',
+        "",
+        *(f"    {definition.name.upper()} = {key}" for key, (definition, _) in sorted(current.items())),
+        "",
         "",
         "# key, name, module, lowest, highest, first flexible version, listeners, unstable, versions served by release",
         "ROWS: tuple[",

@@ -69,7 +69,7 @@ class CompiledClassWriter(ClassWriter):
         name = self.class_name(struct)
         self.line("@classmethod")
         self.line("def read(cls, Reader reader, int version):")
-        self.line(f"    return {name}.__new__({name}).fill(reader, version)")
+        self.line(f"    return {self.read_struct(struct)}")
         self.line()
         self.line(f"cdef {name} fill(self, Reader reader, int version):")
         self.depth += 1
@@ -103,7 +103,7 @@ class CompiledClassWriter(ClassWriter):
 
     def read_struct(self, struct: Struct) -> str:
         name = self.class_name(struct)
-        return f"{name}.__new__({name}).fill(reader, version)"
+        return f"(<{name}>{name}.__new__({name})).fill(reader, version)"
 
     def write_struct(self, struct: Struct, value: str) -> str:
         return f"(<{self.class_name(struct)}?>{value}).put(writer, version)"

@@ -1,0 +1,92 @@
+"""Every API of the protocol: its key, its versions, its classes, and the header that goes before it.
+
+The rows come from the definitions (`messages/api_table.py` is generated); the classes are imported when first asked for.
+"""
+
+from functools import lru_cache
+from importlib import import_module
+from struct import Struct
+from typing import Any, NamedTuple
+
+from kafkapy._core.message import Message
+from kafkapy._core.wire import Reader
+from kafkapy.errors import ProtocolViolation
+from kafkapy.protocol.messages.api_table import ROWS, ApiKey
+from kafkapy.protocol.messages.header import RequestHeader
+
+__all__ = [
+    "API_TABLE",
+    "Api",
+    "ApiKey",
+    "decode_request_header",
+    "request_class",
+    "request_header_version",
+    "response_class",
+    "response_header_version",
+]
+
+
+class Api(NamedTuple):
+    """One API: all versions that we can speak; `served_by` says which of them a release of Kafka serves."""
+
+    key: ApiKey
+    name: str  # Kafka's, as in ProduceRequest without "Request"
+    request_module: str  # below kafkapy.protocol.messages; the response is there too
+    lowest: int
+    highest: int
+    flexible_from: int  # 32767: never
+    listeners: tuple[str, ...]  # "broker", "controller", "zkBroker"; empty: no release of today serves it
+    latest_version_unstable: bool
+    served_by: dict[str, tuple[int, int] | None]  # release -> (lowest, highest); None: known there but not served
+
+
+API_TABLE: dict[ApiKey, Api] = {ApiKey(row[0]): Api(ApiKey(row[0]), *row[1:]) for row in ROWS}
+# For the header of every request, without an enum member or a tuple in between.
+FLEXIBLE_FROM: dict[int, int] = {int(key): api.flexible_from for key, api in API_TABLE.items()}
+HEADER_START = Struct(">hh")
+
+
+@lru_cache(maxsize=None)
+def request_class(key: ApiKey) -> type[Message]:
+    return _message_class(key, "Request")
+
+
+@lru_cache(maxsize=None)
+def response_class(key: ApiKey) -> type[Message]:
+    return _message_class(key, "Response")
+
+
+def _message_class(key: ApiKey, suffix: str) -> type[Message]:
+    api = API_TABLE[key]
+    module = import_module(f"kafkapy.protocol.messages.{api.request_module}")
+    message_class: type[Message] = getattr(module, api.name + suffix)
+    return message_class
+
+
+def request_header_version(key: ApiKey, version: int) -> int:
+    """The header before a request: 2 if the version is flexible, else 1; ControlledShutdown 0 names no client: 0."""
+    if version >= FLEXIBLE_FROM[key]:
+        return 2
+    return 0 if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0 else 1
+
+
+def response_header_version(key: ApiKey, version: int) -> int:
+    """The header before a response. ApiVersions is always 0: a client reads it before it knows what we speak (KIP-511)."""
+    return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
+
+
+def decode_request_header(buffer: Any, pos: int = 0, end: int | None = None) -> tuple[RequestHeader, int]:
+    """The header of the request in `buffer[pos:end]` and the position of the body. *Borrows* the buffer.
+
+    ProtocolViolation if the bytes are no header or the API is unknown. The version is not compared with what is served:
+    only the dispatcher knows how to refuse it.
+    """
+    reader = Reader(buffer, pos, end)
+    if reader.remaining < HEADER_START.size:
+        raise ProtocolViolation(f"request of {reader.remaining} bytes has no header")
+    key, version = HEADER_START.unpack_from(buffer, pos)
+    flexible_from = FLEXIBLE_FROM.get(key)
+    if version < 0 or flexible_from is None:
+        raise ProtocolViolation(f"request with api key {key}, version {version}")
+    header_version = 2 if version >= flexible_from else 1 if version or key != ApiKey.CONTROLLED_SHUTDOWN else 0
+    return RequestHeader.read(reader, header_version), reader.pos

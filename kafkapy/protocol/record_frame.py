@@ -1,0 +1,71 @@
+"""How messages stand in records: the frame of a metadata record, and the version before other values.
+
+    metadata record value   frame version 1 | api key | version | body      the first three as unsigned varints
+    version-prefixed value  version (int16) | body                          coordinator values, transaction markers,
+                                                                            the embedded consumer protocol
+"""
+
+from typing import Any, TypeVar
+
+from kafkapy._core.message import Message
+from kafkapy._core.wire import Reader, Writer
+from kafkapy.protocol.messages.metadata_records import METADATA_RECORDS
+
+FRAME_VERSION = 1
+M = TypeVar("M", bound=Message)
+
+
+class UnknownRecordError(ValueError):
+    """A record of a type, or in a version, that we do not know: written by something newer, or not such a record."""
+
+
+def encode_metadata_record(message: Message, version: int) -> bytes:
+    """The value of a record of the metadata log. EncodeError if the version cannot carry the message."""
+    key: int = type(message).API_KEY
+    if METADATA_RECORDS.get(key) is not type(message):
+        raise UnknownRecordError(f"{type(message).__name__} is not a metadata record")
+    frame = Writer()
+    frame.write_unsigned_varint(FRAME_VERSION)
+    frame.write_unsigned_varint(key)
+    frame.write_unsigned_varint(version)
+    frame.write_raw(message.encode(version))
+    return frame.getvalue()
+
+
+def decode_metadata_record(value: Any) -> Message:
+    """The message in the value of a record of the metadata log.
+
+    UnknownRecordError names a type or version that we do not know, ProtocolViolation says that the bytes are damaged.
+    """
+    reader = Reader(value)
+    frame_version = reader.read_unsigned_varint()
+    if frame_version != FRAME_VERSION:
+        raise UnknownRecordError(f"metadata record with frame version {frame_version}, we know {FRAME_VERSION}")
+    key, version = reader.read_unsigned_varint(), reader.read_unsigned_varint()
+    record_class = METADATA_RECORDS.get(key)
+    if record_class is None:
+        raise UnknownRecordError(f"metadata record with unknown api key {key}, version {version}")
+    if version not in record_class.VERSIONS:
+        raise UnknownRecordError(f"{record_class.__name__} (api key {key}) in unknown version {version}")
+    message = record_class.read(reader, version)
+    reader.finish()
+    return message
+
+
+def encode_version_prefixed(message: Message, version: int) -> bytes:
+    """`version` and the message written in it. EncodeError if it cannot carry the message."""
+    writer = Writer()
+    writer.write_int16(version)
+    writer.write_raw(message.encode(version))
+    return writer.getvalue()
+
+
+def decode_version_prefixed(message_class: type[M], data: Any) -> M:
+    """The message behind its version. UnknownRecordError if we do not know it, ProtocolViolation if bytes are damaged."""
+    reader = Reader(data)
+    version = reader.read_int16()
+    if version not in message_class.VERSIONS:
+        raise UnknownRecordError(f"{message_class.__name__} in unknown version {version}")
+    message = message_class.read(reader, version)
+    reader.finish()
+    return message
