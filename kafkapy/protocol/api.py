@@ -1,9 +1,9 @@
 """Every API of the protocol: its key, its versions, its classes, and the header that goes before it.
 
-The rows come from the definitions (`messages/api_table.py` is generated); the classes are imported when first asked for.
+The rows come from the definitions (`messages/api_table.py` is generated); classes are imported when first asked for.
 """
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from struct import Struct
 from typing import Any, NamedTuple
@@ -46,12 +46,12 @@ FLEXIBLE_FROM: dict[int, int] = {int(key): api.flexible_from for key, api in API
 HEADER_START = Struct(">hh")
 
 
-@lru_cache(maxsize=None)
+@cache
 def request_class(key: ApiKey) -> type[Message]:
     return _message_class(key, "Request")
 
 
-@lru_cache(maxsize=None)
+@cache
 def response_class(key: ApiKey) -> type[Message]:
     return _message_class(key, "Response")
 
@@ -71,7 +71,7 @@ def request_header_version(key: ApiKey, version: int) -> int:
 
 
 def response_header_version(key: ApiKey, version: int) -> int:
-    """The header before a response. ApiVersions is always 0: a client reads it before it knows what we speak (KIP-511)."""
+    """The header before a response; ApiVersions always 0, a client reads it before it knows what we speak (KIP-511)."""
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 
 

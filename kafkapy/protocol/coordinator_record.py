@@ -52,7 +52,7 @@ def decode_coordinator_value(key_type: int, data: Any, coordinator: Coordinator 
 
 
 def _classes(key_type: int, coordinator: Coordinator) -> tuple[type[Message], type[Message]]:
-    classes = coordinator.value.get(key_type)
+    classes: tuple[type[Message], type[Message]] | None = coordinator.value.get(key_type)
     if classes is None:
         raise UnknownRecordError(f"{coordinator.name.lower()} coordinator record of unknown type {key_type}")
     return classes

@@ -13,9 +13,15 @@ if __name__ == "__main__":
     # Run by its path: its own package is not importable yet.
     sys.path.insert(0, str(HERE.parent.parent))
 
-from kafkapy.protocol.generator_classes import ClassWriter
-from kafkapy.protocol.generator_compiled import compiled_lines, stub_lines
-from kafkapy.protocol.generator_notation import Definition, Message, Versions, read_definitions, snake_case
+from kafkapy.protocol.generator_classes import ClassWriter  # noqa: E402
+from kafkapy.protocol.generator_compiled import compiled_lines, stub_lines  # noqa: E402
+from kafkapy.protocol.generator_notation import (  # noqa: E402
+    Definition,
+    Message,
+    Versions,
+    read_definitions,
+    snake_case,
+)
 
 DEFINITIONS = HERE / "definitions"
 MESSAGES = HERE / "messages"
@@ -58,12 +64,12 @@ from kafkapy._core.message import EMPTY, absent
 cdef bytes ZERO_UUID = bytes(16)
 
 '''
-STUB_HEAD = '''# {mark}{name}.msg: do not edit.
+STUB_HEAD = """# {mark}{name}.msg: do not edit.
 from typing import Any
 
 from kafkapy._core.message import Message
 
-'''
+"""
 
 
 def plain_module(name: str, definitions: list[Definition]) -> str:
@@ -86,7 +92,7 @@ def record_table(definition: Definition) -> list[str]:
     pairs: dict[int, dict[str, str]] = {}
     for message in definition.messages:
         pairs.setdefault(message.key or 0, {})[message.kind] = message.name
-    rows = [f"    {key}: ({pair['coordinator-key']}, {pair['coordinator-value']})," for key, pair in sorted(pairs.items())]
+    rows = [f"    {k}: ({pair['coordinator-key']}, {pair['coordinator-value']})," for k, pair in sorted(pairs.items())]
     head = f"{COORDINATORS[definition.name]}: dict[int, tuple[type[Message], type[Message]]] = {{"
     return ["", head, *rows, "}", ""]
 

@@ -7,7 +7,7 @@ the wire, a condition on `version` where versions differ, no table at run time. 
 
 from collections.abc import Iterator
 
-from kafkapy.protocol.generator_notation import Field, Message, Struct, Versions
+from kafkapy.protocol.generator_notation import Field, Message, Struct, Versions, snake_case
 
 ANNOTATIONS = {
     "bool": "bool", "int8": "int", "int16": "int", "uint16": "int", "int32": "int", "uint32": "int", "int64": "int",
@@ -80,11 +80,10 @@ class ClassWriter:
         self.line(f"LOWEST_VERSION = {versions[0]}")
         self.line(f"HIGHEST_VERSION = {versions[-1]}")
         self.line(f"FLEXIBLE_VERSION = {self.message.first_flexible}")
-        self.line(f"VERSIONS = range({versions[0]}, {versions[-1] + 1})" if gapless else f"VERSIONS = {tuple(versions)}")
+        self.line("VERSIONS = " + (f"range({versions[0]}, {versions[-1] + 1})" if gapless else repr(tuple(versions))))
 
     def write_body(self, struct: Struct) -> None:
-        names = [field.attribute for field in struct.fields] + ["unknown_tagged_fields"]
-        self.line("__slots__ = FIELDS = (" + ", ".join(f'"{name}"' for name in names) + ")")
+        self.line(f"__slots__ = FIELDS = {self.field_names(struct)}")
         self.line()
         self.write_constructor(struct)
         self.write_reader(struct)
@@ -95,6 +94,10 @@ class ClassWriter:
     def all_fields(self) -> Iterator[Field]:
         for struct in [self.message.root, *self.message.structs.values()]:
             yield from struct.fields
+
+    def field_names(self, struct: Struct) -> str:
+        names = [*(field.attribute for field in struct.fields), "unknown_tagged_fields"]
+        return "(" + ", ".join(f'"{name}"' for name in names) + ("," if len(names) == 1 else "") + ")"
 
     # -- what differs in Cython
 
@@ -366,9 +369,11 @@ class ClassWriter:
             self.line(f"writer.write_{field.type}_array({value}, {compact}, {nullable})")
         elif field.is_array:
             self.line(f"writer.write_{or_null}array_length({value}, {compact})")
-            element = self.write_struct(field.struct, "element") if field.struct else f"writer.write_{field.type}(element)"
-            self.line(f"for element in {value}{' or ()' if field.nullable else ''}:")
-            self.line(f"    {element}")
+            element = snake_case(field.type)
+            self.line(f"for {element} in {value}{' or ()' if field.nullable else ''}:")
+            call = f"writer.write_{field.type}({element})"
+            statement = self.write_struct(field.struct, element) if field.struct else call
+            self.line(f"    {statement}")
         elif field.struct and nullable:
             self.line(f"writer.write_present({value})")
             self.line(f"if {value} is not None:")
@@ -406,7 +411,8 @@ class ClassWriter:
         for field in tagged:
             tests = [test for test in (condition(field.tagged, given), self.is_set(field)) if test]
             self.line(f"has_{field.tag} = {' and '.join(tests)}")
-        self.line("writer.write_unsigned_varint(" + " + ".join(["len(unknown)"] + [f"has_{f.tag}" for f in tagged]) + ")")
+        total = " + ".join(["len(unknown)", *(f"has_{field.tag}" for field in tagged)])
+        self.line(f"writer.write_unsigned_varint({total})")
         self.line("index = 0")
         for field in tagged:
             test = condition(field.tagged, given)
@@ -420,5 +426,3 @@ class ClassWriter:
             self.depth -= 1
         self.line("if unknown:")
         self.line("    writer.write_unknown_tags_below(unknown, index, 1 << 32)")
-
-

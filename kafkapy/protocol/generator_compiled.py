@@ -1,8 +1,8 @@
 """Writes a message as a Cython extension type, with a stub for Python's type checker.
 
 Part of the generator: standard library only. Same shape as the plain classes, but numbers are C fields and structs read
-and write each other without Python's calls. Extension types cannot stand within each other: the nested ones stand before
-their message, under a joint name, and are attributes of it.
+and write each other without Python's calls. Extension types cannot stand within each other: the nested ones stand
+before their message, under a joint name, and are attributes of it.
 """
 
 from kafkapy.protocol.generator_classes import ClassWriter
@@ -33,8 +33,7 @@ class CompiledClassWriter(ClassWriter):
         return self.lines
 
     def write_body(self, struct: Struct) -> None:
-        names = [field.attribute for field in struct.fields] + ["unknown_tagged_fields"]
-        self.line("FIELDS = (" + ", ".join(f'"{name}"' for name in names) + ")")
+        self.line(f"FIELDS = {self.field_names(struct)}")
         for field in struct.fields:
             self.line(f"cdef public {self.c_type(field)} {field.attribute}")
         self.line("cdef public object unknown_tagged_fields")

@@ -25,9 +25,21 @@ class Field:
     """One field of a struct."""
 
     __slots__ = (
-        "name", "type", "is_array", "versions", "nullable", "tag", "tagged", "default", "is_key", "ignorable",
-        "zero_copy", "rigid", "entity", "struct",
-    )  # fmt: skip
+        "default",
+        "entity",
+        "ignorable",
+        "is_array",
+        "is_key",
+        "name",
+        "nullable",
+        "rigid",
+        "struct",
+        "tag",
+        "tagged",
+        "type",
+        "versions",
+        "zero_copy",
+    )
 
     name: str
     type: str  # a primitive, or the name of a struct; without the brackets of an array
@@ -52,7 +64,7 @@ class Field:
 class Struct:
     """Fields in their order, and the versions in which somebody uses them."""
 
-    __slots__ = ("name", "versions", "fields")
+    __slots__ = ("fields", "name", "versions")
 
     def __init__(self, name: str, versions: Versions) -> None:
         self.name = name
@@ -63,8 +75,19 @@ class Struct:
 class Message:
     """One request, response, header or record. `structs` holds the nested ones, those that others use first."""
 
-    __slots__ = ("name", "kind", "key", "versions", "flexible", "listeners", "module", "unstable", "served", "root",
-                 "structs")  # fmt: skip
+    __slots__ = (
+        "flexible",
+        "key",
+        "kind",
+        "listeners",
+        "module",
+        "name",
+        "root",
+        "served",
+        "structs",
+        "unstable",
+        "versions",
+    )
 
     def __init__(self, name: str, kind: str, key: int | None, versions: Versions) -> None:
         self.name = name

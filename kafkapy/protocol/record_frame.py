@@ -1,8 +1,8 @@
 """How messages stand in records: the frame of a metadata record, and the version before other values.
 
-    metadata record value   frame version 1 | api key | version | body      the first three as unsigned varints
-    version-prefixed value  version (int16) | body                          coordinator values, transaction markers,
-                                                                            the embedded consumer protocol
+metadata record value   frame version 1 | api key | version | body      the first three as unsigned varints
+version-prefixed value  version (int16) | body                          coordinator values, transaction markers,
+                                                                        the embedded consumer protocol
 """
 
 from typing import Any, TypeVar
@@ -47,7 +47,7 @@ def decode_metadata_record(value: Any) -> Message:
         raise UnknownRecordError(f"metadata record with unknown api key {key}, version {version}")
     if version not in record_class.VERSIONS:
         raise UnknownRecordError(f"{record_class.__name__} (api key {key}) in unknown version {version}")
-    message = record_class.read(reader, version)
+    message: Message = record_class.read(reader, version)
     reader.finish()
     return message
 
@@ -61,7 +61,7 @@ def encode_version_prefixed(message: Message, version: int) -> bytes:
 
 
 def decode_version_prefixed(message_class: type[M], data: Any) -> M:
-    """The message behind its version. UnknownRecordError if we do not know it, ProtocolViolation if bytes are damaged."""
+    """The message behind its version. UnknownRecordError or ProtocolViolation, as above."""
     reader = Reader(data)
     version = reader.read_int16()
     if version not in message_class.VERSIONS:
