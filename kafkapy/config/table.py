@@ -80,7 +80,7 @@ _CHAINS = tuple(tuple(name for name, _ in chained) for chained in TOPIC_SYNONYMS
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """The broker keys that are one setting with `name`, the strongest first; a listener's key falls back on the plain."""
+    """The broker keys that are one setting with `name`, the strongest first; a listener's key is also the plain one."""
     if name.startswith("listener.name."):
         _, _, plain = name.removeprefix("listener.name.").partition(".")
         return (name, *broker_synonyms(plain))
