@@ -49,7 +49,6 @@ cdef class Reactor:
     cdef epoll_event events[EVENTS_PER_WAKEUP]
     cdef int64_t next_deadline_ms   # of the timing wheel; -1: none
     cdef int64_t stop_deadline_ms   # -1: not stopping
-    cdef int64_t stop_grace_ms      # asked for by stop(); -1: not asked
     cdef int64_t last_busy_ms       # of the last wake-up that received something
     cdef int64_t seen_received      # bytes_received at that time
     cdef unsigned long thread       # identity of the thread in run(); 0: none
@@ -79,7 +78,8 @@ cdef class Reactor:
     cdef int call(self, callback) except -1
     cdef int expire_idle(self) except -1
     cdef int dispatch_round(self) except -1
-    cdef bint stop_is_due(self)
+    cdef begin_stop(self, int64_t grace_ms)
+    cdef bint stop_is_due(self) noexcept nogil
     cdef int answer(self, ConnectionState *connection, chunks) except -1
     cdef int append_chunk(self, ConnectionState *connection, chunk, int64_t *total) except -1
     cdef int check_owner(self) except -1

@@ -246,7 +246,6 @@ cdef class Reactor:
         self.wheel = TimingWheel(start_ms=self.native.now_ms)
         self.next_deadline_ms = -1
         self.stop_deadline_ms = -1
-        self.stop_grace_ms = -1
         self.native.epoll_fd = epoll_create1(EPOLL_CLOEXEC)
         self.native.wakeup_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
         self.wakeup.kind = WATCH_WAKEUP
@@ -281,8 +280,7 @@ cdef class Reactor:
     def stop(self, int64_t grace_ms=0):
         """`run` returns when no request is in process and all answers have left, after `grace_ms` at the latest.
         Nothing more is read. Any thread."""
-        self.stop_grace_ms = grace_ms
-        self.post(_nothing)
+        self.post(lambda: self.begin_stop(grace_ms))
 
     # ---- owner thread
 
@@ -392,7 +390,6 @@ cdef class Reactor:
             self.settle()
             self.native.draining = False
             self.stop_deadline_ms = -1
-            self.stop_grace_ms = -1
             self.thread = 0
 
     cdef int check_owner(self) except -1:
@@ -428,7 +425,7 @@ cdef class Reactor:
         if native.input_queue.count and (native.input_urgent or not intake_is_blocked(native)) and not native.draining:
             return 0
         if (native.python_queue.count or native.output_queue.count or native.closed_queue.count
-                or native.garbage != NULL or self.posted_here):
+                or native.garbage != NULL or self.posted_here or self.stop_is_due()):
             return 0
         if native.max_idle_ms >= 0 and native.oldest != NULL:
             idle = native.oldest.last_active_ms + native.max_idle_ms
@@ -653,11 +650,14 @@ cdef class Reactor:
                     request.connection.close("its request could not be dispatched")
         return 0
 
-    cdef bint stop_is_due(self):
-        cdef ConnectionState *connection = self.native.oldest
-        if self.stop_grace_ms >= 0 and self.stop_deadline_ms < 0:
-            self.stop_deadline_ms = self.native.now_ms + self.stop_grace_ms
+    cdef begin_stop(self, int64_t grace_ms):
+        if self.stop_deadline_ms < 0:
+            self.stop_deadline_ms = self.native.now_ms + grace_ms
             self.native.draining = True
+
+    cdef bint stop_is_due(self) noexcept nogil:
+        """Whether nothing holds the stop back any longer."""
+        cdef ConnectionState *connection = self.native.oldest
         if self.stop_deadline_ms < 0:
             return False
         if self.native.now_ms >= self.stop_deadline_ms:
@@ -725,10 +725,6 @@ cdef class Reactor:
         if failed:
             raise MemoryError()
         return 0
-
-
-def _nothing():
-    """What `stop` posts to wake the loop."""
 
 
 cdef int forget_queues(Connection connection) except -1:

@@ -8,6 +8,7 @@ stays, and EPOLLOUT brings the connection back.
 
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
 
 from kafkapy._core.reactor_state cimport (
     CLOSE_ERROR, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE, OutputChunk, connection_close, connection_touch,
@@ -114,13 +115,15 @@ cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexc
                 break
             reason = copy_short_range(state, chunk)
             if reason:
-                connection_close(state, connection, reason, errno)
+                connection_close(state, connection, reason, errno if reason == CLOSE_ERROR else chunk.remaining)
                 return 0
         vector[count].iov_base = <void *> chunk.data
         vector[count].iov_len = <size_t> chunk.remaining
         count += 1
         chunk = chunk.next
-    message = msghdr(vector, count)
+    memset(&message, 0, sizeof(msghdr))
+    message.msg_iov = vector
+    message.msg_iovlen = count
     return sendmsg(connection.fd, &message, MSG_NOSIGNAL | (MSG_MORE if chunk != NULL else 0))
 
 
