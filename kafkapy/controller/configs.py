@@ -1,0 +1,209 @@
+"""Configuration of topics, brokers, groups and client metrics in the metadata log: what a change writes, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.dynamic import dynamic_row, validate_broker_overrides
+from kafkapy.config.row import ConfigType
+from kafkapy.config.table import TOPIC_ROWS
+from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
+from kafkapy.config.value import default_value, format_value
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+)
+from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
+
+MIN_ISR = "min.insync.replicas"
+CLIENT_METRICS_KEYS = frozenset(["metrics", "interval.ms", "match"])
+GROUP_KEYS = frozenset([
+    "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms",
+    "share.session.timeout.ms", "share.heartbeat.interval.ms", "share.record.lock.duration.ms",
+    "share.delivery.count.limit", "share.partition.max.record.locks", "share.auto.offset.reset",
+    "share.isolation.level", "share.renew.acknowledge.enable", "share.assignment.interval.ms",
+    "streams.session.timeout.ms", "streams.heartbeat.interval.ms", "streams.num.standby.replicas",
+    "streams.initial.rebalance.delay.ms", "streams.assignment.interval.ms",
+])  # fmt: skip
+ConfigResource = tuple[int, str]
+
+
+class OperationType(IntEnum):
+    """What IncrementalAlterConfigs does to one key."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """One key of a change.  `operation` is a number from the wire; `value` is None for DELETE."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def effective_min_isr(image: MetadataImage, topic: str) -> int:
+    """min.insync.replicas of a topic as the metadata log says: its own, else the cluster's, else 1."""
+    text = image.config(TOPIC_RESOURCE, topic).get(MIN_ISR) or image.config(BROKER_RESOURCE, "").get(MIN_ISR)
+    return int(text) if text else 1
+
+
+def incremental_alter_configs(
+    image: MetadataImage,
+    broker_config: BrokerConfig,
+    changes: Mapping[ConfigResource, Sequence[ConfigChange]],
+    *,
+    validate_only: bool = False,
+) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
+    """KIP-339: changes single keys; an error of one resource leaves the others alone."""
+    records: list[MessageAndVersion] = []
+    response: dict[ConfigResource, ErrorMessage] = {}
+    for resource, resource_changes in changes.items():
+        try:
+            _check_resource(image, resource)
+            overrides = _overrides_after(image, broker_config, resource, resource_changes)
+            validate_overrides(broker_config, resource, overrides)
+            _check_min_isr(image, resource, resource_changes)
+        except ApiError as error:
+            response[resource] = ErrorMessage(error.error, error.message)
+            continue
+        records += _config_records(image, resource, overrides, resource_changes)
+        response[resource] = SUCCESS
+    return ControllerResult([] if validate_only else records, response)
+
+
+def legacy_alter_configs(
+    image: MetadataImage,
+    broker_config: BrokerConfig,
+    configs: Mapping[ConfigResource, Mapping[str, str | None]],
+    *,
+    validate_only: bool = False,
+) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
+    """AlterConfigs of old: the overrides given replace all that the resource has."""
+    changes: dict[ConfigResource, list[ConfigChange]] = {}
+    for resource, entries in configs.items():
+        gone = [name for name in image.config(*resource) if name not in entries]
+        changes[resource] = [ConfigChange(name, OperationType.SET, value) for name, value in entries.items()]
+        changes[resource] += [ConfigChange(name, OperationType.DELETE, None) for name in gone]
+    return incremental_alter_configs(image, broker_config, changes, validate_only=validate_only)
+
+
+def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, overrides: Mapping[str, str]) -> None:
+    """ApiError(INVALID_CONFIG) if a resource cannot have these overrides."""
+    resource_type, name = resource
+    if resource_type == TOPIC_RESOURCE:
+        validate_topic_overrides(broker_config, overrides)
+    elif resource_type == BROKER_RESOURCE:
+        validate_broker_overrides(overrides, per_broker=bool(name))
+    elif resource_type == CLIENT_METRICS_RESOURCE:
+        _check_names(overrides, CLIENT_METRICS_KEYS, "Unknown client metrics configuration: ")
+    elif resource_type == GROUP_RESOURCE:
+        _check_names(overrides, GROUP_KEYS, "Unknown group config name: ")
+
+
+def _check_names(overrides: Mapping[str, str], known: frozenset[str], complaint: str) -> None:
+    for name in overrides:
+        if name not in known:
+            raise ApiError(Error.INVALID_CONFIG, complaint + name)
+
+
+def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:
+    resource_type, name = resource
+    if resource_type == TOPIC_RESOURCE:
+        if name not in image.topics.by_name:
+            raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    elif resource_type == BROKER_RESOURCE:
+        if name and (not name.isdigit() or int(name) not in image.brokers):
+            raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {name} is not registered.")
+    elif resource_type not in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE):
+        raise ApiError(Error.INVALID_REQUEST, f"Unexpected resource type {resource_type}.")
+    elif not name:
+        kind = "client metrics" if resource_type == CLIENT_METRICS_RESOURCE else "group"
+        raise ApiError(Error.INVALID_REQUEST, f"Default {kind} resources are not allowed.")
+
+
+def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
+    """Eligible leader replicas need one min.insync.replicas for the cluster, and none per broker."""
+    if not image.elr_enabled or resource[0] != BROKER_RESOURCE:
+        return
+    change = next((each for each in changes if each.name == MIN_ISR), None)
+    if change is None:
+        return
+    if resource[1]:
+        raise ApiError(
+            Error.INVALID_CONFIG, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
+        )
+    if change.operation == OperationType.DELETE:
+        raise ApiError(
+            Error.INVALID_CONFIG, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+        )
+
+
+def _overrides_after(
+    image: MetadataImage, broker_config: BrokerConfig, resource: ConfigResource, changes: Sequence[ConfigChange]
+) -> dict[str, str]:
+    overrides = dict(image.config(*resource))
+    for change in changes:
+        if change.operation == OperationType.DELETE:
+            overrides.pop(change.name, None)
+        elif change.value is None:
+            raise ApiError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {change.name}")
+        elif change.operation == OperationType.SET:
+            overrides[change.name] = change.value
+        elif change.operation in (OperationType.APPEND, OperationType.SUBTRACT):
+            overrides[change.name] = _changed_list(broker_config, resource, overrides.get(change.name), change)
+        else:
+            raise ApiError(Error.INVALID_REQUEST, f"Unknown AlterConfigOp op type {change.operation}")
+    return overrides
+
+
+def _changed_list(
+    broker_config: BrokerConfig, resource: ConfigResource, current: str | None, change: ConfigChange
+) -> str:
+    """The text of a list key with elements added or taken away; without an override the default is the start."""
+    row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
+    if row is None or row.type is not ConfigType.LIST:
+        name = OperationType(change.operation).name
+        raise ApiError(
+            Error.INVALID_CONFIG, f"Can't {name} to key {change.name} because its type is not LIST."
+        )
+    if current is None:
+        is_topic = resource[0] == TOPIC_RESOURCE
+        value = topic_defaults(broker_config)[change.name] if is_topic else default_value(row)
+        current = format_value(row.type, value)
+    parts = current.split(",") if current else []
+    for part in (change.value or "").split(","):
+        if change.operation == OperationType.APPEND and part not in parts:
+            parts.append(part)
+        elif change.operation == OperationType.SUBTRACT and part in parts:
+            parts.remove(part)
+    return ",".join(parts)
+
+
+def _config_records(
+    image: MetadataImage, resource: ConfigResource, overrides: Mapping[str, str], changes: Sequence[ConfigChange]
+) -> list[MessageAndVersion]:
+    """Only what changes; for brokers every key named, as Kafka does, so that files behind it are read again."""
+    current = image.config(*resource)
+    records: list[MessageAndVersion] = []
+    for name in dict.fromkeys(change.name for change in changes):
+        value = overrides.get(name)
+        if value != current.get(name) or resource[0] == BROKER_RESOURCE:
+            records.append(
+                (ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=value), 0)
+            )
+            if name == MIN_ISR and image.elr_enabled:
+                topic = resource[1] if resource[0] == TOPIC_RESOURCE else ""
+                records.append((ClearElrRecord(topic_name=topic), 0))
+    return records

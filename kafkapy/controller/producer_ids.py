@@ -1,0 +1,34 @@
+"""Producer ids are handed out in blocks, so that not every producer writes a record."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.controller.result import ControllerResult
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.protocol.messages.metadata_records import ProducerIdsRecord
+
+PRODUCER_ID_BLOCK_SIZE = 1000
+MAX_PRODUCER_ID = 2**63 - 1
+
+
+class ProducerIdsBlock(NamedTuple):
+    """Ids first_producer_id .. first_producer_id + size - 1, for one broker alone."""
+
+    first_producer_id: int
+    size: int
+
+
+def allocate_producer_ids(image: MetadataImage, broker_id: int) -> ControllerResult[ProducerIdsBlock]:
+    """The next block for a registered broker.  ApiError(BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR)."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
+    first = image.next_producer_id
+    if first > MAX_PRODUCER_ID - PRODUCER_ID_BLOCK_SIZE:
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Exhausted all producer ids as the next block would be {first}.")
+    record = ProducerIdsRecord(
+        broker_id=broker_id, broker_epoch=broker.epoch, next_producer_id=first + PRODUCER_ID_BLOCK_SIZE
+    )
+    return ControllerResult([(record, 0)], ProducerIdsBlock(first, PRODUCER_ID_BLOCK_SIZE))

@@ -1,0 +1,52 @@
+"""Which names a topic may have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafkapy.errors import ApiError, Error
+
+MAX_NAME_LENGTH = 249
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+GROUP_METADATA_TOPIC = "__consumer_offsets"
+TRANSACTION_STATE_TOPIC = "__transaction_state"
+SHARE_GROUP_STATE_TOPIC = "__share_group_state"
+INTERNAL_TOPICS = frozenset([GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC])
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def validate_topic_name(name: str) -> None:
+    """ApiError(INVALID_TOPIC_EXCEPTION), in Kafka's words."""
+    problem = _problem(name)
+    if problem is not None:
+        raise ApiError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
+
+
+def is_valid_topic_name(name: str) -> bool:
+    return _problem(name) is None
+
+
+def _problem(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > MAX_NAME_LENGTH:
+        return f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    if not _LEGAL.fullmatch(name):
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None
+
+
+def collision_key(name: str) -> str:
+    """Names with the same key have the same metric names: '.' becomes '_' there."""
+    return name.replace(".", "_")
+
+
+def colliding_topic(name: str, existing: Iterable[str]) -> str | None:
+    """A topic that `name` would collide with, or None."""
+    if "." not in name and "_" not in name:
+        return None
+    key = collision_key(name)
+    return next((other for other in existing if other != name and collision_key(other) == key), None)

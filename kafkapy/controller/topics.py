@@ -1,0 +1,308 @@
+"""Creating topics, adding partitions, deleting topics."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.controller.configs import validate_overrides
+from kafkapy.controller.placement import place_replicas
+from kafkapy.controller.result import (
+    MAX_RECORDS_PER_USER_OPERATION,
+    SUCCESS,
+    ControllerResult,
+    ErrorMessage,
+    MessageAndVersion,
+)
+from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC, collision_key, validate_topic_name
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
+from kafkapy.metadata.image_writer import partition_record
+from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage, TopicImage
+from kafkapy.protocol.messages.metadata_records import ConfigRecord, RemoveTopicRecord, TopicRecord
+from kafkapy.types import ZERO_UUID, random_uuid
+
+DEFAULT = -1
+
+
+class NewTopic(NamedTuple):
+    """A topic as asked for; -1 stands for the default; `assignments` is partition -> replicas, or empty."""
+
+    name: str
+    num_partitions: int = DEFAULT
+    replication_factor: int = DEFAULT
+    assignments: Sequence[tuple[int, Sequence[int]]] = ()
+    configs: Mapping[str, str | None] = {}
+
+
+class CreatedTopic(NamedTuple):
+    """What became of a NewTopic; the rest means nothing if `error` is not 0."""
+
+    error: ErrorMessage
+    topic_id: bytes = ZERO_UUID
+    num_partitions: int = -1
+    replication_factor: int = -1
+    overrides: Mapping[str, str] = {}
+
+
+class PlacementRules(NamedTuple):
+    """What creating partitions needs beside the image.
+
+    `choose_directory(topic, partition)` answers the directory id for a replica on `node_id`; without it the id stays
+    unassigned unless the broker has one directory only.  `random_below(n)` and `new_topic_id` are seams.
+    """
+
+    broker_config: BrokerConfig
+    node_id: int = -1
+    choose_directory: Callable[[str, int], bytes] | None = None
+    random_below: Callable[[int], int] = random.randrange
+    new_topic_id: Callable[[], bytes] = random_uuid
+
+
+def create_topics(
+    image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
+) -> ControllerResult[dict[str, CreatedTopic]]:
+    """Each topic succeeds or fails for itself.  ApiError(POLICY_VIOLATION) if one request asks for too much."""
+    _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
+    records: list[MessageAndVersion] = []
+    response: dict[str, CreatedTopic] = {}
+    collisions: dict[str, str] | None = None
+    for topic in topics:
+        try:
+            validate_topic_name(topic.name)
+            if topic.name == CLUSTER_METADATA_TOPIC:
+                raise ApiError(Error.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited.")
+            if topic.name in image.topics.by_name or topic.name in response:
+                raise ApiError(Error.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+            if "." in topic.name or "_" in topic.name:
+                if collisions is None:
+                    collisions = {collision_key(name): name for name in image.topics.by_name}
+                other = collisions.get(collision_key(topic.name))
+                if other is not None:
+                    raise ApiError(
+                        Error.INVALID_TOPIC_EXCEPTION, f"Topic '{topic.name}' collides with existing topic: {other}"
+                    )
+            topic_records, created = _create_topic(image, topic, rules)
+        except ApiError as error:
+            response[topic.name] = CreatedTopic(ErrorMessage(error.error, error.message))
+            continue
+        records += topic_records
+        response[topic.name] = created._replace(topic_id=ZERO_UUID) if validate_only else created
+    return ControllerResult([] if validate_only else records, response)
+
+
+def _create_topic(
+    image: MetadataImage, topic: NewTopic, rules: PlacementRules
+) -> tuple[list[MessageAndVersion], CreatedTopic]:
+    overrides = {name: value for name, value in topic.configs.items() if value is not None}
+    for name, value in topic.configs.items():
+        if value is None:
+            raise ApiError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
+    validate_overrides(rules.broker_config, (TOPIC_RESOURCE, topic.name), overrides)
+    assignments = _assignments_of(image, topic, rules)
+    topic_id = rules.new_topic_id()
+    records: list[MessageAndVersion] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
+    for name, value in overrides.items():
+        record = ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value)
+        records.append((record, 0))
+    for partition_id, replicas in assignments.items():
+        partition = _new_partition(image, topic.name, partition_id, replicas, rules)
+        records.append(partition_record(topic_id, partition_id, partition, image.metadata_version))
+    replication_factor = len(next(iter(assignments.values())))
+    return records, CreatedTopic(SUCCESS, topic_id, len(assignments), replication_factor, overrides)
+
+
+def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules) -> dict[int, tuple[int, ...]]:
+    if topic.assignments:
+        return _manual_assignments(image, topic)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise ApiError(
+            Error.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise ApiError(
+            Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
+        )
+    partitions = rules.broker_config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = rules.broker_config["default.replication.factor"]
+    placed = _place(image, partitions, factor, rules)
+    return dict(enumerate(placed))
+
+
+def _place(
+    image: MetadataImage, partitions: int, factor: int, rules: PlacementRules, first_partition: int = 0
+) -> list[tuple[int, ...]]:
+    """Replicas on brokers that may lead now; with none of them, on any registered ones."""
+    active = [broker_id for broker_id, broker in image.brokers.items() if broker.is_active]
+    candidates = active if len(active) >= factor else list(image.brokers)
+    if not candidates:
+        raise ApiError(
+            Error.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): All brokers are currently fenced.",
+        )
+    start, shift = rules.random_below(len(candidates)), rules.random_below(len(candidates))
+    return place_replicas(
+        candidates, partitions, factor, start_index=start, shift=shift, first_partition=first_partition
+    )
+
+
+def _manual_assignments(image: MetadataImage, topic: NewTopic) -> dict[int, tuple[int, ...]]:
+    if topic.replication_factor != -1:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            "A manual partition assignment was specified, but replication factor was not set to -1.",
+        )
+    if topic.num_partitions != -1:
+        raise ApiError(
+            Error.INVALID_REQUEST, "A manual partition assignment was specified, but numPartitions was not set to -1."
+        )
+    assignments: dict[int, tuple[int, ...]] = {}
+    for partition_id, replicas in topic.assignments:
+        if partition_id in assignments:
+            raise ApiError(
+                Error.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {partition_id}",
+            )
+        factor = len(next(iter(assignments.values()))) if assignments else None
+        _check_replicas(image, partition_id, replicas, factor)
+        assignments[partition_id] = tuple(replicas)
+    if sorted(assignments) != list(range(len(assignments))):
+        raise ApiError(
+            Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
+    return dict(sorted(assignments.items()))
+
+
+def _check_replicas(image: MetadataImage, partition_id: int, replicas: Sequence[int], factor: int | None) -> None:
+    if not replicas:
+        raise _bad_assignment("The manual partition assignment includes an empty replica list.")
+    for replica in sorted(replicas):
+        if replicas.count(replica) > 1:
+            raise _bad_assignment(f"The manual partition assignment includes the broker {replica} more than once.")
+        if replica not in image.brokers:
+            raise _bad_assignment(
+                f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+            )
+    if factor is not None and len(replicas) != factor:
+        raise _bad_assignment(
+            f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+            f"consistent with previous partitions, which have {factor} replica(s)."
+        )
+    if not any(image.brokers[replica].is_active for replica in replicas):
+        raise _bad_assignment(
+            f"All brokers specified in the manual partition assignment for partition {partition_id} are fenced or in "
+            "controlled shutdown."
+        )
+
+
+def _bad_assignment(message: str) -> ApiError:
+    return ApiError(Error.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def _new_partition(
+    image: MetadataImage, topic: str, partition_id: int, replicas: tuple[int, ...], rules: PlacementRules
+) -> PartitionImage:
+    isr = tuple(replica for replica in replicas if image.brokers[replica].is_active)
+    if not isr:
+        raise ApiError(
+            Error.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {len(replicas)} time(s): All brokers are currently fenced or in "
+            "controlled shutdown.",
+        )
+    directories = tuple(_directory_of(image, topic, partition_id, replica, rules) for replica in replicas)
+    return PartitionImage(replicas, directories, isr, (), (), (), (), isr[0], RECOVERED, 0, 0)
+
+
+def _directory_of(
+    image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules
+) -> bytes:
+    directories = image.brokers[replica].log_dirs
+    if len(directories) == 1:
+        return directories[0]
+    if replica == rules.node_id and rules.choose_directory is not None:
+        return rules.choose_directory(topic, partition_id)
+    return DIRECTORY_UNASSIGNED
+
+
+class MorePartitions(NamedTuple):
+    """A topic to grow to `count` partitions; `assignments` are the replicas of the new ones, or None."""
+
+    name: str
+    count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+def create_partitions(
+    image: MetadataImage, topics: Sequence[MorePartitions], rules: PlacementRules, *, validate_only: bool = False
+) -> ControllerResult[dict[str, ErrorMessage]]:
+    """Adds partitions; topics never shrink."""
+    records: list[MessageAndVersion] = []
+    response: dict[str, ErrorMessage] = {}
+    for topic in topics:
+        try:
+            records += _create_partitions(image, topic, rules)
+            response[topic.name] = SUCCESS
+        except ApiError as error:
+            response[topic.name] = ErrorMessage(error.error, error.message)
+    return ControllerResult([] if validate_only else records, response)
+
+
+def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: PlacementRules) -> list[MessageAndVersion]:
+    existing = image.topics.by_name.get(topic.name)
+    if existing is None:
+        raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+    current = len(existing.partitions)
+    if topic.count == current:
+        raise ApiError(Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
+    if topic.count < current:
+        raise ApiError(
+            Error.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {current} partition(s); {topic.count} would not be an increase.",
+        )
+    additional = topic.count - current
+    _check_total(additional)
+    factor = len(existing.partitions[0].replicas)
+    if topic.assignments is None:
+        placed = _place(image, additional, factor, rules, current)
+    else:
+        if len(topic.assignments) != additional:
+            raise _bad_assignment(
+                f"Attempted to add {additional} additional partition(s), but only {len(topic.assignments)} "
+                "assignment(s) were specified."
+            )
+        for index, replicas in enumerate(topic.assignments):
+            _check_replicas(image, current + index, replicas, factor)
+        placed = [tuple(replicas) for replicas in topic.assignments]
+    records = []
+    for partition_id, assigned in enumerate(placed, current):
+        partition = _new_partition(image, topic.name, partition_id, assigned, rules)
+        records.append(partition_record(existing.topic_id, partition_id, partition, image.metadata_version))
+    return records
+
+
+def _check_total(partitions: int) -> None:
+    if partitions > MAX_RECORDS_PER_USER_OPERATION:
+        raise ApiError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
+
+def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:
+    """Removes topics by id; their configuration goes with them."""
+    records: list[MessageAndVersion] = []
+    response: dict[bytes, ErrorMessage] = {}
+    for topic_id in dict.fromkeys(topic_ids):
+        if topic_id not in image.topics.by_id:
+            response[topic_id] = ErrorMessage(Error.UNKNOWN_TOPIC_ID, Error.UNKNOWN_TOPIC_ID.message)
+            continue
+        records.append((RemoveTopicRecord(topic_id=topic_id), 0))
+        response[topic_id] = SUCCESS
+    return ControllerResult(records, response)
+
+
+def find_topic(image: MetadataImage, name: str | None, topic_id: bytes) -> TopicImage | None:
+    """A topic by name, or by id if there is no name."""
+    return image.topics.by_id.get(topic_id) if name is None else image.topics.by_name.get(name)

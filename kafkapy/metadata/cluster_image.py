@@ -1,0 +1,80 @@
+"""Registrations of brokers and controllers, and the small things the cluster keeps: ACLs, credentials, tokens."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SECURITY_PROTOCOL_IDS: dict[str, int] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+class Endpoint(NamedTuple):
+    """Where a broker or controller can be reached on one listener; `security_protocol` is Kafka's number."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+class BrokerRegistration(NamedTuple):
+    """A broker as it registered last.  Immutable.  Fenced brokers lead nothing and are not shown to clients."""
+
+    broker_id: int
+    epoch: int
+    incarnation_id: bytes
+    endpoints: dict[str, Endpoint]
+    features: dict[str, tuple[int, int]]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: tuple[bytes, ...]
+    cordoned_log_dirs: tuple[bytes, ...] | None
+    is_migrating_zk_broker: bool
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may lead partitions."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+
+class ControllerRegistration(NamedTuple):
+    """A controller as it registered last.  Immutable."""
+
+    controller_id: int
+    incarnation_id: bytes
+    zk_migration_ready: bool
+    endpoints: dict[str, Endpoint]
+    features: dict[str, tuple[int, int]]
+
+
+class AccessControlEntry(NamedTuple):
+    """One ACL binding; the numbers are Kafka's."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+class ScramCredential(NamedTuple):
+    """What is stored of a user's password for one SCRAM mechanism."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class DelegationToken(NamedTuple):
+    """A delegation token without its secret, which is derived from the id; timestamps in milliseconds."""
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiration_timestamp: int
+    token_id: str

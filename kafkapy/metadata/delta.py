@@ -1,0 +1,273 @@
+"""The way from one image to the next: each metadata record type of 4.3 has its replay here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kafkapy.metadata.cluster_image import (
+    AccessControlEntry,
+    BrokerRegistration,
+    ControllerRegistration,
+    DelegationToken,
+    Endpoint,
+    ScramCredential,
+)
+from kafkapy.metadata.features import check_feature_level
+from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage, QuotaEntity
+from kafkapy.metadata.topics_delta import TopicsDelta
+from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.types import uuid_to_string
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class MetadataDelta:
+    """Records replayed on top of `image`, and what they changed.  Not thread-safe; `image` itself never changes.
+
+    A part of the image is copied when the first record touches it, the others are shared.  Transactions are not seen
+    here: whoever replays holds their records back until EndTransaction.
+    """
+
+    __slots__ = (
+        "image", "topics", "features", "brokers", "controllers", "configs", "client_quotas", "next_producer_id",
+        "acls", "scram", "delegation_tokens", "changed_features", "changed_brokers", "changed_configs",
+        "changed_quotas",
+    )  # fmt: skip
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.topics = TopicsDelta(image.topics)
+        self.features = image.features
+        self.brokers = image.brokers
+        self.controllers = image.controllers
+        self.configs = image.configs
+        self.client_quotas = image.client_quotas
+        self.next_producer_id = image.next_producer_id
+        self.acls = image.acls
+        self.scram = image.scram
+        self.delegation_tokens = image.delegation_tokens
+        self.changed_features: set[str] = set()
+        self.changed_brokers: set[int] = set()
+        self.changed_configs: set[tuple[int, str]] = set()
+        self.changed_quotas: set[QuotaEntity] = set()
+
+    @property
+    def changed_topics(self) -> dict[bytes, TopicImage]:
+        """Topics created or with changed partitions, as they are now, by topic id."""
+        return self.topics.changed
+
+    @property
+    def deleted_topics(self) -> dict[bytes, TopicImage]:
+        """Topics removed, as they were in `image`, by topic id."""
+        return self.topics.deleted
+
+    def apply(self, offset: int, epoch: int) -> MetadataImage:
+        """The image after all replayed records; `offset` is the log's end offset then."""
+        return MetadataImage(
+            offset, epoch, self.features, self.brokers, self.controllers, self.topics.apply(), self.configs,
+            self.client_quotas, self.next_producer_id, self.acls, self.scram, self.delegation_tokens,
+        )  # fmt: skip
+
+    def replay(self, record: Any) -> None:
+        """Applies one metadata record.  ValueError: a type that we do not know, or one that does not fit the image."""
+        replay = REPLAY.get(type(record).__name__)
+        if replay is None:
+            raise ValueError(f"unknown metadata record {type(record).__name__}")
+        replay(self, record)
+
+    def _own(self, part: dict[Key, Value], original: dict[Key, Value]) -> dict[Key, Value]:
+        return dict(part) if part is original else part
+
+    def _feature_level(self, record: Any) -> None:
+        check_feature_level(record.name, record.feature_level)
+        self.features = self._own(self.features, self.image.features)
+        if record.feature_level == 0:
+            self.features.pop(record.name, None)
+        else:
+            self.features[record.name] = record.feature_level
+        self.changed_features.add(record.name)
+
+    def _topic(self, record: Any) -> None:
+        self.topics.add_topic(record.name, record.topic_id)
+
+    def _remove_topic(self, record: Any) -> None:
+        topic = self.topics.remove_topic(record.topic_id)
+        resource = (TOPIC_RESOURCE, topic.name)
+        if resource in self.configs:
+            self.configs = self._own(self.configs, self.image.configs)
+            del self.configs[resource]
+            self.changed_configs.add(resource)
+
+    def _config(self, record: Any) -> None:
+        resource = (record.resource_type, record.resource_name)
+        self.configs = self._own(self.configs, self.image.configs)
+        entries = dict(self.configs.get(resource, ()))
+        if record.value is None:
+            entries.pop(record.name, None)
+        else:
+            entries[record.name] = record.value
+        if entries:
+            self.configs[resource] = entries
+        else:
+            self.configs.pop(resource, None)
+        self.changed_configs.add(resource)
+
+    def _put_broker(self, registration: BrokerRegistration) -> None:
+        self.brokers = self._own(self.brokers, self.image.brokers)
+        self.brokers[registration.broker_id] = registration
+        self.changed_brokers.add(registration.broker_id)
+
+    def _broker(self, broker_id: int, epoch: int) -> BrokerRegistration:
+        registration = self.brokers.get(broker_id)
+        if registration is None or registration.epoch != epoch:
+            raise ValueError(f"change of broker {broker_id} epoch {epoch}, but registered is {registration}")
+        return registration
+
+    def _register_broker(self, record: Any) -> None:
+        cordoned = record.cordoned_log_dirs
+        self._put_broker(
+            BrokerRegistration(
+                record.broker_id,
+                record.broker_epoch,
+                record.incarnation_id,
+                _endpoints(record.end_points),
+                _features(record.features),
+                record.rack,
+                record.fenced,
+                record.in_controlled_shutdown,
+                tuple(record.log_dirs or ()),
+                None if cordoned is None else tuple(cordoned),
+                record.is_migrating_zk_broker,
+            )
+        )
+
+    def _unregister_broker(self, record: Any) -> None:
+        self._broker(record.broker_id, record.broker_epoch)
+        self.brokers = self._own(self.brokers, self.image.brokers)
+        del self.brokers[record.broker_id]
+        self.changed_brokers.add(record.broker_id)
+
+    def _fence_broker(self, record: Any) -> None:
+        self._put_broker(self._broker(record.id, record.epoch)._replace(fenced=True))
+
+    def _unfence_broker(self, record: Any) -> None:
+        self._put_broker(self._broker(record.id, record.epoch)._replace(fenced=False))
+
+    def _broker_registration_change(self, record: Any) -> None:
+        registration = self._broker(record.broker_id, record.broker_epoch)
+        changes: dict[str, Any] = {}
+        if record.fenced:
+            changes["fenced"] = record.fenced > 0
+        if record.in_controlled_shutdown > 0:
+            changes["in_controlled_shutdown"] = True
+        if record.log_dirs:
+            changes["log_dirs"] = tuple(record.log_dirs)
+        if record.cordoned_log_dirs is not None:
+            changes["cordoned_log_dirs"] = tuple(record.cordoned_log_dirs)
+        self._put_broker(registration._replace(**changes))
+
+    def _register_controller(self, record: Any) -> None:
+        self.controllers = self._own(self.controllers, self.image.controllers)
+        self.controllers[record.controller_id] = ControllerRegistration(
+            record.controller_id,
+            record.incarnation_id,
+            record.zk_migration_ready,
+            _endpoints(record.end_points),
+            _features(record.features),
+        )
+
+    def _client_quota(self, record: Any) -> None:
+        entity: QuotaEntity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+        self.client_quotas = self._own(self.client_quotas, self.image.client_quotas)
+        quotas = dict(self.client_quotas.get(entity, ()))
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if quotas:
+            self.client_quotas[entity] = quotas
+        else:
+            self.client_quotas.pop(entity, None)
+        self.changed_quotas.add(entity)
+
+    def _producer_ids(self, record: Any) -> None:
+        self.next_producer_id = record.next_producer_id
+
+    def _access_control_entry(self, record: Any) -> None:
+        self.acls = self._own(self.acls, self.image.acls)
+        self.acls[record.id] = AccessControlEntry(
+            record.resource_type, record.resource_name, record.pattern_type, record.principal, record.host,
+            record.operation, record.permission_type,
+        )  # fmt: skip
+
+    def _remove_access_control_entry(self, record: Any) -> None:
+        if record.id not in self.acls:
+            raise ValueError(f"removal of unknown ACL {uuid_to_string(record.id)}")
+        self.acls = self._own(self.acls, self.image.acls)
+        del self.acls[record.id]
+
+    def _user_scram_credential(self, record: Any) -> None:
+        self.scram = self._own(self.scram, self.image.scram)
+        self.scram[(record.name, record.mechanism)] = ScramCredential(
+            record.salt, record.stored_key, record.server_key, record.iterations
+        )
+
+    def _remove_user_scram_credential(self, record: Any) -> None:
+        self.scram = self._own(self.scram, self.image.scram)
+        self.scram.pop((record.name, record.mechanism), None)
+
+    def _delegation_token(self, record: Any) -> None:
+        self.delegation_tokens = self._own(self.delegation_tokens, self.image.delegation_tokens)
+        self.delegation_tokens[record.token_id] = DelegationToken(
+            record.owner, record.requester, tuple(record.renewers), record.issue_timestamp, record.max_timestamp,
+            record.expiration_timestamp, record.token_id,
+        )  # fmt: skip
+
+    def _remove_delegation_token(self, record: Any) -> None:
+        self.delegation_tokens = self._own(self.delegation_tokens, self.image.delegation_tokens)
+        self.delegation_tokens.pop(record.token_id, None)
+
+    def _zk_migration_state(self, record: Any) -> None:
+        if record.zk_migration_state not in (0, 4):  # NONE, POST_MIGRATION: anything else needs a ZooKeeper
+            raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
+
+    def _nothing(self, record: Any) -> None:
+        """NoOpRecord only keeps Kafka's log moving."""
+
+
+def _endpoints(end_points: Any) -> dict[str, Endpoint]:
+    return {each.name: Endpoint(each.name, each.host, each.port, each.security_protocol) for each in end_points}
+
+
+def _features(features: Any) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.min_supported_version, each.max_supported_version) for each in features}
+
+
+Replay = Callable[[MetadataDelta, Any], None]
+REPLAY: dict[str, Replay] = {
+    "AccessControlEntryRecord": MetadataDelta._access_control_entry,
+    "BrokerRegistrationChangeRecord": MetadataDelta._broker_registration_change,
+    "ClearElrRecord": lambda delta, record: delta.topics.clear_elr(record.topic_name),
+    "ClientQuotaRecord": MetadataDelta._client_quota,
+    "ConfigRecord": MetadataDelta._config,
+    "DelegationTokenRecord": MetadataDelta._delegation_token,
+    "FeatureLevelRecord": MetadataDelta._feature_level,
+    "FenceBrokerRecord": MetadataDelta._fence_broker,
+    "NoOpRecord": MetadataDelta._nothing,
+    "PartitionChangeRecord": lambda delta, record: delta.topics.change_partition(record),
+    "PartitionRecord": lambda delta, record: delta.topics.put_partition(record),
+    "ProducerIdsRecord": MetadataDelta._producer_ids,
+    "RegisterBrokerRecord": MetadataDelta._register_broker,
+    "RegisterControllerRecord": MetadataDelta._register_controller,
+    "RemoveAccessControlEntryRecord": MetadataDelta._remove_access_control_entry,
+    "RemoveDelegationTokenRecord": MetadataDelta._remove_delegation_token,
+    "RemoveTopicRecord": MetadataDelta._remove_topic,
+    "RemoveUserScramCredentialRecord": MetadataDelta._remove_user_scram_credential,
+    "TopicRecord": MetadataDelta._topic,
+    "UnfenceBrokerRecord": MetadataDelta._unfence_broker,
+    "UnregisterBrokerRecord": MetadataDelta._unregister_broker,
+    "UserScramCredentialRecord": MetadataDelta._user_scram_credential,
+    "ZkMigrationStateRecord": MetadataDelta._zk_migration_state,
+}

@@ -1,0 +1,98 @@
+"""Feature levels: which we support, and which version of a metadata record each `metadata.version` writes.
+
+The finalized `metadata.version`, not the program, decides how a record is written, so that an older Kafka whose
+directory we served can open it again.  Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 = 4.3-IV0.
+"""
+
+from __future__ import annotations
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
+
+OLDEST_METADATA_VERSION = 7
+LATEST_METADATA_VERSION = 30
+
+# Name -> (lowest, highest level) as registered by brokers and controllers.
+SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
+    "group.version": (0, 1),
+    KRAFT_VERSION: (0, 1),
+    METADATA_VERSION: (OLDEST_METADATA_VERSION, LATEST_METADATA_VERSION),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    "transaction.version": (0, 2),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1),
+}
+
+# What a directory formatted by us finalizes, in the order in which Kafka writes it.
+BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
+    (METADATA_VERSION, LATEST_METADATA_VERSION),
+    (ELIGIBLE_LEADER_REPLICAS_VERSION, 1),
+    ("group.version", 1),
+    ("share.version", 1),
+    ("streams.version", 1),
+    ("transaction.version", 2),
+)
+
+METADATA_VERSION_NAMES: dict[int, str] = {
+    7: "3.3-IV3", 8: "3.4-IV0", 9: "3.5-IV0", 10: "3.5-IV1", 11: "3.5-IV2", 12: "3.6-IV0", 13: "3.6-IV1", 14: "3.6-IV2",
+    15: "3.7-IV0", 16: "3.7-IV1", 17: "3.7-IV2", 18: "3.7-IV3", 19: "3.7-IV4", 20: "3.8-IV0", 21: "3.9-IV0",
+    22: "4.0-IV0", 23: "4.0-IV1", 24: "4.0-IV2", 25: "4.0-IV3", 26: "4.1-IV0", 27: "4.1-IV1", 28: "4.2-IV0",
+    29: "4.2-IV1", 30: "4.3-IV0",
+}  # fmt: skip
+
+
+def check_feature_level(name: str, level: int) -> None:
+    """ValueError if a finalized level is one that we cannot serve."""
+    if name not in SUPPORTED_FEATURES:
+        if level > 0:
+            raise ValueError(f"feature {name} is finalized at level {level}, and this broker does not know it")
+        return
+    lowest, highest = SUPPORTED_FEATURES[name]
+    if level > highest or (name == METADATA_VERSION and level < lowest):
+        raise ValueError(f"{name} is finalized at level {level}; this broker supports {lowest} to {highest}")
+
+
+def supports_transactions(metadata_version: int) -> bool:
+    return metadata_version >= 13
+
+
+def supports_scram(metadata_version: int) -> bool:
+    return metadata_version >= 11
+
+
+def supports_delegation_tokens(metadata_version: int) -> bool:
+    return metadata_version >= 14
+
+
+def supports_controller_registration(metadata_version: int) -> bool:
+    return metadata_version >= 15
+
+
+def supports_directory_assignment(metadata_version: int) -> bool:
+    return metadata_version >= 17
+
+
+def supports_elr(metadata_version: int) -> bool:
+    """Whether partition records may carry eligible leader replicas (the feature must be finalized as well)."""
+    return metadata_version >= 23
+
+
+def register_broker_record_version(metadata_version: int) -> int:
+    if metadata_version >= 30:
+        return 4
+    if metadata_version >= 17:
+        return 3
+    return 2 if metadata_version >= 8 else 1
+
+
+def partition_record_version(metadata_version: int) -> int:
+    """Version of both PartitionRecord and PartitionChangeRecord."""
+    if metadata_version >= 23:
+        return 2
+    return 1 if metadata_version >= 17 else 0
+
+
+def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
+    """Before 3.6-IV0 a follower learned of a shrunk ISR only by a new leader epoch."""
+    return metadata_version < 12

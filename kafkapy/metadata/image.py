@@ -1,0 +1,81 @@
+"""The cluster at one offset of the metadata log: an immutable tree of dictionaries.
+
+Two images share every part that no record between them touched, so that an image costs what changed and a reader
+needs no lock.  Nothing here may be changed after it was built; MetadataDelta makes the next one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.metadata.cluster_image import (
+    AccessControlEntry,
+    BrokerRegistration,
+    ControllerRegistration,
+    DelegationToken,
+    ScramCredential,
+)
+from kafkapy.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION, OLDEST_METADATA_VERSION
+from kafkapy.metadata.features import supports_elr as metadata_version_supports_elr
+from kafkapy.metadata.topics_image import EMPTY_TOPICS, TopicsImage
+
+# ConfigRecord.resource_type and the resource types of the config APIs.
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8
+CLIENT_METRICS_RESOURCE = 16
+GROUP_RESOURCE = 32
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+class MetadataImage(NamedTuple):
+    """Everything the metadata log says up to `offset` (exclusive), written in `epoch`.  Immutable, any thread.
+
+    `configs` maps (resource type, name) to its overrides; the cluster-wide broker default has the name "".
+    `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value.
+    `scram` maps (user, mechanism number); `acls` maps ids of 16 bytes; `delegation_tokens` maps token ids.
+    Producer ids below `next_producer_id` are spent.
+    """
+
+    offset: int
+    epoch: int
+    features: dict[str, int]
+    brokers: dict[int, BrokerRegistration]
+    controllers: dict[int, ControllerRegistration]
+    topics: TopicsImage
+    configs: dict[tuple[int, str], dict[str, str]]
+    client_quotas: dict[QuotaEntity, dict[str, float]]
+    next_producer_id: int
+    acls: dict[bytes, AccessControlEntry]
+    scram: dict[tuple[str, int], ScramCredential]
+    delegation_tokens: dict[str, DelegationToken]
+
+    @property
+    def metadata_version(self) -> int:
+        """The finalized metadata.version; the oldest while the log does not name one."""
+        return self.features.get(METADATA_VERSION, OLDEST_METADATA_VERSION)
+
+    @property
+    def elr_enabled(self) -> bool:
+        """Whether eligible leader replicas are kept (KIP-966): feature finalized and records able to hold them."""
+        return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0 and metadata_version_supports_elr(
+            self.metadata_version
+        )
+
+    def config(self, resource_type: int, name: str) -> dict[str, str]:
+        """The overrides of a resource; empty if it has none."""
+        return self.configs.get((resource_type, name), _NO_CONFIG)
+
+
+_NO_CONFIG: dict[str, str] = {}
+EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {})
+
+
+class MetadataCache:
+    """The newest published image.  One attribute: written by the controller's thread, read by any, atomically."""
+
+    __slots__ = ("image",)
+
+    def __init__(self, image: MetadataImage = EMPTY_IMAGE) -> None:
+        self.image = image

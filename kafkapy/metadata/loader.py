@@ -1,0 +1,48 @@
+"""Replays the metadata log in order and holds the records of a metadata transaction back until it ends (KIP-866)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+
+
+class MetadataLoader:
+    """One pass over records on top of an image.  Not thread-safe.
+
+    `replay` takes records in log order; `delta` holds what counts so far.  Records between BeginTransaction and
+    EndTransaction count when it ends; after AbortTransaction they never did.
+    """
+
+    __slots__ = ("delta", "_transaction")
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.delta = MetadataDelta(image)
+        self._transaction: list[Any] | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._transaction is not None
+
+    def replay(self, record: Any) -> None:
+        """ValueError: a record that we do not know, or one that does not fit what was before."""
+        kind = type(record).__name__
+        if kind == "BeginTransactionRecord":
+            if self._transaction is not None:
+                raise ValueError("a metadata transaction begins inside another one")
+            self._transaction = []
+        elif kind in ("EndTransactionRecord", "AbortTransactionRecord"):
+            self._end_transaction(kind)
+        elif self._transaction is not None:
+            self._transaction.append(record)
+        else:
+            self.delta.replay(record)
+
+    def _end_transaction(self, kind: str) -> None:
+        if self._transaction is None:
+            raise ValueError(f"{kind} outside of a metadata transaction")
+        records, self._transaction = self._transaction, None
+        if kind == "EndTransactionRecord":
+            for record in records:
+                self.delta.replay(record)

@@ -1,0 +1,153 @@
+"""Changes to topics: what Topic, Partition, PartitionChange, RemoveTopic and ClearElr records do to a TopicsImage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.metadata.topics_image import (
+    DIRECTORY_MIGRATING,
+    DIRECTORY_UNASSIGNED,
+    NO_LEADER_CHANGE,
+    PartitionImage,
+    TopicImage,
+    TopicsImage,
+)
+from kafkapy.types import uuid_to_string
+
+
+class TopicsDelta:
+    """The next TopicsImage in the making.  Not thread-safe; the image it started from stays as it was.
+
+    `changed` holds every topic that is new or has changed partitions, `deleted` every removed one as it was before,
+    both by topic id: a topic deleted and created anew under its old name appears in both.
+    """
+
+    __slots__ = ("image", "changed", "deleted", "_by_name", "_by_id")
+
+    def __init__(self, image: TopicsImage) -> None:
+        self.image = image
+        self.changed: dict[bytes, TopicImage] = {}
+        self.deleted: dict[bytes, TopicImage] = {}
+        self._by_name: dict[str, TopicImage] | None = None
+        self._by_id: dict[bytes, TopicImage] | None = None
+
+    def apply(self) -> TopicsImage:
+        if self._by_name is None or self._by_id is None:
+            return self.image
+        return TopicsImage(self._by_name, self._by_id)
+
+    def add_topic(self, name: str, topic_id: bytes) -> None:
+        by_name, by_id = self._own()
+        if name in by_name:
+            raise ValueError(f"topic {name} is created twice")
+        self._put(TopicImage(name, topic_id, {}), by_name, by_id)
+
+    def remove_topic(self, topic_id: bytes) -> TopicImage:
+        """Removes the topic and returns it as it was before this delta (or was last, if it was new)."""
+        by_name, by_id = self._own()
+        topic = self._topic(topic_id)
+        before = self.image.by_id.get(topic_id)
+        if before is not None:
+            self.deleted[topic_id] = before
+        self.changed.pop(topic_id, None)
+        del by_name[topic.name], by_id[topic_id]
+        return topic
+
+    def put_partition(self, record: Any) -> None:
+        """Replays a PartitionRecord."""
+        replicas = tuple(record.replicas)
+        directories = tuple(record.directories or ())
+        if len(directories) != len(replicas):
+            directories = (DIRECTORY_MIGRATING,) * len(replicas)
+        partition = PartitionImage(
+            replicas,
+            directories,
+            tuple(record.isr),
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
+            record.leader,
+            record.leader_recovery_state,
+            record.leader_epoch,
+            record.partition_epoch,
+        )
+        self._partitions(record.topic_id)[record.partition_id] = partition
+
+    def change_partition(self, record: Any) -> None:
+        """Replays a PartitionChangeRecord."""
+        partitions = self._partitions(record.topic_id)
+        partition = partitions.get(record.partition_id)
+        if partition is None:
+            raise ValueError(f"change of unknown partition {uuid_to_string(record.topic_id)}-{record.partition_id}")
+        partitions[record.partition_id] = merge_partition_change(partition, record)
+
+    def clear_elr(self, topic_name: str) -> None:
+        """Forgets the eligible leader replicas of one topic, or of all if the name is empty."""
+        names = [topic_name] if topic_name else list(self.apply().by_name)
+        for name in names:
+            topic = self.apply().by_name.get(name)
+            if topic is None:
+                raise ValueError(f"clearing the eligible leader replicas of unknown topic {name}")
+            if not any(partition.elr or partition.last_known_elr for partition in topic.partitions.values()):
+                continue
+            partitions = self._partitions(topic.topic_id)
+            for partition_id, partition in partitions.items():
+                if partition.elr or partition.last_known_elr:
+                    partitions[partition_id] = partition._replace(
+                        elr=(), last_known_elr=(), partition_epoch=partition.partition_epoch + 1
+                    )
+
+    def _own(self) -> tuple[dict[str, TopicImage], dict[bytes, TopicImage]]:
+        if self._by_name is None or self._by_id is None:
+            self._by_name = dict(self.image.by_name)
+            self._by_id = dict(self.image.by_id)
+        return self._by_name, self._by_id
+
+    def _topic(self, topic_id: bytes) -> TopicImage:
+        topic = (self.image.by_id if self._by_id is None else self._by_id).get(topic_id)
+        if topic is None:
+            raise ValueError(f"unknown topic id {uuid_to_string(topic_id)}")
+        return topic
+
+    def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
+        """The partitions of a topic, copied once per delta so that they may be changed."""
+        topic = self.changed.get(topic_id)
+        if topic is None:
+            topic = self._topic(topic_id)
+            topic = topic._replace(partitions=dict(topic.partitions))
+            self._put(topic, *self._own())
+        return topic.partitions
+
+    def _put(self, topic: TopicImage, by_name: dict[str, TopicImage], by_id: dict[bytes, TopicImage]) -> None:
+        by_name[topic.name] = by_id[topic.topic_id] = self.changed[topic.topic_id] = topic
+
+
+def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionImage:
+    """The partition after a PartitionChangeRecord: fields left out stay; the epochs, never written, follow by rule."""
+    replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
+    leader_changes = record.leader != NO_LEADER_CHANGE
+    return PartitionImage(
+        replicas,
+        _directories_after(partition, replicas, record.directories),
+        partition.isr if record.isr is None else tuple(record.isr),
+        partition.removing_replicas if record.removing_replicas is None else tuple(record.removing_replicas),
+        partition.adding_replicas if record.adding_replicas is None else tuple(record.adding_replicas),
+        partition.elr if record.eligible_leader_replicas is None else tuple(record.eligible_leader_replicas),
+        partition.last_known_elr if record.last_known_elr is None else tuple(record.last_known_elr),
+        record.leader if leader_changes else partition.leader,
+        partition.leader_recovery_state if record.leader_recovery_state < 0 else record.leader_recovery_state,
+        partition.leader_epoch + 1 if leader_changes else partition.leader_epoch,
+        partition.partition_epoch + 1,
+    )
+
+
+def _directories_after(
+    partition: PartitionImage, replicas: tuple[int, ...], directories: list[bytes] | None
+) -> tuple[bytes, ...]:
+    if directories is not None and len(directories) == len(replicas):
+        return tuple(directories)
+    if replicas == partition.replicas:
+        return partition.directories
+    known = dict(zip(partition.replicas, partition.directories, strict=True))
+    return tuple(known.get(replica, DIRECTORY_UNASSIGNED) for replica in replicas)

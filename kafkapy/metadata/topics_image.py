@@ -1,0 +1,70 @@
+"""Topics and their partitions as the metadata log says they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NO_LEADER = -1
+NO_LEADER_CHANGE = -2
+
+RECOVERED = 0
+RECOVERING = 1
+
+# Reserved directory ids (KIP-858), as Kafka writes them.
+DIRECTORY_MIGRATING = bytes(16)
+DIRECTORY_UNASSIGNED = bytes(15) + b"\x01"
+DIRECTORY_LOST = bytes(15) + b"\x02"
+
+
+class PartitionImage(NamedTuple):
+    """One partition.  Immutable.
+
+    Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
+    epochs only grow.
+    """
+
+    replicas: tuple[int, ...]
+    directories: tuple[bytes, ...]
+    isr: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+    leader: int
+    leader_recovery_state: int
+    leader_epoch: int
+    partition_epoch: int
+
+    def directory_of(self, broker_id: int) -> bytes:
+        """The directory id of this broker's replica; ValueError if it has none."""
+        return self.directories[self.replicas.index(broker_id)]
+
+    @property
+    def preferred_replica(self) -> int:
+        return self.replicas[0]
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.removing_replicas or self.adding_replicas)
+
+
+class TopicImage(NamedTuple):
+    """One topic.  Immutable: `partitions` is replaced, never changed."""
+
+    name: str
+    topic_id: bytes
+    partitions: dict[int, PartitionImage]
+
+
+class TopicsImage(NamedTuple):
+    """All topics, by name and by id (16 bytes).  Immutable: the two always hold the same topics."""
+
+    by_name: dict[str, TopicImage]
+    by_id: dict[bytes, TopicImage]
+
+    def partition(self, topic: str, partition: int) -> PartitionImage | None:
+        image = self.by_name.get(topic)
+        return None if image is None else image.partitions.get(partition)
+
+
+EMPTY_TOPICS = TopicsImage({}, {})

@@ -1,0 +1,284 @@
+"""A quorum of one voter: this node leads every epoch and its metadata log is the cluster's state.
+
+    open()         reads and checks everything, writes nothing unless all of it can be served -> the image
+    begin_epoch()  quorum-state, LeaderChange, on an empty log the bootstrap records, RegisterController
+    append()       records as durable batches
+    close()        indexes and producer snapshot, as a clean stop of Kafka leaves them
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kafkapy._core.record_batch import RecordBatch
+from kafkapy.errors import ConfigError, StorageError
+from kafkapy.metadata import features as levels
+from kafkapy.metadata.cluster_image import ControllerRegistration, Endpoint
+from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion, register_controller_record, snapshot_records
+from kafkapy.metadata.loader import MetadataLoader
+from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
+from kafkapy.protocol.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+from kafkapy.quorum import snapshot as snapshots
+from kafkapy.quorum.log_scanner import LogScanner
+from kafkapy.quorum.metadata_batch import control_batch, decode_control_batch, decode_metadata_batch, metadata_batches
+from kafkapy.quorum.metadata_log import DIRECTORY_NAME, MetadataLog
+from kafkapy.quorum.quorum_state import read_quorum_epoch, write_quorum_state
+from kafkapy.quorum.voters import (
+    DEFAULT_CONTROLLER_LISTENER,
+    ControllerListener,
+    VoterSet,
+    check_static_voters,
+    check_voters,
+)
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.partition_metadata import write_partition_metadata
+from kafkapy.types import METADATA_TOPIC_ID, Clock, OffsetAndEpoch, random_uuid
+
+BOOTSTRAP_FILE = "bootstrap.checkpoint"
+logger = logging.getLogger("kafka.raft.KafkaRaftClient")
+
+
+class QuorumSettings(NamedTuple):
+    """What the quorum needs to know; sizes in bytes, times in milliseconds (-1: without limit)."""
+
+    log_directory: str
+    node_id: int
+    directory_id: bytes
+    static_voters: list[str]
+    controller_listener: ControllerListener | None = None
+    min_insync_replicas: int = 1
+    segment_bytes: int = 1024 * 1024 * 1024
+    snapshot_after_bytes: int = 20 * 1024 * 1024
+    snapshot_interval_ms: int = 3_600_000
+    retention_bytes: int = 100 * 1024 * 1024
+    retention_ms: int = 7 * 24 * 3_600_000
+
+
+class EmbeddedQuorum:
+    """Owns `__cluster_metadata-0`.  Opened on one thread, then used by the controller's thread only.
+
+    Invariant after begin_epoch: the log ends in `epoch`, and `image.offset` of the newest image is its end offset.
+    """
+
+    def __init__(self, settings: QuorumSettings, filesystem: Filesystem, clock: Clock) -> None:
+        self.settings = settings
+        self.epoch = 0
+        self.voters: VoterSet | None = None
+        self.log = MetadataLog(os.path.join(settings.log_directory, DIRECTORY_NAME), filesystem, settings.segment_bytes)
+        self._filesystem = filesystem
+        self._clock = clock
+        self._loader = MetadataLoader(EMPTY_IMAGE)
+        self._snapshot_id = OffsetAndEpoch(0, 0)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the voters stand in the log (KIP-853)."""
+        return self.voters is not None
+
+    # -- opening
+
+    def open(self) -> MetadataImage:
+        """The image that the log ends with.  ConfigError, StorageError: nothing was written."""
+        check_static_voters(self.settings.static_voters, self.settings.node_id)
+        try:
+            self._filesystem.make_directory(self.log.directory)
+            self._load_snapshot()
+            scanned = LogScanner(self.log.directory)
+            scanned.scan(self._snapshot_id.offset, self._visit)
+            self._check_start(scanned)
+            self.epoch = max(scanned.last_epoch, self._snapshot_id.epoch, read_quorum_epoch(self.log.directory))
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
+        self.log.open(scanned, self._snapshot_id.offset)
+        return self._loader.delta.apply(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+
+    def _load_snapshot(self) -> None:
+        found = snapshots.list_snapshots(self.log.directory)
+        if not found:
+            return
+        self._snapshot_id = found[-1]
+        path = os.path.join(self.log.directory, snapshots.snapshot_name(found[-1]))
+        snapshot = snapshots.read_snapshot(path, found[-1])
+        self._replay_control(snapshot.control_messages)
+        for record in snapshot.records:
+            try:
+                self._loader.replay(record)
+            except ValueError as error:
+                raise StorageError(self.settings.log_directory, f"snapshot {path}: {error}") from error
+
+    def _check_start(self, scanned: LogScanner) -> None:
+        if scanned.start_offset > self._snapshot_id.offset:
+            raise StorageError(
+                self.settings.log_directory,
+                f"the metadata log begins at offset {scanned.start_offset}, and no snapshot stands for what was before",
+            )
+
+    def _visit(self, batch: RecordBatch) -> None:
+        if batch.is_control:
+            self._replay_control(decode_control_batch(batch))
+            return
+        for record in decode_metadata_batch(batch):
+            self._loader.replay(record)
+
+    def _replay_control(self, messages: Sequence[Any]) -> None:
+        for message in messages:
+            if isinstance(message, VotersRecord):
+                self.voters = check_voters(message, self.settings.node_id, self.settings.directory_id)
+            elif isinstance(message, KRaftVersionRecord) and message.kraft_version > 1:
+                raise ConfigError(f"kraft.version {message.kraft_version} in the metadata log; we support 0 and 1")
+            elif isinstance(message, LeaderChangeMessage) and message.leader_id != self.settings.node_id:
+                raise ConfigError(
+                    f"node {message.leader_id} led the metadata log; only a quorum of this node "
+                    f"({self.settings.node_id}) alone can be served"
+                )
+
+    # -- leading
+
+    def begin_epoch(self, image: MetadataImage) -> MetadataImage:
+        """Starts the next epoch of the quorum; durable on return.  StorageError."""
+        self.epoch += 1
+        try:
+            write_quorum_state(
+                self._filesystem, self.log.directory, self.settings.node_id, self.epoch, dynamic=self.is_dynamic
+            )
+            write_partition_metadata(self._filesystem, self.log.directory, METADATA_TOPIC_ID)
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"writing quorum-state failed: {error}") from error
+        now = self._clock.now_ms()
+        first = control_batch(self.log.end_offset, self.epoch, now, [self._leader_change(), *self._voter_changes()])
+        records: list[MessageAndVersion] = []
+        if self._loader.in_transaction:
+            records.append((AbortTransactionRecord(reason="Controller failover"), 0))
+        if not image.features:
+            records += self._bootstrap_records()
+        batches, _ = metadata_batches(RecordBatch(first).next_offset, self.epoch, now, records)
+        self.log.append([first, *batches])
+        for message, _ in records:
+            self._loader.replay(message)
+        image = self._loader.delta.apply(self.log.end_offset, self.epoch)
+        self._loader = MetadataLoader(image)
+        return self._register_controller(image)
+
+    def _leader_change(self) -> LeaderChangeMessage:
+        voter = LeaderChangeMessage.Voter(voter_id=self.settings.node_id)
+        return LeaderChangeMessage(
+            version=0, leader_id=self.settings.node_id, voters=[voter], granting_voters=[voter]
+        )
+
+    def _voter_changes(self) -> list[Any]:
+        """What the log does not hold yet: the voters that only the formatted snapshot names, a moved listener."""
+        if self.voters is None:
+            return []
+        listener = self.settings.controller_listener
+        moved = listener is not None and listener != self.voters.listener
+        if listener is not None:
+            self.voters = self.voters._replace(listener=listener)
+        if self.log.end_offset == 0:
+            return self.voters.records()
+        return self.voters.records()[1:] if moved else []
+
+    def _bootstrap_records(self) -> list[MessageAndVersion]:
+        """The features of a formatted directory (ours, without bootstrap.checkpoint) in one metadata transaction."""
+        path = os.path.join(self.settings.log_directory, BOOTSTRAP_FILE)
+        features: list[Any] = [
+            FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.BOOTSTRAP_FEATURES
+        ]
+        if os.path.exists(path):
+            features = snapshots.read_snapshot(path, OffsetAndEpoch(0, 0)).records
+        found = {each.name: each.feature_level for each in features if isinstance(each, FeatureLevelRecord)}
+        version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)
+        records: list[MessageAndVersion] = [(message, 0) for message in features]
+        if levels.supports_elr(version) and found.get(levels.ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0:
+            minimum = str(self.settings.min_insync_replicas)
+            records.append(
+                (
+                    ConfigRecord(
+                        resource_type=BROKER_RESOURCE, resource_name="", name="min.insync.replicas", value=minimum
+                    ),
+                    0,
+                )
+            )
+        if levels.supports_transactions(version):
+            begin = (BeginTransactionRecord(name="Bootstrap records"), 0)
+            return [begin, *records, (EndTransactionRecord(), 0)]
+        return records
+
+    def _register_controller(self, image: MetadataImage) -> MetadataImage:
+        if not levels.supports_controller_registration(image.metadata_version):
+            return image
+        listener = self.settings.controller_listener
+        if listener is None:
+            listener = DEFAULT_CONTROLLER_LISTENER if self.voters is None else self.voters.listener
+        registration = ControllerRegistration(
+            self.settings.node_id,
+            random_uuid(),
+            False,
+            {listener.name: Endpoint(listener.name, listener.host, listener.port, 0)},
+            dict(levels.SUPPORTED_FEATURES),
+        )
+        return self.append_and_replay(image, [(register_controller_record(registration), 0)])
+
+    def append_and_replay(self, image: MetadataImage, records: Sequence[MessageAndVersion]) -> MetadataImage:
+        """Appends records that follow `image` and returns the next one; durable on return.  StorageError."""
+        loader = MetadataLoader(image)
+        for message, _ in records:
+            loader.replay(message)
+        batches, end_offset = self.encode(image.offset, records)
+        self.log.append(batches)
+        return loader.delta.apply(end_offset, self.epoch)
+
+    def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
+        """The batches of records at `base_offset` in the current epoch, and the offset after them."""
+        return metadata_batches(base_offset, self.epoch, self._clock.now_ms(), records)
+
+    # -- snapshots
+
+    def write_snapshot(self, image: MetadataImage) -> None:
+        """Writes the whole image beside the log and drops what nobody needs any more.  StorageError."""
+        snapshot_id = OffsetAndEpoch(image.offset, image.epoch)
+        if snapshot_id <= self._snapshot_id:
+            return
+        control = [] if self.voters is None else self.voters.records()
+        content = snapshots.snapshot_bytes(
+            image.epoch, self._clock.now_ms(), self.log.last_timestamp, control, snapshot_records(image)
+        )
+        try:
+            snapshots.write_snapshot(self._filesystem, self.log.directory, snapshot_id, content)
+            self._snapshot_id = snapshot_id
+            self._delete_old_snapshots()
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"writing a metadata snapshot failed: {error}") from error
+        logger.info("wrote metadata snapshot %s (%d bytes)", snapshots.snapshot_name(snapshot_id), len(content))
+
+    def _delete_old_snapshots(self) -> None:
+        """Deletes the oldest snapshots, and the log before the next one, while there is too much or it is too old."""
+        directory = self.log.directory
+        found = snapshots.list_snapshots(directory)
+        paths = {each: os.path.join(directory, snapshots.snapshot_name(each)) for each in found}
+        total = self.log.size + sum(os.path.getsize(path) for path in paths.values())
+        while len(found) > 1:
+            oldest = paths[found[0]]
+            age = self._clock.now_ms() - int(os.path.getmtime(oldest) * 1000)
+            too_much = 0 <= self.settings.retention_bytes < total
+            if not too_much and not 0 <= self.settings.retention_ms < age:
+                break
+            total -= os.path.getsize(oldest)
+            self._filesystem.unlink(oldest)
+            found.pop(0)
+            before = self.log.size
+            self.log.delete_before(found[0].offset)
+            total -= before - self.log.size
+
+    def close(self) -> None:
+        """StorageError."""
+        self.log.close()

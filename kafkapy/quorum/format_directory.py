@@ -1,0 +1,100 @@
+"""Formats log directories as `format --standalone` does: a dynamic quorum with this node as its only voter.
+
+Written last of all in each directory is meta.properties: a directory that has it is formatted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from kafkapy.errors import ConfigError
+from kafkapy.metadata.features import BOOTSTRAP_FEATURES
+from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord
+from kafkapy.quorum.embedded_quorum import BOOTSTRAP_FILE
+from kafkapy.quorum.metadata_log import DIRECTORY_NAME
+from kafkapy.quorum.snapshot import snapshot_bytes, snapshot_name, write_snapshot
+from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
+from kafkapy.types import Clock, OffsetAndEpoch, random_uuid, uuid_to_string
+
+FORMATTED_SNAPSHOT = OffsetAndEpoch(0, 0)
+
+
+def format_directories(
+    log_directories: Sequence[str],
+    metadata_directory: str,
+    node_id: int,
+    filesystem: Filesystem,
+    clock: Clock,
+    *,
+    cluster_id: str | None = None,
+    controller_listener: ControllerListener | None = None,
+) -> dict[str, MetaProperties]:
+    """Formats every directory that is not; those that are keep their identity, and give the cluster id.
+
+    `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log.  A cluster id
+    given must be the directories' own.  ConfigError, MalformedMetaProperties, OSError.
+    """
+    every = list(dict.fromkeys([*log_directories, metadata_directory]))
+    for directory in every:
+        os.makedirs(directory, exist_ok=True)
+    found = {directory: read_meta_properties(directory) for directory in every}
+    cluster_id = check_identity(found, node_id, cluster_id) or uuid_to_string(random_uuid())
+    formatted: dict[str, MetaProperties] = {}
+    for directory, properties in found.items():
+        if properties is None:
+            properties = MetaProperties(cluster_id, node_id, random_uuid())
+            if directory == metadata_directory:
+                listener = controller_listener or DEFAULT_CONTROLLER_LISTENER
+                _write_quorum(directory, properties, listener, filesystem, clock)
+            write_meta_properties(filesystem, directory, properties)
+        elif properties.directory_id is None:
+            properties = MetaProperties(properties.cluster_id, node_id, random_uuid())
+            write_meta_properties(filesystem, directory, properties)
+        formatted[directory] = properties
+    return formatted
+
+
+def check_identity(
+    found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None
+) -> str | None:
+    """The cluster id of the formatted directories, None if none is.  ConfigError: they are another node's or
+    another cluster's, or of the ZooKeeper era."""
+    first: str | None = None
+    for directory, properties in found.items():
+        if properties is None:
+            continue
+        if properties.version == 0:
+            raise ConfigError(
+                f"{directory}: meta.properties version 0 is of a cluster with ZooKeeper; it has to be migrated to KRaft "
+                "by Apache Kafka 3.9 before it can be opened"
+            )
+        if properties.node_id != node_id:
+            raise ConfigError(
+                f"{directory}: meta.properties has node.id={properties.node_id}, the configuration node.id={node_id}"
+            )
+        if first is not None and properties.cluster_id != first:
+            raise ConfigError(f"{directory}: meta.properties has cluster.id={properties.cluster_id}, {first} elsewhere")
+        if cluster_id is not None and properties.cluster_id != cluster_id:
+            raise ConfigError(f"{directory}: meta.properties has cluster.id={properties.cluster_id}, not {cluster_id}")
+        first = properties.cluster_id
+    return first
+
+
+def _write_quorum(
+    directory: str, properties: MetaProperties, listener: ControllerListener, filesystem: Filesystem, clock: Clock
+) -> None:
+    """bootstrap.checkpoint and the snapshot 0-0 that names the voter; durable on return."""
+    now = clock.now_ms()
+    features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in BOOTSTRAP_FEATURES]
+    filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), snapshot_bytes(0, now, 0, [], features))
+    log_directory = os.path.join(directory, DIRECTORY_NAME)
+    filesystem.make_directory(log_directory)
+    if properties.directory_id is None:
+        raise AssertionError("a new directory has an id")
+    voters = VoterSet(properties.node_id, properties.directory_id, listener)
+    content = snapshot_bytes(0, now, now, voters.records(), [])
+    if not os.path.exists(os.path.join(log_directory, snapshot_name(FORMATTED_SNAPSHOT))):
+        write_snapshot(filesystem, log_directory, FORMATTED_SNAPSHOT, content)

@@ -1,0 +1,145 @@
+"""Reads a metadata log from end to end before anything is written to it.
+
+Every batch is checked (framing, CRC, offsets without gaps, epochs that never fall).  What does not fit may only stand
+at the very end: a torn tail, left by a crash during the last append.  Damage with valid batches behind it is not ours
+to repair: cutting there would silently forget topics, so that StorageError names the file and the position.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Callable
+
+from kafkapy._core.record_batch import BatchSummary, RecordBatch, scan_batches
+from kafkapy.errors import StorageError
+from kafkapy.quorum.segment_indexes import SegmentIndexes
+
+CHUNK_BYTES = 4 * 1024 * 1024
+_LOG_NAME = re.compile(r"(\d{20})\.log")
+# Producer id, producer epoch and base sequence, all -1, at position 43 of every batch of a metadata log.
+_NO_PRODUCER = b"\xff" * 14
+_NO_PRODUCER_POSITION = 43
+
+BatchVisitor = Callable[[RecordBatch], None]
+
+
+class ScannedSegment:
+    """One `.log` file as found: valid up to `valid_size`, bytes behind it are torn."""
+
+    __slots__ = ("base_offset", "path", "file_size", "valid_size", "indexes")
+
+    def __init__(self, base_offset: int, path: str) -> None:
+        self.base_offset = base_offset
+        self.path = path
+        self.file_size = 0
+        self.valid_size = 0
+        self.indexes = SegmentIndexes(base_offset)
+
+
+class LogScanner:
+    """One pass over the segments of a metadata log directory.  Reads only; not thread-safe.
+
+    After `scan`: `segments` oldest first, `start_offset`, `end_offset` (exclusive), `epochs` as (epoch, start offset),
+    `last_timestamp`.  An empty directory has no segments and offsets -1.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.segments: list[ScannedSegment] = []
+        self.start_offset = -1
+        self.end_offset = -1
+        self.epochs: list[tuple[int, int]] = []
+        self.last_timestamp = -1
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epochs[-1][0] if self.epochs else -1
+
+    def scan(self, from_offset: int, visit: BatchVisitor) -> None:
+        """Checks everything and gives the batches that reach `from_offset` to `visit`.  StorageError, OSError."""
+        names = sorted(name for name in os.listdir(self.directory) if _LOG_NAME.fullmatch(name))
+        self.segments = [ScannedSegment(int(name[:20]), os.path.join(self.directory, name)) for name in names]
+        for number, segment in enumerate(self.segments):
+            if number == 0:
+                self.start_offset = self.end_offset = segment.base_offset
+            elif segment.base_offset != self.end_offset:
+                raise self._damaged(segment, 0, f"begins at offset {segment.base_offset}, not {self.end_offset}")
+            self._scan_segment(segment, from_offset, visit)
+            is_last = number == len(self.segments) - 1
+            if segment.valid_size < segment.file_size and not is_last:
+                raise self._damaged(segment, segment.valid_size, "bad batch, and a later segment follows")
+
+    def _scan_segment(self, segment: ScannedSegment, from_offset: int, visit: BatchVisitor) -> None:
+        segment.file_size = os.path.getsize(segment.path)
+        if segment.file_size == 0:
+            return
+        with open(segment.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            position, chunk = 0, CHUNK_BYTES
+            while position < segment.file_size:
+                valid = self._scan_part(segment, content[position : position + chunk], position, from_offset, visit)
+                if valid:
+                    position += valid
+                elif position + chunk < segment.file_size:
+                    chunk *= 4  # a batch larger than the chunk, or damage: the whole rest decides
+                else:
+                    break
+            segment.valid_size = position
+            if position < segment.file_size:
+                self._ensure_nothing_behind(segment, content)
+
+    def _scan_part(
+        self, segment: ScannedSegment, part: bytes, position: int, from_offset: int, visit: BatchVisitor
+    ) -> int:
+        summaries, valid = scan_batches(part)
+        for summary in summaries:
+            self._observe(segment, summary, position + summary.position)
+            if summary.last_offset < from_offset:
+                continue
+            try:
+                visit(RecordBatch(part, summary.position))
+            except StorageError:
+                raise
+            except Exception as error:
+                raise self._damaged(segment, position + summary.position, str(error)) from error
+        return valid
+
+    def _observe(self, segment: ScannedSegment, summary: BatchSummary, position: int) -> None:
+        if summary.base_offset != self.end_offset:
+            raise self._damaged(segment, position, f"base offset {summary.base_offset}, not {self.end_offset}")
+        epoch = summary.partition_leader_epoch
+        if epoch < self.last_epoch:
+            raise self._damaged(segment, position, f"epoch {epoch} after epoch {self.last_epoch}")
+        if epoch > self.last_epoch:
+            self.epochs.append((epoch, summary.base_offset))
+        self.end_offset = summary.last_offset + 1
+        self.last_timestamp = max(self.last_timestamp, summary.max_timestamp)
+        segment.indexes.observe(position, summary.size, summary.last_offset, summary.max_timestamp)
+
+    def _ensure_nothing_behind(self, segment: ScannedSegment, mapped: mmap.mmap) -> None:
+        """StorageError if a valid batch stands anywhere behind the damage."""
+        found = mapped.find(_NO_PRODUCER, segment.valid_size)
+        while found >= 0:
+            start = found - _NO_PRODUCER_POSITION
+            if start > segment.valid_size and _is_batch(mapped, start, self.end_offset):
+                raise self._damaged(
+                    segment, segment.valid_size, f"bad batch, and a valid one follows at position {start}"
+                )
+            found = mapped.find(_NO_PRODUCER, found + 1)
+
+    def _damaged(self, segment: ScannedSegment, position: int, what: str) -> StorageError:
+        return StorageError(
+            self.directory, f"the metadata log cannot be used: {segment.path}, position {position}: {what}"
+        )
+
+
+def _is_batch(mapped: mmap.mmap, start: int, end_offset: int) -> bool:
+    """Whether a whole valid batch of a later offset begins at `start`."""
+    if mapped[start + 16] != 2 or int.from_bytes(mapped[start : start + 8], "big") < end_offset:
+        return False
+    size = int.from_bytes(mapped[start + 8 : start + 12], "big") + 12
+    if start + size > len(mapped):
+        return False
+    summaries, _ = scan_batches(mapped[start : start + size])
+    return len(summaries) == 1

@@ -1,0 +1,86 @@
+"""Batches of the metadata log and its snapshots: metadata records, and the quorum's own control records.
+
+Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is the quorum's.  A metadata
+record has no key; a control record's key is int16 0 and its int16 type, and its value begins with its own version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.protocol.messages.data_records import (
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+)
+from kafkapy.protocol.record_frame import decode_metadata_record, encode_metadata_record
+
+CONTROL_TYPES: dict[int, Any] = {
+    2: LeaderChangeMessage,
+    3: SnapshotHeaderRecord,
+    4: SnapshotFooterRecord,
+    5: KRaftVersionRecord,
+    6: VotersRecord,
+}
+_CONTROL_KEYS = {message: b"\x00\x00" + control.to_bytes(2, "big") for control, message in CONTROL_TYPES.items()}
+
+# The v2 header's size up to the records, and the largest batch that Kafka's metadata log takes (8 MiB) less a reserve.
+BATCH_OVERHEAD = 61
+MAX_BATCH_BYTES = 8 * 1024 * 1024 - 64 * 1024
+MAX_RECORDS_PER_BATCH = 10_000
+
+
+def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequence[Any]) -> bytes:
+    """One control batch of LeaderChangeMessage, KRaftVersionRecord, VotersRecord, snapshot header or footer."""
+    builder = RecordBatchBuilder(base_offset, is_control=True, partition_leader_epoch=epoch)
+    for message in messages:
+        builder.append(timestamp, _CONTROL_KEYS[type(message)], message.encode(0))
+    return builder.build()
+
+
+def metadata_batches(
+    base_offset: int, epoch: int, timestamp: int, records: Iterable[MessageAndVersion]
+) -> tuple[list[bytes], int]:
+    """Batches with the records at consecutive offsets, and the offset after the last one."""
+    batches: list[bytes] = []
+    builder, size, count = None, 0, 0
+    for message, version in records:
+        value = encode_metadata_record(message, version)
+        if builder is None or size + len(value) > MAX_BATCH_BYTES or count == MAX_RECORDS_PER_BATCH:
+            if builder is not None:
+                batches.append(builder.build())
+            base_offset += count
+            builder = RecordBatchBuilder(base_offset, partition_leader_epoch=epoch)
+            size, count = BATCH_OVERHEAD, 0
+        builder.append(timestamp, None, value)
+        size += len(value) + 16
+        count += 1
+    if builder is not None:
+        batches.append(builder.build())
+    return batches, base_offset + count
+
+
+def decode_control_batch(batch: RecordBatch) -> list[Any]:
+    """The control messages of a batch.  ValueError: a control record that the metadata log does not have."""
+    messages = []
+    for record in batch:
+        key = bytes(record.key or b"")
+        control = int.from_bytes(key[2:4], "big") if len(key) >= 4 else -1
+        message = CONTROL_TYPES.get(control)
+        if message is None or key[:2] != b"\x00\x00":
+            raise ValueError(f"unknown control record (key {key.hex()}) at offset {record.offset}")
+        value = bytes(record.value or b"")
+        if int.from_bytes(value[:2], "big") != 0 and message is not LeaderChangeMessage:
+            raise ValueError(f"{message.__name__} version {int.from_bytes(value[:2], 'big')} at offset {record.offset}")
+        messages.append(message.decode(value, min(int.from_bytes(value[:2], "big"), message.HIGHEST_VERSION)))
+    return messages
+
+
+def decode_metadata_batch(batch: RecordBatch) -> list[Any]:
+    """The metadata messages of a batch.  ValueError or ProtocolViolation: a record type or version we do not know."""
+    return [decode_metadata_record(bytes(record.value or b"")) for record in batch]

@@ -1,0 +1,190 @@
+"""The files of `__cluster_metadata-0`: segments that are appended to and synced, one batch group at a time.
+
+Another program may have appended behind our back (Apache Kafka, started on a live directory, writes before it notices
+that the directory is locked): every append first looks whether the file still ends where we left it, and cuts off what
+is not ours.  There is one writer, the controller's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+
+from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.segment_file import SegmentFile
+from kafkapy.errors import StorageError
+from kafkapy.quorum.log_scanner import LogScanner
+from kafkapy.quorum.segment_indexes import SegmentIndexes
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+
+DIRECTORY_NAME = "__cluster_metadata-0"
+EMPTY_PRODUCER_SNAPSHOT = bytes.fromhex("000148674bc700000000")
+logger = logging.getLogger("kafka.raft.KafkaRaftLog")
+
+
+class MetadataLog:
+    """Owns the active segment and the epoch history.  Invariant: start_offset <= end_offset == next base offset.
+
+    Not thread-safe.  Every OSError becomes a StorageError: without its metadata log a broker cannot go on.
+    """
+
+    def __init__(self, directory: str, filesystem: Filesystem, segment_bytes: int) -> None:
+        self.directory = directory
+        self.filesystem = filesystem
+        self.segment_bytes = segment_bytes
+        self.start_offset = 0
+        self.end_offset = 0
+        self.last_timestamp = -1
+        self.epochs = LeaderEpochCache(directory, filesystem)
+        self.bases: list[int] = []
+        self._file: SegmentFile | None = None
+        self._indexes = SegmentIndexes(0)
+
+    def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
+        """Takes over what a scan found: cuts off a torn tail, creates the first segment.  StorageError."""
+        try:
+            if scanned.segments and scanned.end_offset < snapshot_end_offset:
+                logger.warning(
+                    "%s ends at offset %d, before its newest snapshot at %d: the log begins anew there",
+                    self.directory, scanned.end_offset, snapshot_end_offset,
+                )  # fmt: skip
+                for segment in scanned.segments:
+                    self._remove_segment(segment.base_offset)
+                scanned.segments.clear()
+            if scanned.segments:
+                self._take_over(scanned)
+            else:
+                self.start_offset = self.end_offset = snapshot_end_offset
+                self._create_segment(snapshot_end_offset)
+            self.epochs.write(self.end_offset)
+        except OSError as error:
+            raise self._failed("opening", error) from error
+
+    def _take_over(self, scanned: LogScanner) -> None:
+        last = scanned.segments[-1]
+        self.bases = [segment.base_offset for segment in scanned.segments]
+        self.start_offset, self.end_offset = scanned.start_offset, scanned.end_offset
+        self.last_timestamp = scanned.last_timestamp
+        for epoch, start_offset in scanned.epochs:
+            self.epochs.assign(epoch, start_offset)
+        self._file = self.filesystem.open_segment(last.path)
+        self._indexes = last.indexes
+        if last.valid_size < last.file_size:
+            logger.warning(
+                "%s: torn tail of %d bytes cut off at position %d (offset %d)",
+                last.path, last.file_size - last.valid_size, last.valid_size, self.end_offset,
+            )  # fmt: skip
+            self._file.truncate(last.valid_size)
+            self.filesystem.sync_file(self._file.fd)
+        for segment in scanned.segments[:-1]:
+            stem = self._stem(segment.base_offset)
+            if not os.path.exists(stem + ".index"):
+                segment.indexes.write(self.filesystem, stem)
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epochs.latest_epoch
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end_offset == self.start_offset
+
+    @property
+    def size(self) -> int:
+        """Bytes in all segments."""
+        return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
+
+    def append(self, batches: Sequence[bytes]) -> None:
+        """Appends whole batches with consecutive offsets; they are durable on return.  StorageError."""
+        try:
+            if self._active().size + sum(map(len, batches)) > self.segment_bytes and self._active().size > 0:
+                self._roll()
+            file = self._active()
+            self._cut_off_foreign_batches(file)
+            position = file.append(batches)
+            self.filesystem.sync_file(file.fd)
+            for content in batches:
+                self._observe(RecordBatch(content), position)
+                position += len(content)
+        except OSError as error:
+            raise self._failed("appending to", error) from error
+
+    def _observe(self, batch: RecordBatch, position: int) -> None:
+        if batch.base_offset != self.end_offset:
+            raise AssertionError(f"appended offset {batch.base_offset} at the log's end {self.end_offset}")
+        if self.epochs.assign(batch.partition_leader_epoch, batch.base_offset):
+            self.epochs.write(batch.next_offset)
+        self._indexes.observe(position, batch.size_in_bytes, batch.last_offset, batch.max_timestamp)
+        self.end_offset = batch.next_offset
+        self.last_timestamp = max(self.last_timestamp, batch.max_timestamp)
+
+    def _cut_off_foreign_batches(self, file: SegmentFile) -> None:
+        found = os.fstat(file.fd).st_size
+        if found > file.size:
+            logger.error(
+                "%s is %d bytes long, we left it at %d: another program appended to it while this broker runs on it; "
+                "what it wrote is cut off",
+                file.path, found, file.size,
+            )  # fmt: skip
+            os.ftruncate(file.fd, file.size)
+        elif found < file.size:
+            raise StorageError(self.directory, f"{file.path} is {found} bytes long, we left it at {file.size}")
+
+    def _roll(self) -> None:
+        self._close_segment()
+        self._create_segment(self.end_offset)
+
+    def _create_segment(self, base_offset: int) -> None:
+        self._file = self.filesystem.open_segment(self._stem(base_offset) + ".log", create=True)
+        self._indexes = SegmentIndexes(base_offset)
+        self.bases.append(base_offset)
+        self.filesystem.sync_directory(self.directory)
+
+    def delete_before(self, offset: int) -> None:
+        """Removes segments that lie wholly before `offset`: a snapshot stands for them.  StorageError."""
+        try:
+            while len(self.bases) > 1 and self.bases[1] <= offset:
+                self._remove_segment(self.bases.pop(0))
+                self.start_offset = self.bases[0]
+            self.epochs.truncate_from_start(self.start_offset)
+            self.epochs.write(self.end_offset)
+        except OSError as error:
+            raise self._failed("deleting from", error) from error
+
+    def _remove_segment(self, base_offset: int) -> None:
+        for suffix in (".index", ".timeindex", ".snapshot", ".txnindex", ".log"):
+            self.filesystem.unlink(self._stem(base_offset) + suffix)
+
+    def close(self) -> None:
+        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop.  StorageError."""
+        if self._file is None:
+            return
+        try:
+            self._cut_off_foreign_batches(self._file)
+            self._close_segment()
+            for name in os.listdir(self.directory):
+                if name.endswith(".snapshot"):
+                    self.filesystem.unlink(os.path.join(self.directory, name))
+            self.filesystem.write_file(self._stem(self.end_offset) + ".snapshot", EMPTY_PRODUCER_SNAPSHOT)
+            self.filesystem.sync_directory(self.directory)
+        except OSError as error:
+            raise self._failed("closing", error) from error
+
+    def _close_segment(self) -> None:
+        file = self._active()
+        self._indexes.write(self.filesystem, file.path.removesuffix(".log"))
+        file.close()
+        self._file = None
+
+    def _active(self) -> SegmentFile:
+        if self._file is None:
+            raise StorageError(self.directory, "the metadata log is closed")
+        return self._file
+
+    def _stem(self, offset: int) -> str:
+        return os.path.join(self.directory, f"{offset:020d}")
+
+    def _failed(self, doing: str, error: OSError) -> StorageError:
+        return StorageError(self.directory, f"{doing} the metadata log failed: {error}")

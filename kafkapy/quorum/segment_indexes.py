@@ -1,0 +1,56 @@
+"""Offset and time index of one metadata log segment, kept in memory and written when the segment is closed.
+
+The metadata log is never looked up by offset or time here, and Kafka rebuilds its indexes after any start; they are
+written for its tools, by its rule: an entry before the first batch that begins more than 4096 bytes after the last one.
+
+    .index      8 bytes: int32 relative last offset of the batch, int32 its position
+    .timeindex 12 bytes: int64 largest timestamp so far, int32 relative offset of the batch that has it
+"""
+
+from __future__ import annotations
+
+import struct
+
+from kafkapy.storage.filesystem import Filesystem
+
+INDEX_INTERVAL_BYTES = 4096
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+
+
+class SegmentIndexes:
+    """Owns the entries of one segment.  Not thread-safe; `observe` sees every batch once, in order."""
+
+    __slots__ = (
+        "base_offset", "_offset_entries", "_time_entries", "_bytes_since_entry", "_max_timestamp", "_offset_of_max",
+        "_last_time_entry",
+    )  # fmt: skip
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self._offset_entries = bytearray()
+        self._time_entries = bytearray()
+        self._bytes_since_entry = 0
+        self._max_timestamp = -1
+        self._offset_of_max = -1
+        self._last_time_entry = -1
+
+    def observe(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp, self._offset_of_max = max_timestamp, last_offset
+        if self._bytes_since_entry > INDEX_INTERVAL_BYTES:
+            self._offset_entries += _OFFSET_ENTRY.pack(last_offset - self.base_offset, position)
+            self._append_time_entry()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size
+
+    def _append_time_entry(self) -> None:
+        if self._max_timestamp > self._last_time_entry:
+            self._time_entries += _TIME_ENTRY.pack(self._max_timestamp, self._offset_of_max - self.base_offset)
+            self._last_time_entry = self._max_timestamp
+
+    def write(self, filesystem: Filesystem, stem: str) -> None:
+        """Writes `<stem>.index` and `<stem>.timeindex`.  OSError."""
+        self._append_time_entry()
+        filesystem.write_file(stem + ".index", bytes(self._offset_entries))
+        filesystem.write_file(stem + ".timeindex", bytes(self._time_entries))

@@ -1,0 +1,97 @@
+"""Snapshots of the metadata log: `<end offset, 20 digits>-<epoch, 10 digits>.checkpoint`.
+
+    control batch    SnapshotHeader; in a dynamic quorum also KRaftVersion and KRaftVoters
+    data batches     the whole image as records
+    control batch    SnapshotFooter
+
+A snapshot replaces the log before its end offset.  It is written under another name, synced and renamed, so that one
+with the final name is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kafkapy._core.record_batch import RecordBatch, scan_batches
+from kafkapy.errors import StorageError
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.protocol.messages.data_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from kafkapy.quorum.metadata_batch import control_batch, decode_control_batch, decode_metadata_batch, metadata_batches
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import OffsetAndEpoch
+
+SUFFIX = ".checkpoint"
+PART_SUFFIX = ".checkpoint.part"
+DELETED_SUFFIX = ".checkpoint.deleted"
+READ_ONLY_MODE = 0o400
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class Snapshot(NamedTuple):
+    """The content of a snapshot file: quorum control records and metadata records, in order."""
+
+    snapshot_id: OffsetAndEpoch
+    last_contained_log_timestamp: int
+    control_messages: list[Any]
+    records: list[Any]
+
+
+def snapshot_name(snapshot_id: OffsetAndEpoch) -> str:
+    return f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}{SUFFIX}"
+
+
+def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
+    """Ids of the snapshots in a directory, oldest first."""
+    matches = (_NAME.fullmatch(name) for name in os.listdir(directory))
+    return sorted(OffsetAndEpoch(int(match[1]), int(match[2])) for match in matches if match)
+
+
+def snapshot_bytes(
+    epoch: int, now_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
+) -> bytes:
+    """The content of a snapshot file; `last_timestamp` is that of the last batch it stands for."""
+    header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
+    first = [header, *control_messages]
+    batches, end = metadata_batches(len(first), epoch, now_ms, records)
+    footer = control_batch(end, epoch, now_ms, [SnapshotFooterRecord(version=0)])
+    return b"".join([control_batch(0, epoch, now_ms, first), *batches, footer])
+
+
+def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAndEpoch, content: bytes) -> None:
+    """Durable on return.  OSError."""
+    path = os.path.join(directory, snapshot_name(snapshot_id))
+    part = path.removesuffix(SUFFIX) + PART_SUFFIX
+    filesystem.unlink(part)
+    filesystem.write_file(part, content, mode=READ_ONLY_MODE)
+    filesystem.replace(part, path)
+
+
+def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:
+    """Reads and checks a whole snapshot.  StorageError if it is damaged or holds what we do not know; OSError."""
+    directory = os.path.dirname(path)
+    with open(path, "rb") as file:
+        content = file.read()
+    summaries, valid = scan_batches(content)
+    if valid != len(content):
+        raise StorageError(directory, f"snapshot {path} is damaged at position {valid}")
+    control: list[Any] = []
+    records: list[Any] = []
+    for summary in summaries:
+        batch = RecordBatch(content, summary.position)
+        try:
+            if summary.is_control:
+                control.extend(decode_control_batch(batch))
+            else:
+                records.extend(decode_metadata_batch(batch))
+        except Exception as error:
+            raise StorageError(directory, f"snapshot {path}, position {summary.position}: {error}") from error
+    if (
+        len(control) < 2
+        or not isinstance(control[0], SnapshotHeaderRecord)
+        or not isinstance(control[-1], SnapshotFooterRecord)
+    ):
+        raise StorageError(directory, f"snapshot {path} is not whole: header or footer is missing")
+    return Snapshot(snapshot_id, control[0].last_contained_log_timestamp, control[1:-1], records)
