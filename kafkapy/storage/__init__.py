@@ -1,0 +1,1 @@
+"""Kafka's files on disk: log directories, logs, segments, their indexes, checkpoints and producer state."""

@@ -1,0 +1,81 @@
+"""Kafka's text checkpoint files: a version line, a line with the number of entries, one line per entry.
+
+    0                                0
+    2                                1
+    topic partition offset           epoch start_offset
+    topic partition offset
+    (offset checkpoints)             (leader-epoch-checkpoint)
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import TopicPartition
+
+RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
+LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+
+VERSION = 0
+
+
+class MalformedCheckpoint(ValueError):
+    """A checkpoint file that does not follow the format; names the file and the line."""
+
+
+def read_entries(path: str, fields: int) -> list[list[str]]:
+    """The entries of a checkpoint file, `fields` words each; [] if it does not exist. MalformedCheckpoint, OSError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+    except FileNotFoundError:
+        return []
+    if lines and not lines[-1]:
+        lines.pop()
+    if len(lines) < 2 or lines[0] != str(VERSION) or not lines[1].isdigit():
+        raise MalformedCheckpoint(f"{path}: no version {VERSION} checkpoint")
+    entries = [line.split() for line in lines[2:]]
+    if len(entries) != int(lines[1]):
+        raise MalformedCheckpoint(f"{path}: {lines[1]} entries announced, {len(entries)} found")
+    for number, entry in enumerate(entries):
+        if len(entry) != fields or not all(is_integer(word) for word in entry[fields - 2 :]):
+            raise MalformedCheckpoint(f"{path}: line {number + 3} is not an entry")
+    return entries
+
+
+def is_integer(word: str) -> bool:
+    return word.lstrip("-").isdigit()
+
+
+def format_entries(lines: Iterable[str]) -> bytes:
+    entries = list(lines)
+    return "\n".join([str(VERSION), str(len(entries)), *entries, ""]).encode()
+
+
+class OffsetCheckpointFile:
+    """One of a log directory's offset checkpoints: partition -> offset. Written by one thread at a time."""
+
+    __slots__ = ("path", "_filesystem", "_written")
+
+    def __init__(self, path: str, filesystem: Filesystem) -> None:
+        self.path = path
+        self._filesystem = filesystem
+        self._written: bytes | None = None
+
+    def read(self) -> dict[TopicPartition, int]:
+        """Partition -> offset; empty if the file does not exist. MalformedCheckpoint, OSError."""
+        return {
+            TopicPartition(topic, int(partition)): int(offset)
+            for topic, partition, offset in read_entries(self.path, 3)
+        }
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replaces the file atomically; nothing is written if this object wrote the same content last. OSError."""
+        content = format_entries(
+            f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items())
+        )
+        if content != self._written:
+            self._filesystem.write_atomically(self.path, content)
+            self._written = content

@@ -1,0 +1,110 @@
+"""Which leader epoch wrote which offsets of a log (KIP-101), and `leader-epoch-checkpoint`, where that is kept.
+
+Entries are (epoch, start offset), both strictly rising. Batches carry their epoch too, so that the file may lag behind:
+the log writes it before its recovery point passes an entry, and recovery reads the rest from the batches.
+"""
+
+import os
+from bisect import bisect_right
+
+from kafkapy.storage.checkpoint import LEADER_EPOCH_CHECKPOINT, format_entries, read_entries
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import OffsetAndEpoch
+
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+class LeaderEpochCache:
+    """Owns the epoch history of one log. Invariants: epochs rise strictly, start offsets rise strictly, none below 0.
+
+    Changed by the log's owner thread only; `write` may run on another one.
+    """
+
+    __slots__ = ("directory", "_filesystem", "_epochs", "_start_offsets", "_written")
+
+    def __init__(self, directory: str, filesystem: Filesystem) -> None:
+        self.directory = directory
+        self._filesystem = filesystem
+        self._epochs: list[int] = []
+        self._start_offsets: list[int] = []
+        self._written: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT)
+
+    def load(self) -> None:
+        """Reads the checkpoint. MalformedCheckpoint, OSError."""
+        for epoch, start_offset in read_entries(self.path, 2):
+            self.assign(int(epoch), int(start_offset))
+        self._written = self.entries
+
+    @property
+    def entries(self) -> tuple[tuple[int, int], ...]:
+        """(epoch, start offset), oldest first."""
+        return tuple(zip(self._epochs, self._start_offsets, strict=True))
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest epoch, or -1."""
+        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Records that `epoch` begins at `start_offset`; entries that contradict it go. False if nothing changed."""
+        if epoch < 0 or start_offset < 0:
+            raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")
+        epochs, start_offsets = self._epochs, self._start_offsets
+        if epochs and epochs[-1] == epoch and start_offset >= start_offsets[-1]:
+            return False
+        while epochs and (epochs[-1] >= epoch or start_offsets[-1] >= start_offset):
+            epochs.pop()
+            start_offsets.pop()
+        epochs.append(epoch)
+        start_offsets.append(start_offset)
+        return True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
+        """The largest known epoch <= `epoch` and where it ends (exclusive); (-1, -1) if that is not known."""
+        if epoch == UNDEFINED_EPOCH:
+            return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
+        if epoch == self.latest_epoch:
+            return OffsetAndEpoch(log_end_offset, epoch)
+        higher = bisect_right(self._epochs, epoch)
+        if higher == len(self._epochs):
+            return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
+        return OffsetAndEpoch(self._start_offsets[higher], self._epochs[higher - 1] if higher else epoch)
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that wrote `offset`, or -1."""
+        index = bisect_right(self._start_offsets, offset)
+        return self._epochs[index - 1] if index else UNDEFINED_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forgets epochs that begin at or after `end_offset`."""
+        while self._start_offsets and self._start_offsets[-1] >= end_offset:
+            self._epochs.pop()
+            self._start_offsets.pop()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Forgets epochs that ended before `start_offset`; the one that holds it begins there."""
+        covered = bisect_right(self._start_offsets, start_offset)
+        if covered:
+            del self._epochs[: covered - 1]
+            del self._start_offsets[: covered - 1]
+            self._start_offsets[0] = start_offset
+
+    def clear(self) -> None:
+        self._epochs.clear()
+        self._start_offsets.clear()
+
+    def write(self, log_end_offset: int) -> None:
+        """Makes the entries durable, unless the file holds them; one that wrote nothing yet can wait. OSError."""
+        entries = self.entries
+        if entries == self._written:
+            return
+        if entries[:-1] == self._written and entries and entries[-1][1] >= log_end_offset:
+            return
+        content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
+        self._filesystem.write_atomically(self.path, content)
+        self._written = entries

@@ -1,0 +1,498 @@
+"""A partition's log: append, roll, truncate, delete (step "log").
+
+Batches come in, are checked in one native pass, get their offsets and leader epoch in place, and leave in one write to
+the active segment. Everything below `recovery_point` has been fsynced; what lies above is checked again after an
+unclean stop. Reading is in log_reader, loading in log_recovery.
+"""
+
+import logging
+from collections.abc import Sequence
+from threading import Lock
+from typing import NoReturn
+
+from kafkapy._core.record_batch import BatchSummary, RecordBatch, assign_offsets, scan_batches, validate_batches
+from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.storage.control_record import end_transaction_marker
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_directory import LogDirectory
+from kafkapy.storage.log_ports import LogPorts
+from kafkapy.storage.log_reader import LogReader
+from kafkapy.storage.log_results import AppendInfo
+from kafkapy.storage.log_segment import LARGEST_RELATIVE_OFFSET, LogSegment
+from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_entry import BatchMetadata
+from kafkapy.storage.producer_replay import account_for_marker, replay_producers
+from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.retention import SegmentFacts, deletable_segments
+from kafkapy.types import ZERO_UUID, TopicPartition
+
+logger = logging.getLogger("kafka.log.UnifiedLog")
+
+# Guards every log's recovery point: a flush on another thread raises it, a truncation by the owner lowers it.
+RECOVERY_POINT_LOCK = Lock()
+
+
+class Log(LogReader):
+    """Owns the files of one partition directory.
+
+    Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are dense
+    where this broker wrote them. Changed by the owner thread only once published, except `flush`, which any thread may
+    call. After an I/O error the whole log directory is offline and every change raises StorageError.
+    """
+
+    __slots__ = (
+        "topic_partition",
+        "topic_id",
+        "directory",
+        "path",
+        "config",
+        "log_start_offset",
+        "log_end_offset",
+        "high_watermark",
+        "recovery_point",
+        "last_flush_ms",
+        "segments",
+        "leader_epochs",
+        "producers",
+        "_ports",
+        "_truncations",
+        "_names_changed",
+        "_unsynced_snapshots",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        directory: LogDirectory,
+        path: str,
+        config: LogConfig,
+        ports: LogPorts,
+        segments: LogSegments,
+        *,
+        leader_epochs: LeaderEpochCache,
+        producers: ProducerStateManager,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+        topic_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.directory = directory
+        self.path = path
+        self.config = config
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.high_watermark = log_start_offset
+        self.recovery_point = recovery_point
+        self.last_flush_ms = ports.clock.now_ms()
+        self.segments = segments
+        self.leader_epochs = leader_epochs
+        self.producers = producers
+        self._ports = ports
+        self._truncations = 0
+        self._names_changed = True
+        self._unsynced_snapshots: list[str] = []
+
+    # -- append --------------------------------------------------------------------------------------------------
+
+    def append_as_leader(
+        self, records: memoryview | bytearray, leader_epoch: int, *, from_client: bool = True
+    ) -> AppendInfo:
+        """Validates, numbers (in place) and appends batches; `records` is writable and borrowed for the call.
+
+        ApiError: what Kafka answers for the batch; StorageError: the disk failed, nothing of it is visible.
+        """
+        config = self.config
+        now_ms = self._ports.clock.now_ms()
+        batches = validate_batches(
+            records,
+            max_message_bytes=config.max_message_bytes,
+            now_ms=now_ms,
+            message_timestamp_type=config.message_timestamp_type,
+            before_max_ms=config.timestamp_before_max_ms,
+            after_max_ms=config.timestamp_after_max_ms,
+            compacted=config.is_compacted,
+            from_client=from_client,
+        )
+        if not batches:
+            raise ApiError(Error.INVALID_RECORD, "Produce requests must have exactly one record batch per partition")
+        if batches[-1].producer_id >= 0 or len(batches) > 1:
+            duplicate = self._check_producers(batches, records, from_client)
+            if duplicate is not None:
+                return duplicate
+        append_time = now_ms if config.message_timestamp_type else -1
+        first_offset = self.log_end_offset
+        next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
+        if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
+            self.leader_epochs.assign(leader_epoch, first_offset)
+        max_timestamp = append_time if append_time >= 0 else max([batch.max_timestamp for batch in batches])
+        self._append(records, batches, first_offset, next_offset, append_time, max_timestamp, now_ms)
+        return AppendInfo(
+            first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
+        )
+
+    def append_as_follower(self, records: memoryview | bytes) -> AppendInfo:
+        """Appends batches that carry their offsets and epochs already, as a leader sent them.
+
+        CORRUPT_MESSAGE: a wrong checksum; OFFSET_OUT_OF_RANGE: they do not continue the log. An incomplete last batch is
+        left out.
+        """
+        batches, size = scan_batches(records)
+        if not batches:
+            raise ApiError(Error.CORRUPT_MESSAGE, f"no valid batch in {len(records)} bytes for {self.topic_partition}")
+        first_offset = batches[0].base_offset
+        expected = self.log_end_offset
+        for batch in batches:
+            if batch.base_offset < expected:
+                raise ApiError(
+                    Error.OFFSET_OUT_OF_RANGE,
+                    f"Out of order offsets in append to {self.topic_partition}: {batch.base_offset} after {expected}",
+                )
+            expected = batch.last_offset + 1
+        for batch in batches:
+            if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
+                self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+        max_timestamp = max([batch.max_timestamp for batch in batches])
+        view = memoryview(records)[:size]
+        now_ms = self._ports.clock.now_ms()
+        self._append(view, batches, first_offset, expected, -1, max_timestamp, now_ms, renumber=False)
+        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, max_timestamp, expected - first_offset)
+
+    def _append(
+        self,
+        records: memoryview | bytearray | bytes,
+        batches: Sequence[BatchSummary],
+        first_offset: int,
+        next_offset: int,
+        append_time: int,
+        max_timestamp: int,
+        now_ms: int,
+        *,
+        renumber: bool = True,
+    ) -> None:
+        if not self.directory.is_online:
+            raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
+        segment = self.segments.active
+        size = len(records)
+        if size > self.config.segment_bytes:
+            raise ApiError(
+                Error.RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {size} bytes in append to partition {self.topic_partition}, which exceeds the "
+                f"maximum configured segment size of {self.config.segment_bytes}.",
+            )
+        try:
+            if not segment.is_open_for_append:
+                segment.open_for_append()
+            if segment.should_roll(size, max_timestamp, next_offset - 1, now_ms):
+                segment = self._roll(max(first_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
+            segment.append(records, batches, first_offset if renumber else None, append_time)
+        except OSError as error:
+            self._fail("append to", error)
+        offset = first_offset
+        for batch in batches:
+            base_offset = offset if renumber else batch.base_offset
+            if batch.producer_id >= 0:
+                self._account_for(batch, records, base_offset, append_time)
+            offset = base_offset + batch.last_offset - batch.base_offset + 1
+        self.producers.map_end_offset = self.log_end_offset = next_offset
+        if next_offset - self.recovery_point >= self.config.flush_messages:
+            self.flush()
+
+    # -- producers -----------------------------------------------------------------------------------------------
+
+    def _check_producers(
+        self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
+    ) -> AppendInfo | None:
+        if from_client and len(batches) > 1:
+            raise ApiError(
+                Error.INVALID_RECORD, "Produce requests are only allowed to contain exactly one record batch per partition"
+            )
+        producers = self.producers
+        for batch in batches:
+            if batch.producer_id < 0:
+                continue
+            if not from_client:
+                producers.check_epoch(batch.producer_id, batch.producer_epoch)
+                if batch.is_control:
+                    marker = end_transaction_marker(RecordBatch(records, batch.position))
+                    if marker is not None:
+                        producers.check_coordinator_epoch(batch.producer_id, marker.coordinator_epoch)
+                continue
+            found = producers.check_client_append(
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
+            )
+            if found is not None:
+                return AppendInfo(
+                    found.first_offset,
+                    found.last_offset,
+                    found.timestamp if self.config.message_timestamp_type else -1,
+                    self.log_start_offset,
+                    found.timestamp,
+                    found.last_offset - found.first_offset + 1,
+                    True,
+                )
+            producers.check_transactional(batch.producer_id, batch.is_transactional)
+        return None
+
+    def _account_for(
+        self, batch: BatchSummary, records: memoryview | bytearray | bytes, base_offset: int, append_time: int
+    ) -> None:
+        timestamp = batch.max_timestamp if append_time < 0 else append_time
+        last_offset = base_offset + batch.last_offset - batch.base_offset
+        if not batch.is_control:
+            metadata = BatchMetadata(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
+            self.producers.append_data(batch.producer_id, batch.producer_epoch, metadata, batch.is_transactional)
+            return
+        aborted = account_for_marker(self.producers, RecordBatch(records, batch.position), base_offset, timestamp)
+        if aborted is not None:
+            self.segments.active.transaction_index.append(aborted)
+
+    def remove_expired_producers(self) -> int:
+        """Forgets producers that were silent for `producer.id.expiration.ms`; how many."""
+        ports = self._ports
+        return self.producers.remove_expired(ports.clock.now_ms(), ports.producer_expiration_ms)
+
+    # -- roll, flush ---------------------------------------------------------------------------------------------
+
+    def roll(self) -> None:
+        """Begins a new active segment at the log end offset; nothing if the active one is empty. StorageError."""
+        if not self.segments.active.size:
+            return
+        try:
+            self._roll(self.log_end_offset)
+        except OSError as error:
+            self._fail("roll", error)
+
+    def _roll(self, base_offset: int) -> LogSegment:
+        ports = self._ports
+        rolled = self.segments.active
+        if rolled.base_offset >= base_offset:
+            return rolled
+        rolled.become_inactive()
+        segment = LogSegment.create(self.path, base_offset, self.config, ports.filesystem, ports.clock.now_ms())
+        segment.open_for_append()
+        self.segments.add(segment)
+        self._names_changed = True
+        self.producers.map_end_offset = base_offset
+        self._take_snapshot()
+        ports.run_in_background(lambda: self._flush_rolled(base_offset))
+        return segment
+
+    def _take_snapshot(self) -> None:
+        path = self.producers.take_snapshot(sync=False)
+        if path is not None:
+            self._unsynced_snapshots.append(path)
+            self._names_changed = True
+
+    def _flush_rolled(self, end_offset: int) -> None:
+        try:
+            self.flush(end_offset)
+        except StorageError as error:
+            # The directory is offline by now (on_io_error); there is nobody to raise to on a background thread.
+            logger.error("Flush of %s failed: %s", self.topic_partition, error)
+
+    def flush(self, end_offset: int | None = None) -> None:
+        """Everything below `end_offset` (the log end offset) is durable on return, names included. Any thread.
+
+        StorageError. Indexes of the active segment are not synced: recovery rebuilds them.
+        """
+        if end_offset is None:
+            end_offset = self.log_end_offset
+        truncations = self._truncations
+        if end_offset <= self.recovery_point and not self._names_changed:
+            return
+        try:
+            for segment in self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1)):
+                self._flush_segment(segment)
+            snapshots, self._unsynced_snapshots = self._unsynced_snapshots, []
+            for path in snapshots:
+                self._sync_snapshot(path)
+            self.leader_epochs.write(self.log_end_offset)
+            if self._names_changed:
+                self._names_changed = False
+                self._ports.filesystem.sync_directory(self.path)
+        except OSError as error:
+            self._fail("flush", error)
+        with RECOVERY_POINT_LOCK:
+            if truncations == self._truncations and end_offset > self.recovery_point:
+                self.recovery_point = end_offset
+        self.last_flush_ms = self._ports.clock.now_ms()
+
+    def _flush_segment(self, segment: LogSegment) -> None:
+        try:
+            segment.flush(with_indexes=not segment.is_open_for_append)
+        except (FileNotFoundError, ValueError):
+            if segment in self.segments:  # else: deleted by the owner meanwhile, and nothing of it is to be kept
+                raise
+
+    def _sync_snapshot(self, path: str) -> None:
+        try:
+            self._ports.filesystem.sync_path(path)
+        except FileNotFoundError:
+            return  # deleted with its segment meanwhile
+
+    # -- epochs, start offset, retention -------------------------------------------------------------------------
+
+    def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
+        self.leader_epochs.assign(epoch, offset)
+
+    def maybe_increment_log_start_offset(self, offset: int) -> bool:
+        """Raises the log start offset; True if it moved. OFFSET_OUT_OF_RANGE above the high watermark."""
+        if offset > self.high_watermark:
+            raise ApiError(
+                Error.OFFSET_OUT_OF_RANGE,
+                f"Cannot increment the log start offset to {offset} of partition {self.topic_partition} since it is "
+                f"larger than the high watermark {self.high_watermark}",
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.leader_epochs.truncate_from_start(offset)
+        self.producers.on_log_start_offset(offset)
+        return True
+
+    def delete_old_segments(self) -> int:
+        """Applies retention; returns the number of segments deleted. StorageError."""
+        config, segments = self.config, self.segments
+        limits = config.retention
+        unlimited = not limits.delete or (limits.retention_ms < 0 and limits.retention_bytes < 0)
+        if (unlimited and len(segments) == 1) or not self.directory.is_online:
+            return 0
+        try:
+            facts = [
+                SegmentFacts(segment.base_offset, segment.size, segment.largest_timestamp() if segment.size else 0)
+                for segment in segments
+            ]
+            count = deletable_segments(
+                facts,
+                limits,
+                now_ms=self._ports.clock.now_ms(),
+                log_start_offset=self.log_start_offset,
+                high_watermark=self.high_watermark,
+                log_end_offset=self.log_end_offset,
+            )
+            if count == 0:
+                return 0
+            if count == len(segments):
+                self._roll(self.log_end_offset)
+            self._delete_segments(list(segments)[:count])
+        except OSError as error:
+            self._fail("apply retention to", error)
+        self.maybe_increment_log_start_offset(segments.first.base_offset)
+        self.producers.delete_snapshots(before=segments.first.base_offset)
+        return count
+
+    def _delete_segments(self, doomed: Sequence[LogSegment]) -> None:
+        filesystem = self._ports.filesystem
+        paths: list[str] = []
+        for segment in doomed:
+            self.segments.remove(segment)
+            paths += segment.mark_deleted()
+
+        def unlink() -> None:
+            for path in paths:
+                filesystem.unlink(path)
+
+        if paths:
+            self._ports.schedule(self.config.file_delete_delay_ms, unlink)
+
+    # -- truncate ------------------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drops every batch that ends at or after `offset`; True if there was one. StorageError."""
+        if offset >= self.log_end_offset:
+            self.leader_epochs.truncate_from_end(max(offset, self.log_end_offset))
+            return False
+        if offset < self.segments.first.base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        try:
+            self._delete_segments([segment for segment in self.segments if segment.base_offset > offset])
+            active = self.segments.active
+            active.truncate_to(offset, self._ports.clock.now_ms())
+            end_offset = min(offset, active.next_offset())
+            self._lower_ends(end_offset, min(self.log_start_offset, end_offset))
+            self.leader_epochs.truncate_from_end(end_offset)
+            self._reload_producers()
+            self._names_changed = True
+        except OSError as error:
+            self._fail("truncate", error)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
+        """Drops everything; the log is empty and begins at `offset`. StorageError."""
+        ports = self._ports
+        try:
+            self._delete_segments(list(self.segments))
+            self.segments.add(
+                LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.now_ms())
+            )
+            self.producers.delete_snapshots(after=-1)
+            self.producers.clear(offset)
+            self.leader_epochs.clear()
+            self._lower_ends(offset, offset if log_start_offset is None else log_start_offset)
+            self._names_changed = True
+        except OSError as error:
+            self._fail("truncate", error)
+
+    def _lower_ends(self, end_offset: int, start_offset: int) -> None:
+        with RECOVERY_POINT_LOCK:
+            self._truncations += 1
+            self.recovery_point = min(self.recovery_point, end_offset)
+        self.log_end_offset = end_offset
+        self.log_start_offset = start_offset
+        self.high_watermark = max(start_offset, min(self.high_watermark, end_offset))
+
+    def _reload_producers(self) -> None:
+        ports = self._ports
+        self.producers.reload(
+            self.log_start_offset, self.log_end_offset, ports.clock.now_ms(), ports.producer_expiration_ms
+        )
+        replay_producers(self.segments, self.producers, self.log_end_offset)
+
+    # -- close ---------------------------------------------------------------------------------------------------
+
+    def update_config(self, config: LogConfig) -> None:
+        """Takes effect with the next append; the active segment keeps the index size that it was opened with."""
+        self.config = config
+        for segment in self.segments:
+            segment.update_config(config)
+
+    def close(self) -> None:
+        """Everything is durable and the files are cut to what they hold. StorageError."""
+        try:
+            self._take_snapshot()
+            active = self.segments.active
+            is_flushed = self.recovery_point >= self.log_end_offset
+            if active.is_open_for_append:
+                active.become_inactive()
+                if is_flushed:
+                    active.flush(with_indexes=True)
+            self.flush()
+            for segment in self.segments:
+                segment.close()
+        except OSError as error:
+            self._fail("close", error)
+
+    def close_after_failure(self) -> None:
+        """Closes descriptors only: the directory failed and is not to be written any more."""
+        for segment in self.segments:
+            segment.close(trim=False)
+
+    def moved_to(self, path: str) -> None:
+        """The partition directory was renamed (deletion pending): descriptors stay good, later opens need the path."""
+        self.path = path
+        self.leader_epochs.directory = path
+        self.producers.directory = path
+        for segment in self.segments:
+            segment.directory = path
+
+    def _fail(self, action: str, error: OSError) -> NoReturn:
+        directory = self.directory.path
+        self._ports.on_io_error(directory, error)
+        raise StorageError(directory, f"Error while trying to {action} {self.topic_partition}: {error}") from error
+
+    def __repr__(self) -> str:
+        return f"Log({self.topic_partition}, [{self.log_start_offset}, {self.log_end_offset}), {self.path!r})"

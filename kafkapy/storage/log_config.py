@@ -1,0 +1,59 @@
+"""The topic configuration values that a log looks at on every append, as plain attributes."""
+
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.storage.retention import RetentionLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+class LogConfig:
+    """The configuration of a topic's logs; immutable, shared by all logs that have the same one.
+
+    Sizes in bytes, times in milliseconds; -1 in a retention limit means none.
+    """
+
+    __slots__ = (
+        "segment_bytes",
+        "segment_ms",
+        "segment_jitter_ms",
+        "segment_index_bytes",
+        "index_interval_bytes",
+        "retention",
+        "flush_messages",
+        "flush_ms",
+        "max_message_bytes",
+        "message_timestamp_type",
+        "timestamp_before_max_ms",
+        "timestamp_after_max_ms",
+        "is_compacted",
+        "file_delete_delay_ms",
+        "preallocate",
+    )
+
+    def __init__(self, topic_config: "Mapping[str, Any] | Any") -> None:
+        """`topic_config["segment.bytes"]` and so on answer typed values (config.TopicConfig)."""
+        policy = topic_config["cleanup.policy"]
+        self.segment_bytes: int = topic_config["segment.bytes"]
+        self.segment_ms: int = topic_config["segment.ms"]
+        self.segment_jitter_ms: int = topic_config["segment.jitter.ms"]
+        self.segment_index_bytes: int = topic_config["segment.index.bytes"]
+        self.index_interval_bytes: int = topic_config["index.interval.bytes"]
+        self.retention = RetentionLimits(
+            topic_config["retention.ms"], topic_config["retention.bytes"], delete="delete" in policy
+        )
+        self.flush_messages: int = topic_config["flush.messages"]
+        self.flush_ms: int = topic_config["flush.ms"]
+        self.max_message_bytes: int = topic_config["max.message.bytes"]
+        self.message_timestamp_type = 1 if topic_config["message.timestamp.type"] == LOG_APPEND_TIME else 0
+        self.timestamp_before_max_ms: int = topic_config["message.timestamp.before.max.ms"]
+        self.timestamp_after_max_ms: int = topic_config["message.timestamp.after.max.ms"]
+        self.is_compacted = "compact" in policy
+        self.file_delete_delay_ms: int = topic_config["file.delete.delay.ms"]
+        self.preallocate: bool = topic_config["preallocate"]
+
+    def values(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)

@@ -1,0 +1,120 @@
+"""One entry of `log.dirs`: its lock, its identity, its clean-shutdown marker and whether it is usable."""
+
+import fcntl
+import json
+import os
+
+from kafkapy.errors import StorageError
+from kafkapy.storage.checkpoint import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    OffsetCheckpointFile,
+)
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import ZERO_UUID
+
+LOCK_FILE = ".lock"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+UNKNOWN_BROKER_EPOCH = -1
+
+
+class LogDirectory:
+    """Owns the directory's lock and its checkpoint files.
+
+    The lock is POSIX (`lockf`), because Kafka's is: it is lost as soon as this process closes *any* descriptor of
+    `.lock`, so that the file is opened once and never again. `is_online` only goes from True to False. Lock, marker and
+    checkpoints are used by one thread at a time; `is_online` may be read by any.
+    """
+
+    __slots__ = (
+        "path",
+        "directory_id",
+        "is_online",
+        "was_clean",
+        "clean_broker_epoch",
+        "recovery_points",
+        "log_start_offsets",
+        "high_watermarks",
+        "_filesystem",
+        "_lock_fd",
+    )
+
+    def __init__(self, path: str, filesystem: Filesystem, directory_id: bytes = ZERO_UUID) -> None:
+        self.path = path
+        self.directory_id = directory_id
+        self.is_online = True
+        self.was_clean = False
+        self.clean_broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.recovery_points = OffsetCheckpointFile(os.path.join(path, RECOVERY_POINT_CHECKPOINT), filesystem)
+        self.log_start_offsets = OffsetCheckpointFile(os.path.join(path, LOG_START_OFFSET_CHECKPOINT), filesystem)
+        self.high_watermarks = OffsetCheckpointFile(os.path.join(path, HIGH_WATERMARK_CHECKPOINT), filesystem)
+        self._filesystem = filesystem
+        self._lock_fd = -1
+
+    def lock(self) -> None:
+        """Creates the directory if needed and takes its lock. StorageError if another process holds it; OSError."""
+        os.makedirs(self.path, exist_ok=True)
+        if self._lock_fd >= 0:
+            return
+        fd = os.open(os.path.join(self.path, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            raise StorageError(
+                self.path, "the directory is locked: another broker is running on it, or still stopping"
+            ) from error
+        self._lock_fd = fd
+
+    def unlock(self) -> None:
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def take_clean_shutdown_marker(self) -> None:
+        """Reads and removes the marker, durably: what is appended from now on is not covered by it. OSError.
+
+        Sets `was_clean` and `clean_broker_epoch` (-1 if the marker, as older releases wrote it, has none).
+        """
+        path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
+        try:
+            with open(path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return
+        self.was_clean = True
+        self.clean_broker_epoch = parse_clean_shutdown(content)
+        self._filesystem.unlink(path)
+        self._filesystem.sync_directory(self.path)
+
+    def write_clean_shutdown_marker(self, broker_epoch: int) -> None:
+        """The last write of a clean stop; durable on return. OSError."""
+        content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+        self._filesystem.write_atomically(os.path.join(self.path, CLEAN_SHUTDOWN_FILE), content.encode())
+
+    def take_offline(self) -> bool:
+        """True if it was online until now."""
+        was_online, self.is_online = self.is_online, False
+        return was_online
+
+    def usable_bytes(self) -> int:
+        status = os.statvfs(self.path)
+        return status.f_bavail * status.f_frsize
+
+    def total_bytes(self) -> int:
+        status = os.statvfs(self.path)
+        return status.f_blocks * status.f_frsize
+
+    def __repr__(self) -> str:
+        return f"LogDirectory({self.path!r}, online={self.is_online})"
+
+
+def parse_clean_shutdown(content: bytes) -> int:
+    """The broker epoch in a marker; -1 if it has none that can be read."""
+    try:
+        fields = json.loads(content)
+    except ValueError:
+        return UNKNOWN_BROKER_EPOCH
+    epoch = fields.get("brokerEpoch", UNKNOWN_BROKER_EPOCH) if isinstance(fields, dict) else UNKNOWN_BROKER_EPOCH
+    return epoch if isinstance(epoch, int) else UNKNOWN_BROKER_EPOCH

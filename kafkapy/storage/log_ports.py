@@ -1,0 +1,46 @@
+"""What a log needs from outside, in one object that all logs of a broker share."""
+
+from collections.abc import Callable
+
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import Clock
+
+Work = Callable[[], None]
+
+
+def run_now(work: Work) -> None:
+    work()
+
+
+class LogPorts:
+    """Seams and hand-overs; immutable.
+
+    `run_in_background(work)`: runs work soon, on any thread (default: now). `schedule(delay_ms, work)`: runs work later.
+    `on_io_error(directory, error)`: the directory cannot be trusted any more; called before StorageError is raised.
+    """
+
+    __slots__ = (
+        "filesystem",
+        "clock",
+        "run_in_background",
+        "schedule",
+        "on_io_error",
+        "producer_expiration_ms",
+    )
+
+    def __init__(
+        self,
+        filesystem: Filesystem,
+        clock: Clock,
+        *,
+        schedule: Callable[[int, Work], object],
+        on_io_error: Callable[[str, Exception], None],
+        run_in_background: Callable[[Work], None] = run_now,
+        producer_expiration_ms: int = 86_400_000,
+    ) -> None:
+        self.filesystem = filesystem
+        self.clock = clock
+        self.schedule = schedule
+        self.on_io_error = on_io_error
+        self.run_in_background = run_in_background
+        self.producer_expiration_ms = producer_expiration_ms

@@ -1,0 +1,176 @@
+"""Reading a partition's log: by offset, by timestamp, by leader epoch, and the places of offsets (step "log")."""
+
+from typing import TYPE_CHECKING
+
+from kafkapy._core.record_batch import RecordBatch
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.storage.log_results import FetchData, LogOffsetMetadata, TimestampAndOffset
+from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.segment_reader import MAGIC_AT, scan_old_entries
+from kafkapy.storage.transaction_index import AbortedTransaction
+from kafkapy.types import OffsetAndEpoch
+
+if TYPE_CHECKING:
+    from kafkapy.types import TopicPartition
+
+
+class LogReader:
+    """The reading half of Log, which owns the attributes named here. Changes nothing; owner thread only."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        topic_partition: TopicPartition
+        segments: LogSegments
+        leader_epochs: LeaderEpochCache
+        producers: ProducerStateManager
+        log_start_offset: int
+        log_end_offset: int
+        high_watermark: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all batches of the log."""
+        return self.segments.size
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest leader epoch of a batch, or -1."""
+        return self.leader_epochs.latest_epoch
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction has ended: the high watermark, or where the first unstable one begins."""
+        high_watermark = self.high_watermark
+        if not self.producers.has_transactions:
+            return high_watermark
+        first_unstable = self.producers.first_unstable_offset(high_watermark)
+        return high_watermark if first_unstable is None else min(high_watermark, first_unstable)
+
+    @property
+    def end_offset_metadata(self) -> LogOffsetMetadata:
+        active = self.segments.active
+        return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
+
+    # -- by offset -----------------------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, *, max_offset: int | None = None, min_one_message: bool = True
+    ) -> FetchData:
+        """Batches from the one that holds `offset`, below `max_offset` (the log end offset), at most `max_bytes`.
+
+        With `min_one_message` the first batch is returned whole however large it is. OFFSET_OUT_OF_RANGE; OSError.
+        """
+        end_offset = self.log_end_offset
+        if offset > end_offset or offset < self.log_start_offset:
+            raise ApiError(
+                Error.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.topic_partition}, but we only have log "
+                f"segments from offset {self.log_start_offset} up to: {end_offset}.",
+            )
+        limit = end_offset if max_offset is None or max_offset > end_offset else max_offset
+        if offset >= limit:
+            return FetchData(b"", self.offset_metadata(offset))
+        segments = self.segments
+        index = max(0, segments.index_of(offset))
+        while index < len(segments):
+            segment = segments[index]
+            found = segment.find(offset)
+            index += 1
+            if found is None:
+                continue
+            position, first_size = found[0], found[1]
+            end = segment.size
+            if limit < end_offset and (index == len(segments) or segments[index].base_offset > limit):
+                bound = segment.find(limit)
+                end = bound[0] if bound is not None else end
+            metadata = LogOffsetMetadata(offset, segment.base_offset, position)
+            length = max(max_bytes, first_size) if min_one_message else max_bytes
+            if length <= 0 or end <= position:
+                return FetchData(b"", metadata, length <= 0)
+            return FetchData(segment.file.slice(position, min(length, end - position)), metadata, length < first_size)
+        return FetchData(b"", self.end_offset_metadata)
+
+    def offset_metadata(self, offset: int) -> LogOffsetMetadata:
+        """The place of the batch that holds `offset`, or begins at it; without positions if the log does not hold it."""
+        if offset >= self.log_end_offset:
+            return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)
+        index = self.segments.index_of(offset)
+        while 0 <= index < len(self.segments):
+            segment = self.segments[index]
+            found = segment.find(offset)
+            if found is not None:
+                return LogOffsetMetadata(offset, segment.base_offset, found[0])
+            index += 1
+        return LogOffsetMetadata(offset)
+
+    def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
+        """Bytes of batches from one place to a later one; 0 if they are not in order or not known."""
+        if start.position < 0 or end.position < 0 or end.offset <= start.offset:
+            return 0
+        if start.segment_base_offset == end.segment_base_offset:
+            return max(0, end.position - start.position)
+        delta = -start.position
+        for segment in self.segments.between(start.segment_base_offset, end.segment_base_offset):
+            delta += segment.size
+        return max(0, delta + end.position)
+
+    # -- by timestamp --------------------------------------------------------------------------------------------
+
+    def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record at or after the log start offset with this timestamp (ms) or a later one. OSError."""
+        start = self.log_start_offset
+        for segment in self.segments:
+            if segment.max_timestamp < timestamp:
+                continue
+            found = segment.find_timestamp(timestamp, start)
+            while found is not None:
+                position, size, _, last_offset = found
+                for record_timestamp, offset, epoch in read_timestamps(segment.file.pread(position, size)):
+                    if record_timestamp >= timestamp and offset >= start:
+                        return TimestampAndOffset(record_timestamp, offset, epoch)
+                found = segment.find_timestamp(timestamp, last_offset + 1)
+        return None
+
+    def fetch_max_timestamp(self) -> TimestampAndOffset | None:
+        """The first record with the greatest timestamp of the log; None if no record has one. OSError."""
+        latest = max(self.segments, key=lambda segment: segment.max_timestamp)
+        if latest.max_timestamp < 0:
+            return None
+        found = latest.find(latest.offset_of_max_timestamp)
+        if found is None:
+            return None
+        best: TimestampAndOffset | None = None
+        for timestamp, offset, epoch in read_timestamps(latest.file.pread(found[0], found[1])):
+            if best is None or timestamp > best.timestamp:
+                best = TimestampAndOffset(timestamp, offset, epoch)
+        return best
+
+    # -- by epoch, by transaction --------------------------------------------------------------------------------
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
+        """Where the largest epoch <= `epoch` ends (exclusive), and which that is; (-1, -1) if unknown (KIP-279)."""
+        return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+
+    def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records in [start, end). OSError."""
+        aborted: list[AbortedTransaction] = []
+        index = max(0, self.segments.index_of(start_offset))
+        while index < len(self.segments):
+            found, is_complete = self.segments[index].transaction_index.collect(start_offset, end_offset)
+            aborted += found
+            index += 1
+            if is_complete:
+                break
+        return aborted
+
+
+def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
+    """(timestamp, offset, leader epoch) of every record of the batch that `data` holds. ApiError if it is corrupt."""
+    if data[MAGIC_AT] < 2:
+        return [(entry.max_timestamp, entry.last_offset, -1) for entry in scan_old_entries(data, 0, False)[0]]
+    batch = RecordBatch(data)
+    epoch = batch.partition_leader_epoch
+    return [(record.timestamp, record.offset, epoch) for record in batch]

@@ -1,0 +1,302 @@
+"""Opens a partition directory as a Log, after a clean stop or an unclean one.
+
+After an unclean stop every batch from the segment of the recovery point on is read: its checksum is verified, its index
+entries, leader epochs and producers are rebuilt. The first batch that is torn or damaged ends the log: its segment is
+cut there and later segments are deleted. After a clean stop nothing is read but the tail behind the last index entry.
+"""
+
+import logging
+import os
+from collections.abc import Iterable
+
+from kafkapy.storage.checkpoint import MalformedCheckpoint
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+from kafkapy.storage.log import Log
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_directory import LogDirectory
+from kafkapy.storage.log_ports import LogPorts
+from kafkapy.storage.log_segment import (
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    LogSegment,
+)
+from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_replay import account_for_stored, replay_producers
+from kafkapy.storage.producer_snapshot import SUFFIX as SNAPSHOT_SUFFIX
+from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.segment_reader import scan_segment
+from kafkapy.types import ZERO_UUID, TopicPartition
+
+logger = logging.getLogger("kafka.log.LogLoader")
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+BASE_OFFSET_DIGITS = 20
+
+
+class LogLoader:
+    """Loads one log; used once, by one thread."""
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        directory: LogDirectory,
+        path: str,
+        config: LogConfig,
+        ports: LogPorts,
+        *,
+        is_clean: bool,
+        recovery_point: int = 0,
+        log_start_offset: int = 0,
+        topic_id: bytes = ZERO_UUID,
+    ) -> None:
+        """`recovery_point` and `log_start_offset` are the checkpointed ones, 0 if there is none."""
+        self.topic_partition = topic_partition
+        self.directory = directory
+        self.path = path
+        self.config = config
+        self.ports = ports
+        self.is_clean = is_clean
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self.topic_id = topic_id
+        self.leader_epochs = LeaderEpochCache(path, ports.filesystem)
+        self.producers = ProducerStateManager(topic_partition, path, ports.filesystem)
+        self.segments = LogSegments()
+        self.sizes: dict[str, int] = {}
+
+    def load(self) -> Log:
+        """The log, ready for use. OSError."""
+        now_ms = self.ports.clock.now_ms()
+        self._list_files()
+        self._load_segments(now_ms)
+        self._load_epochs()
+        self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
+        log_end_offset = self._recover(now_ms)
+        if log_end_offset < self.log_start_offset:
+            logger.warning(
+                "%s ends at %d, below its start offset %d: it begins there anew",
+                self.topic_partition,
+                log_end_offset,
+                self.log_start_offset,
+            )
+            log_end_offset = self._start_anew(now_ms)
+        self.leader_epochs.truncate_from_end(log_end_offset)
+        self.leader_epochs.truncate_from_start(self.log_start_offset)
+        return Log(
+            self.topic_partition,
+            self.directory,
+            self.path,
+            self.config,
+            self.ports,
+            self.segments,
+            leader_epochs=self.leader_epochs,
+            producers=self.producers,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=log_end_offset,
+            recovery_point=min(self.recovery_point, log_end_offset),
+            topic_id=self.topic_id,
+        )
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def _list_files(self) -> None:
+        """Lists the directory after removing what an interrupted deletion, cleaning or swap left behind."""
+        self._scan()
+        leftovers = [name for name in self.sizes if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX))]
+        if leftovers:
+            self._finish_deletions(leftovers)
+            self._finish_swaps()
+            self._scan()
+        for name in list(self.sizes):
+            stem, suffix = os.path.splitext(name)
+            if suffix in SEGMENT_SUFFIXES[1:] and stem + LOG_SUFFIX not in self.sizes:
+                logger.warning("%s belongs to no segment of %s: deleted", name, self.topic_partition)
+                self._remove(name)
+
+    def _scan(self) -> None:
+        with os.scandir(self.path) as entries:
+            self.sizes = {
+                entry.name: entry.stat().st_size if entry.name.endswith(SIZED_SUFFIXES) else 0 for entry in entries
+            }
+
+    def _remove(self, name: str) -> None:
+        self.ports.filesystem.unlink(os.path.join(self.path, name))
+        self.sizes.pop(name, None)
+
+    def _finish_deletions(self, leftovers: Iterable[str]) -> None:
+        """`.cleaned` is unfinished work; a `.swap` at or above its base offset belongs to it and goes too."""
+        leftovers = list(leftovers)
+        first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)
+        for name in leftovers:
+            is_swap = name.endswith(SWAP_SUFFIX)
+            if not is_swap or (first_cleaned is not None and base_of(name) >= first_cleaned):
+                self._remove(name)
+
+    def _finish_swaps(self) -> None:
+        """A `.log.swap` is complete: it replaces every segment that it covers. Its indexes are rebuilt."""
+        filesystem = self.ports.filesystem
+        for name in sorted(self.sizes):
+            if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+                continue
+            base_offset = base_of(name)
+            swap = os.path.join(self.path, name)
+            end_offset = self._end_of(swap, base_offset)
+            for other in list(self.sizes):
+                if other.endswith(SEGMENT_SUFFIXES) and base_offset <= base_of(other) < max(end_offset, base_offset + 1):
+                    self._remove(other)
+            transactions = f"{base_offset:020d}{TRANSACTION_INDEX_SUFFIX}"
+            if transactions + SWAP_SUFFIX in self.sizes:
+                filesystem.rename(os.path.join(self.path, transactions + SWAP_SUFFIX), os.path.join(self.path, transactions))
+            filesystem.replace(swap, swap.removesuffix(SWAP_SUFFIX))
+        for name in list(self.sizes):
+            if name.endswith(SWAP_SUFFIX) and not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
+                self._remove(name)
+
+    def _end_of(self, path: str, base_offset: int) -> int:
+        file = self.ports.filesystem.open_segment(path)
+        try:
+            end_offset = base_offset
+            for _, _, batches in scan_segment(file, 0, file.size, check_crc=False):
+                end_offset = batches[-1].last_offset + 1
+            return end_offset
+        finally:
+            file.close()
+
+    def _load_segments(self, now_ms: int) -> None:
+        filesystem = self.ports.filesystem
+        found = [
+            LogSegment(self.path, base_of(name), self.config, filesystem, size=size, created_ms=now_ms)
+            for name, size in self.sizes.items()
+            if name.endswith(LOG_SUFFIX) and is_base_offset(name.removesuffix(LOG_SUFFIX))
+        ]
+        if not found:
+            found.append(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, now_ms))
+        self.segments = LogSegments(found)
+        self.producers.set_snapshots(
+            int(name.removesuffix(SNAPSHOT_SUFFIX))
+            for name in self.sizes
+            if name.endswith(SNAPSHOT_SUFFIX) and is_base_offset(name.removesuffix(SNAPSHOT_SUFFIX))
+        )
+        self.producers.keep_snapshots_of(self.segments.base_offsets)
+
+    def _load_epochs(self) -> None:
+        try:
+            self.leader_epochs.load()
+        except MalformedCheckpoint as error:
+            logger.warning("%s: the leader epochs of %s are read from its batches", error, self.topic_partition)
+            self.leader_epochs.clear()
+            self.is_clean = False
+            self.recovery_point = 0
+
+    # -- recovery ------------------------------------------------------------------------------------------------
+
+    def _recover(self, now_ms: int) -> int:
+        """Returns the log end offset."""
+        suspects = self._suspects()
+        ports = self.ports
+        if not suspects:
+            log_end_offset = self.segments.active.next_offset()
+            self._load_producers(log_end_offset, now_ms)
+            return log_end_offset
+        self._load_producers(suspects[0].base_offset, now_ms)
+        end_offset = suspects[0].base_offset
+        for segment in suspects:
+            logger.info("Recovering segment %d of %s", segment.base_offset, self.topic_partition)
+            end_offset, truncated = self._recover_segment(segment)
+            if truncated:
+                logger.warning("%s is cut at offset %d: %d bytes dropped", self.topic_partition, end_offset, truncated)
+                later = [later for later in self.segments if later.base_offset > segment.base_offset]
+                for doomed in later:
+                    logger.warning("Segment %d of %s is deleted", doomed.base_offset, self.topic_partition)
+                    self.segments.remove(doomed)
+                    for path in doomed.mark_deleted():
+                        ports.filesystem.unlink(path)
+                segment.close()
+                break
+            segment.close()
+        end_offset = max(end_offset, self.segments.active.base_offset)
+        self.producers.map_end_offset = max(self.producers.map_end_offset, end_offset)
+        self.producers.delete_snapshots(after=end_offset)
+        return end_offset
+
+    def _suspects(self) -> list[LogSegment]:
+        """The segments to read whole: after an unclean stop from the recovery point on, else those without an index."""
+        if not self.is_clean:
+            return [segment for segment in self.segments.between(self.recovery_point, 2**63) if not self._is_new(segment)]
+        first_suspect = None
+        for segment in self.segments:
+            stem = f"{segment.base_offset:020d}"
+            has_indexes = stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes
+            if segment.size and not has_indexes:
+                first_suspect = segment
+                break
+        if first_suspect is None:
+            active = self.segments.active
+            if active.size == 0 or active.is_whole():
+                return []
+            # Kafka does not look, and would append behind the torn bytes, where nothing can be read.
+            logger.warning("%s was stopped cleanly and yet its end is torn", self.topic_partition)
+            first_suspect = active
+        return self.segments.from_offset(first_suspect.base_offset)
+
+    def _is_new(self, segment: LogSegment) -> bool:
+        """Whether nothing was ever written to it: then there is nothing to recover either."""
+        stem = f"{segment.base_offset:020d}"
+        return not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
+
+    def _load_producers(self, end_offset: int, now_ms: int) -> None:
+        ports = self.ports
+        self.producers.reload(self.log_start_offset, end_offset, now_ms, ports.producer_expiration_ms)
+        replay_producers(self.segments, self.producers, end_offset)
+
+    def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
+        """Verifies and re-indexes a segment; (offset after its last valid batch, bytes cut off behind it)."""
+        segment.reset_indexes()
+        position, next_offset = 0, segment.base_offset
+        for chunk, chunk_position, batches in scan_segment(segment.file, 0, segment.size, check_crc=True):
+            for batch in batches:
+                if batch.base_offset < next_offset or batch.last_offset < batch.base_offset:
+                    return next_offset, self._cut(segment, position)
+                if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
+                    self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+                segment.index_batch(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
+                aborted = account_for_stored(self.producers, batch, chunk, batch.position - chunk_position)
+                if aborted is not None:
+                    segment.transaction_index.append(aborted)
+                position, next_offset = batch.position + batch.size, batch.last_offset + 1
+        return next_offset, self._cut(segment, position)
+
+    def _cut(self, segment: LogSegment, position: int) -> int:
+        truncated = segment.size - position
+        if truncated:
+            segment.file.truncate(position)
+            segment.size = position
+        return truncated
+
+    def _start_anew(self, now_ms: int) -> int:
+        for segment in list(self.segments):
+            self.segments.remove(segment)
+            for path in segment.mark_deleted():
+                self.ports.filesystem.unlink(path)
+        filesystem = self.ports.filesystem
+        self.segments.add(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, now_ms))
+        self.producers.delete_snapshots(after=-1)
+        self.producers.clear(self.log_start_offset)
+        self.leader_epochs.clear()
+        return self.log_start_offset
+
+
+def base_of(name: str) -> int:
+    """The base offset in a segment file's name; -1 if there is none."""
+    stem = name.split(".", 1)[0]
+    return int(stem) if is_base_offset(stem) else -1
+
+
+def is_base_offset(stem: str) -> bool:
+    return len(stem) == BASE_OFFSET_DIGITS and stem.isdigit()

@@ -1,0 +1,72 @@
+"""What a log answers: where an append landed, what a read found, where an offset stands."""
+
+from typing import NamedTuple
+
+from kafkapy._core.segment_file import FileRange
+
+UNKNOWN_POSITION = -1
+
+
+class LogOffsetMetadata(NamedTuple):
+    """An offset and the place of its batch: base offset of the segment and position in it, -1 if not known."""
+
+    offset: int
+    segment_base_offset: int = UNKNOWN_POSITION
+    position: int = UNKNOWN_POSITION
+
+
+class AppendInfo:
+    """Where an append landed; immutable. Offsets inclusive; times in ms, -1 for none.
+
+    `duplicate`: nothing was written, the offsets are those of the batch that was sent before.
+    """
+
+    __slots__ = (
+        "first_offset",
+        "last_offset",
+        "log_append_time",
+        "log_start_offset",
+        "max_timestamp",
+        "record_count",
+        "duplicate",
+    )
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time: int,
+        log_start_offset: int,
+        max_timestamp: int,
+        record_count: int,
+        duplicate: bool = False,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time = log_append_time
+        self.log_start_offset = log_start_offset
+        self.max_timestamp = max_timestamp
+        self.record_count = record_count
+        self.duplicate = duplicate
+
+    def __repr__(self) -> str:
+        return f"AppendInfo({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
+
+
+class FetchData(NamedTuple):
+    """What a read found. `records` may end within a batch, as Kafka's does; it pins the segment's file.
+
+    `first_entry_incomplete`: max_bytes was less than the first batch, and progress was not asked for.
+    """
+
+    records: FileRange | bytes
+    offset_metadata: LogOffsetMetadata
+    first_entry_incomplete: bool = False
+
+
+class TimestampAndOffset(NamedTuple):
+    """The record found for a timestamp; `leader_epoch` of the batch that holds it, -1 in old formats."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int

@@ -1,0 +1,396 @@
+"""One segment of a log: `<base offset>.log` with its offset, time and transaction index (step "segment").
+
+An index entry is added every `index.interval.bytes`, for the batch that is about to follow: (its last offset, its
+position), and with it (greatest timestamp so far, last offset of the batch that has it). What a reader needs is opened
+when it is first needed; the segment that is appended to is opened whole.
+"""
+
+import os
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy._core.offset_index import OffsetIndex
+from kafkapy._core.record_batch import BatchSummary
+from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.segment_scan import find_batch, find_batch_by_timestamp, first_batch_timestamp, scan_to_end
+from kafkapy._core.time_index import TimeIndex
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.transaction_index import TransactionIndex
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+LOG_SUFFIX = ".log"
+OFFSET_INDEX_SUFFIX = ".index"
+TIME_INDEX_SUFFIX = ".timeindex"
+TRANSACTION_INDEX_SUFFIX = ".txnindex"
+DELETED_SUFFIX = ".deleted"
+SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+NO_TIMESTAMP = -1
+NOT_LOADED = -2
+
+
+class LogSegment:
+    """Owns the four files of a segment.
+
+    Invariants: base_offset <= every offset in it; size is the length of the valid batches; indexes point at batch
+    starts. Changed by the log's owner thread only; `file` may be read and synced by any.
+    """
+
+    __slots__ = (
+        "directory",
+        "base_offset",
+        "size",
+        "is_open_for_append",
+        "bytes_since_last_index_entry",
+        "created_ms",
+        "roll_jitter_ms",
+        "_config",
+        "_filesystem",
+        "_file",
+        "_offset_index",
+        "_time_index",
+        "_max_timestamp",
+        "_offset_of_max_timestamp",
+        "_first_timestamp",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        filesystem: Filesystem,
+        *,
+        size: int = 0,
+        created_ms: int = 0,
+    ) -> None:
+        """A segment whose .log file exists with `size` bytes; opens nothing."""
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size = size
+        self.is_open_for_append = False
+        self.bytes_since_last_index_entry = 0
+        self.created_ms = created_ms
+        self.roll_jitter_ms = random.randrange(config.segment_jitter_ms + 1) if config.segment_jitter_ms > 0 else 0
+        self._config = config
+        self._filesystem = filesystem
+        self._file: SegmentFile | None = None
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._max_timestamp = NOT_LOADED
+        self._offset_of_max_timestamp = -1
+        self._first_timestamp = NOT_LOADED
+
+    @classmethod
+    def create(
+        cls, directory: str, base_offset: int, config: LogConfig, filesystem: Filesystem, created_ms: int
+    ) -> "LogSegment":
+        """Creates the files, all empty; their names are durable when the directory is synced. OSError."""
+        segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms)
+        preallocate = config.segment_bytes if config.preallocate else 0
+        segment._file = filesystem.open_segment(segment.path(LOG_SUFFIX), create=True, preallocate=preallocate)
+        for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            filesystem.write_file(segment.path(suffix), b"", sync=False)
+        return segment
+
+    def path(self, suffix: str) -> str:
+        return os.path.join(self.directory, f"{self.base_offset:020d}{suffix}")
+
+    # -- what is opened when needed ------------------------------------------------------------------------------
+
+    @property
+    def file(self) -> SegmentFile:
+        file = self._file
+        if file is None:
+            file = self._file = self._filesystem.open_segment(self.path(LOG_SUFFIX))
+        return file
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        index = self._offset_index
+        if index is None:
+            index = self._offset_index = self._open_offset_index(writable=False)
+        return index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        index = self._time_index
+        if index is None:
+            index = self._time_index = self._open_time_index(writable=False)
+        return index
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        return TransactionIndex(self.path(TRANSACTION_INDEX_SUFFIX), self._filesystem)
+
+    def _open_offset_index(self, *, writable: bool) -> OffsetIndex:
+        path = self.path(OFFSET_INDEX_SUFFIX)
+        return OffsetIndex(path, self.base_offset, self._config.segment_index_bytes, writable)
+
+    def _open_time_index(self, *, writable: bool) -> TimeIndex:
+        path = self.path(TIME_INDEX_SUFFIX)
+        return TimeIndex(path, self.base_offset, self._config.segment_index_bytes, writable)
+
+    def open_for_append(self) -> None:
+        """Opens file and indexes for writing, indexes preallocated. OSError."""
+        if self.is_open_for_append:
+            return
+        self.file  # noqa: B018 - opened for the side effect
+        self._close_indexes(trim=False)
+        self._offset_index = self._open_offset_index(writable=True)
+        self._time_index = self._open_time_index(writable=True)
+        self._offset_index.resize(max(self._config.segment_index_bytes, self._offset_index.size_in_bytes))
+        self._time_index.resize(max(self._config.segment_index_bytes, self._time_index.size_in_bytes))
+        self._load_max_timestamp()
+        self.is_open_for_append = True
+
+    # -- append --------------------------------------------------------------------------------------------------
+
+    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+        """Whether a batch set of `size` bytes belongs into a new segment. Only for a segment open for append."""
+        config = self._config
+        if self.size > config.segment_bytes - size:
+            return True
+        if last_offset - self.base_offset > LARGEST_RELATIVE_OFFSET:
+            return True
+        if not self.size:
+            return False
+        first = self._first_timestamp
+        if first == NOT_LOADED:
+            first = self._first_timestamp = first_batch_timestamp(self.file.fd, self.size)
+        waited = max_timestamp - first if first >= 0 and max_timestamp >= 0 else now_ms - self.created_ms
+        return (
+            waited > config.segment_ms - self.roll_jitter_ms
+            or self.has_full_index
+        )
+
+    @property
+    def has_full_index(self) -> bool:
+        return self.offset_index.is_full or self.time_index.is_full
+
+    def append(
+        self, records: "Buffer", batches: Sequence[BatchSummary], first_offset: int | None, time_ms: int
+    ) -> int:
+        """Appends whole batches in one write and indexes them; returns the position of the first.
+
+        `batches` describe `records` as they came. With `first_offset` they were numbered from it; None: they kept their
+        offsets. `time_ms` replaces their greatest timestamps unless it is -1. OSError with nothing of them visible.
+        """
+        first_position = position = self.file.append((records,))
+        try:
+            for batch in batches:
+                last_offset = batch.last_offset
+                if first_offset is not None:
+                    last_offset += first_offset - batch.base_offset
+                    first_offset = last_offset + 1
+                timestamp = batch.max_timestamp if time_ms < 0 else time_ms
+                self.index_batch(position, batch.size, last_offset, timestamp)
+                position += batch.size
+        except OSError:
+            self.file.truncate(first_position)
+            raise
+        self.size = position
+        return first_position
+
+    def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Accounts for a batch at `position`; adds index entries if enough bytes have passed. OSError."""
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._offset_of_max_timestamp = last_offset
+        if self.bytes_since_last_index_entry > self._config.index_interval_bytes and not self.has_full_index:
+            self.offset_index.append(last_offset, position)
+            if self._max_timestamp >= 0:
+                self.time_index.maybe_append(self._max_timestamp, self._offset_of_max_timestamp)
+            self.bytes_since_last_index_entry = 0
+        self.bytes_since_last_index_entry += size
+
+    # -- read ----------------------------------------------------------------------------------------------------
+
+    def find(self, offset: int) -> tuple[int, int, int, int] | None:
+        """The batch that holds `offset`, or the first after it: (position, size, base offset, last offset).
+
+        None if the segment ends before. ApiError(CORRUPT_MESSAGE): the bytes there are no batch; OSError.
+        """
+        position = self.offset_index.lookup(offset)[1]
+        try:
+            return find_batch(self.file.fd, position, self.size, offset)
+        except ValueError as error:
+            raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
+
+    def find_timestamp(self, timestamp: int, starting_offset: int) -> tuple[int, int, int, int] | None:
+        """As find: the first batch at or after `starting_offset` with a record of `timestamp` or later."""
+        from_offset = max(self.time_index.lookup(timestamp)[1], starting_offset)
+        position = self.offset_index.lookup(from_offset)[1]
+        try:
+            return find_batch_by_timestamp(self.file.fd, position, self.size, timestamp, starting_offset)
+        except ValueError as error:
+            raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
+
+    def next_offset(self) -> int:
+        """The offset after the last batch, found from the last index entry on. OSError."""
+        return max(self.base_offset, self._scan_tail()[1])
+
+    def is_whole(self) -> bool:
+        """Whether the file ends with a complete batch. OSError."""
+        return self._scan_tail()[0] == self.size
+
+    def _scan_tail(self) -> tuple[int, int, int, int, int]:
+        """segment_scan.scan_to_end from the last index entry on; leaves a closed file closed."""
+        position = self._last_indexed_position()
+        if self._file is not None:
+            return scan_to_end(self._file.fd, position, self.size)
+        fd = os.open(self.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return scan_to_end(fd, position, self.size)
+        finally:
+            os.close(fd)
+
+    def _last_indexed_position(self) -> int:
+        if self._offset_index is not None:
+            entries = self._offset_index.entries
+            return self._offset_index.entry(entries - 1)[1] if entries else 0
+        tail = read_tail(self.path(OFFSET_INDEX_SUFFIX), 8)
+        position = int.from_bytes(tail[4:], "big")
+        return position if position < self.size else 0
+
+    # -- timestamps ----------------------------------------------------------------------------------------------
+
+    @property
+    def max_timestamp(self) -> int:
+        """The greatest timestamp of a record, or -1. OSError."""
+        if self._max_timestamp == NOT_LOADED:
+            self._load_max_timestamp()
+        return self._max_timestamp
+
+    @property
+    def offset_of_max_timestamp(self) -> int:
+        """The last offset of the first batch that holds the greatest timestamp; -1 without one. OSError."""
+        if self._max_timestamp == NOT_LOADED:
+            self._load_max_timestamp()
+        return self._offset_of_max_timestamp
+
+    def largest_timestamp(self) -> int:
+        """What retention calls the segment's age: the greatest timestamp, else the file's modification time (ms)."""
+        if self.max_timestamp >= 0:
+            return self._max_timestamp
+        return os.stat(self.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
+
+    def _load_max_timestamp(self) -> None:
+        if self._max_timestamp != NOT_LOADED:
+            return
+        tail = read_tail(self.path(TIME_INDEX_SUFFIX), 12) if self._time_index is None else b""
+        if self._time_index is not None and self._time_index.entries:
+            self._max_timestamp, self._offset_of_max_timestamp = self._time_index.last_entry
+        elif tail:
+            self._max_timestamp = int.from_bytes(tail[:8], "big", signed=True)
+            self._offset_of_max_timestamp = self.base_offset + int.from_bytes(tail[8:], "big")
+        else:
+            self._max_timestamp = NO_TIMESTAMP
+
+    # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
+
+    def truncate_to(self, offset: int, now_ms: int) -> None:
+        """Drops the batch that holds `offset` and all after it. OSError."""
+        self.open_for_append()
+        found = self.find(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if found is not None:
+            self.file.truncate(found[0])
+            self.size = found[0]
+        if not self.size:
+            self.created_ms = now_ms
+            self._first_timestamp = NOT_LOADED
+        self.reload_max_timestamp()
+
+    def reload_max_timestamp(self) -> None:
+        """Reads the greatest timestamp from the batches behind the last index entry, and the index. OSError."""
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
+        if self.time_index.entries:
+            self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
+        position = self._last_indexed_position()
+        _, _, timestamp, offset, _ = scan_to_end(self.file.fd, position, self.size)
+        if timestamp > self._max_timestamp:
+            self._max_timestamp, self._offset_of_max_timestamp = timestamp, offset
+        self.bytes_since_last_index_entry = 0
+
+    def reset_indexes(self) -> None:
+        """Opens the segment for append with empty indexes: before they are rebuilt from the batches. OSError."""
+        self._close_indexes(trim=False)
+        self.is_open_for_append = False
+        for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
+            self._filesystem.unlink(self.path(suffix))
+        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
+        self._first_timestamp = NOT_LOADED
+        self.bytes_since_last_index_entry = 0
+        self.open_for_append()
+
+    def become_inactive(self) -> None:
+        """The last time index entry is the greatest timestamp; indexes and file are cut to what they hold. OSError."""
+        if not self.is_open_for_append:
+            return
+        if self._max_timestamp >= 0:
+            self.time_index.maybe_append(self._max_timestamp, self._offset_of_max_timestamp, True)
+        self.offset_index.trim_to_valid_size()
+        self.time_index.trim_to_valid_size()
+        self.file.trim()
+        self.is_open_for_append = False
+
+    def flush(self, *, with_indexes: bool) -> None:
+        """The batches (and indexes) are durable on return. Any thread. OSError."""
+        pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment meanwhile
+        self._filesystem.sync_file(pin.fd)
+        if with_indexes:
+            self._filesystem.sync_path(self.path(OFFSET_INDEX_SUFFIX))
+            self._filesystem.sync_path(self.path(TIME_INDEX_SUFFIX))
+            self.transaction_index.flush()
+
+    def _close_indexes(self, *, trim: bool) -> None:
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.close(trim)
+        self._offset_index = self._time_index = None
+
+    def close(self, *, trim: bool = True) -> None:
+        """Closes what is open; `trim` not after a failure of the directory. Ranges that were read stay valid."""
+        if trim:
+            self.become_inactive()
+        self._close_indexes(trim=trim)
+        self.is_open_for_append = False
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def update_config(self, config: LogConfig) -> None:
+        self._config = config
+
+    def mark_deleted(self) -> list[str]:
+        """Closes the files and renames them to `.deleted`; returns their new paths, to be unlinked later. OSError."""
+        self.close(trim=False)
+        renamed = []
+        for suffix in SEGMENT_SUFFIXES:
+            path = self.path(suffix)
+            if os.path.exists(path):
+                self._filesystem.rename(path, path + DELETED_SUFFIX)
+                renamed.append(path + DELETED_SUFFIX)
+        return renamed
+
+    def __repr__(self) -> str:
+        return f"LogSegment({self.directory!r}, base_offset={self.base_offset}, size={self.size})"
+
+
+def read_tail(path: str, length: int) -> bytes:
+    """The last `length` bytes of a file, b"" if it is shorter or missing. OSError."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            end = os.fstat(file.fileno()).st_size
+            return os.pread(file.fileno(), length, end - length) if end >= length else b""
+    except FileNotFoundError:
+        return b""

@@ -1,0 +1,31 @@
+"""Names of partition directories: `<topic>-<partition>`, and with the suffixes of what is on its way out.
+
+    <topic>-<partition>.<32 hex digits>-delete    deletion pending
+    <topic>-<partition>.<32 hex digits>-stray     unknown to the metadata
+    <topic>-<partition>.<32 hex digits>-future    moving between log directories
+"""
+
+from uuid import uuid4
+
+from kafkapy.types import TopicPartition
+
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
+LARGEST_NAME = 255
+
+
+def parse_directory_name(name: str) -> TopicPartition | None:
+    """The partition of a plain partition directory; None for any other name."""
+    if name.endswith((DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)):
+        return None
+    topic, dash, partition = name.rpartition("-")
+    if not dash or not topic or not partition.isascii() or not partition.isdigit():
+        return None
+    return TopicPartition(topic, int(partition))
+
+
+def unique_directory_name(partition: TopicPartition, suffix: str) -> str:
+    """A new name with `suffix`; the topic is shortened if the name would be too long for a file system."""
+    tail = f"-{partition.partition}.{uuid4().hex}{suffix}"
+    return partition.topic[: LARGEST_NAME - len(tail)] + tail

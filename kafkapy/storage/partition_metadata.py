@@ -1,0 +1,39 @@
+"""`partition.metadata`: the topic id that a partition directory belongs to (KIP-516).
+
+    version: 0
+    topic_id: 71uU50UqS6-gBQoiv4X1cQ        (no final newline)
+"""
+
+import os
+
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.types import uuid_from_string, uuid_to_string
+
+FILE_NAME = "partition.metadata"
+
+
+class MalformedPartitionMetadata(ValueError):
+    """A partition.metadata that does not follow the format; names the file."""
+
+
+def read_partition_metadata(directory: str) -> bytes | None:
+    """The topic id in a partition directory; None without the file. MalformedPartitionMetadata, OSError."""
+    path = os.path.join(directory, FILE_NAME)
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    fields = dict(line.split(":", 1) for line in content.splitlines() if ":" in line)
+    try:
+        if int(fields["version"]) != 0:
+            raise MalformedPartitionMetadata(f"{path}: unknown version {fields['version'].strip()}")
+        return uuid_from_string(fields["topic_id"].strip())
+    except (KeyError, ValueError) as error:
+        raise MalformedPartitionMetadata(f"{path}: {error}") from error
+
+
+def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes) -> None:
+    """Durable on return, name included. OSError."""
+    content = f"version: 0\ntopic_id: {uuid_to_string(topic_id)}"
+    filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode())

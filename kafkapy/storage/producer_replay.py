@@ -1,0 +1,60 @@
+"""Brings a log's producer state up to date from its batches: after a restart, a truncation, or while recovering."""
+
+from kafkapy._core.record_batch import BatchSummary, RecordBatch
+from kafkapy.storage.control_record import end_transaction_marker
+from kafkapy.storage.log_segments import LogSegments
+from kafkapy.storage.producer_entry import BatchMetadata
+from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.segment_reader import scan_segment
+from kafkapy.storage.transaction_index import AbortedTransaction
+
+
+def account_for_marker(
+    producers: ProducerStateManager, batch: RecordBatch, offset: int, timestamp: int
+) -> AbortedTransaction | None:
+    """Accounts for a control batch at `offset`; what belongs into the transaction index, if it aborts a transaction."""
+    marker = end_transaction_marker(batch)
+    if marker is None:
+        return None
+    completed = producers.append_marker(
+        batch.producer_id,
+        batch.producer_epoch,
+        marker.coordinator_epoch,
+        commit=marker.is_commit,
+        offset=offset,
+        timestamp=timestamp,
+    )
+    if completed is None or not completed.is_aborted:
+        return None
+    last_stable_offset = producers.last_stable_offset_after(completed)
+    return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset)
+
+
+def account_for_stored(
+    producers: ProducerStateManager, batch: BatchSummary, chunk: bytes, position: int
+) -> AbortedTransaction | None:
+    """Accounts for a batch that stands in a log, at `position` of `chunk`; as account_for_marker."""
+    if batch.producer_id < 0:
+        return None
+    if batch.is_control:
+        return account_for_marker(producers, RecordBatch(chunk, position), batch.base_offset, batch.max_timestamp)
+    metadata = BatchMetadata(
+        batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
+    )
+    producers.append_data(batch.producer_id, batch.producer_epoch, metadata, batch.is_transactional)
+    return None
+
+
+def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
+    """Accounts for the batches in [map end offset, end offset). OSError."""
+    start_offset = producers.map_end_offset
+    if start_offset < end_offset:
+        for segment in segments.between(start_offset, end_offset):
+            found = segment.find(start_offset)
+            if found is None:
+                continue
+            for chunk, chunk_position, batches in scan_segment(segment.file, found[0], segment.size, check_crc=False):
+                for batch in batches:
+                    if start_offset <= batch.base_offset and batch.last_offset < end_offset:
+                        account_for_stored(producers, batch, chunk, batch.position - chunk_position)
+    producers.map_end_offset = max(start_offset, end_offset)

@@ -1,0 +1,89 @@
+"""`<offset>.snapshot`: the producers of a log as they were before that offset.
+
+    0 version int16 (1) | 2 crc32c uint32 of what follows | 6 count int32 | then per producer, 58 bytes:
+    producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
+    coordinator epoch int32, first offset of the current transaction int64 (-1)
+"""
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+
+from kafkapy._core.crc32c import crc32c
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, ProducerStateEntry, sequence_before
+
+SUFFIX = ".snapshot"
+VERSION = 1
+HEADER = struct.Struct(">hIi")
+CRC_END = 6
+ENTRY = struct.Struct(">qhiqiqiq")
+
+
+class CorruptSnapshot(ValueError):
+    """A snapshot that cannot be used; names the file and why."""
+
+
+def snapshot_path(directory: str, offset: int) -> str:
+    return os.path.join(directory, f"{offset:020d}{SUFFIX}")
+
+
+def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
+    packed = []
+    for entry in entries:
+        last = entry.batches[-1] if entry.batches else None
+        packed.append(
+            ENTRY.pack(
+                entry.producer_id,
+                entry.producer_epoch,
+                last.last_sequence if last else NO_SEQUENCE,
+                last.last_offset if last else NO_OFFSET,
+                last.last_offset - last.first_offset if last else 0,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_first_offset,
+            )
+        )
+    body = struct.pack(">i", len(packed)) + b"".join(packed)
+    return struct.pack(">hI", VERSION, crc32c(body)) + body
+
+
+def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerStateEntry]:
+    """CorruptSnapshot, before the first entry is yielded."""
+    if len(content) < HEADER.size:
+        raise CorruptSnapshot(f"{path}: {len(content)} bytes")
+    version, crc, count = HEADER.unpack_from(content)
+    if version != VERSION:
+        raise CorruptSnapshot(f"{path}: unknown version {version}")
+    if crc32c(content[CRC_END:]) != crc:
+        raise CorruptSnapshot(f"{path}: wrong checksum")
+    if len(content) != HEADER.size + count * ENTRY.size:
+        raise CorruptSnapshot(f"{path}: {count} producers in {len(content)} bytes")
+    return map(entry_from_fields, ENTRY.iter_unpack(content[HEADER.size :]))
+
+
+def entry_from_fields(fields: tuple[int, ...]) -> ProducerStateEntry:
+    producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first_offset = fields
+    entry = ProducerStateEntry(producer_id, epoch, timestamp, coordinator_epoch, first_offset)
+    if last_offset >= 0:
+        first_sequence = sequence_before(last_sequence, offset_delta)
+        entry.batches.append(
+            BatchMetadata(first_sequence, last_sequence, last_offset - offset_delta, last_offset, timestamp)
+        )
+    return entry
+
+
+def write_snapshot(
+    filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerStateEntry], *, sync: bool
+) -> str:
+    """Writes the snapshot before `offset`; its checksum tells a torn one. Returns the path. OSError."""
+    path = snapshot_path(directory, offset)
+    filesystem.write_file(path, encode_snapshot(entries), sync=sync)
+    return path
+
+
+def read_snapshot(directory: str, offset: int) -> Iterator[ProducerStateEntry]:
+    """CorruptSnapshot, OSError."""
+    path = snapshot_path(directory, offset)
+    with open(path, "rb") as file:
+        return decode_snapshot(path, file.read())

@@ -1,0 +1,247 @@
+"""The idempotent and transactional producers of one log (KIP-98): sequence checks, duplicates, open transactions."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.producer_entry import (
+    NO_EPOCH,
+    NO_OFFSET,
+    BatchMetadata,
+    ProducerStateEntry,
+    follows,
+)
+from kafkapy.storage.producer_snapshot import CorruptSnapshot, read_snapshot, snapshot_path, write_snapshot
+
+if TYPE_CHECKING:
+    from kafkapy.types import TopicPartition
+
+
+class CompletedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int  # of the marker
+    is_aborted: bool
+
+
+class ProducerStateManager:
+    """Owns the producers of one log, and its `.snapshot` files.
+
+    `map_end_offset` is the offset up to which batches are accounted for. Invariants: every offset in `_ongoing` is some
+    entry's `transaction_first_offset`; snapshot offsets rise. Changed by the log's owner thread only.
+    """
+
+    __slots__ = (
+        "directory",
+        "topic_partition",
+        "map_end_offset",
+        "entries",
+        "_filesystem",
+        "_snapshots",
+        "_ongoing",
+        "_unreplicated",
+    )
+
+    def __init__(self, topic_partition: "TopicPartition", directory: str, filesystem: Filesystem) -> None:
+        self.topic_partition = topic_partition
+        self.directory = directory
+        self.map_end_offset = 0
+        self.entries: dict[int, ProducerStateEntry] = {}
+        self._filesystem = filesystem
+        self._snapshots: list[int] = []
+        self._ongoing: dict[int, int] = {}  # first offset -> producer id
+        self._unreplicated: dict[int, int] = {}  # first offset -> last offset, ended but not below the high watermark
+
+    # -- checks: raise ApiError, change nothing ------------------------------------------------------------------
+
+    def check_client_append(
+        self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
+    ) -> BatchMetadata | None:
+        """The batch that this one repeats, or None if it may be appended.
+
+        INVALID_PRODUCER_EPOCH: fenced by a newer epoch. OUT_OF_ORDER_SEQUENCE_NUMBER: a gap. A producer that is not
+        known (expired, or its records deleted) may begin with any sequence.
+        """
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            return None
+        duplicate = entry.find_duplicate(producer_epoch, first_sequence, last_sequence)
+        if duplicate is not None:
+            return duplicate
+        self.check_epoch(producer_id, producer_epoch)
+        if entry.producer_epoch == NO_EPOCH:
+            return None
+        if producer_epoch != entry.producer_epoch:
+            if first_sequence != 0:
+                raise ApiError(
+                    Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for new epoch of producer {producer_id} in partition "
+                    f"{self.topic_partition}: {producer_epoch} (request epoch), {first_sequence} (seq. number), "
+                    f"{entry.producer_epoch} (current producer epoch)",
+                )
+        elif not follows(entry.last_sequence, first_sequence):
+            raise ApiError(
+                Error.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer_id} in partition {self.topic_partition}: "
+                f"{first_sequence} (incoming seq. number), {entry.last_sequence} (current end sequence number)",
+            )
+        return None
+
+    def check_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """INVALID_PRODUCER_EPOCH if a newer epoch of the producer has written."""
+        entry = self.entries.get(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise ApiError(
+                Error.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {producer_id} in {self.topic_partition} is {producer_epoch}, which is smaller than "
+                f"the last seen epoch {entry.producer_epoch}",
+            )
+
+    def check_coordinator_epoch(self, producer_id: int, coordinator_epoch: int) -> None:
+        """TRANSACTION_COORDINATOR_FENCED if a newer coordinator has written a marker."""
+        entry = self.entries.get(producer_id)
+        if entry is not None and coordinator_epoch < entry.coordinator_epoch:
+            raise ApiError(
+                Error.TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch for producerId {producer_id} in partition {self.topic_partition}: "
+                f"{coordinator_epoch} (zombie), {entry.coordinator_epoch} (current)",
+            )
+
+    def check_transactional(self, producer_id: int, is_transactional: bool) -> None:
+        """INVALID_TXN_STATE for a plain batch inside the producer's transaction."""
+        entry = self.entries.get(producer_id)
+        if entry is not None and entry.transaction_first_offset >= 0 and not is_transactional:
+            raise ApiError(
+                Error.INVALID_TXN_STATE,
+                f"Expected transactional write from producer {producer_id} in partition {self.topic_partition}",
+            )
+
+    # -- what was appended ---------------------------------------------------------------------------------------
+
+    def append_data(
+        self, producer_id: int, producer_epoch: int, batch: BatchMetadata, is_transactional: bool = False
+    ) -> None:
+        """Accounts for a data batch that is in the log."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerStateEntry(producer_id)
+        entry.add(producer_epoch, batch)
+        if is_transactional and entry.transaction_first_offset == NO_OFFSET:
+            entry.transaction_first_offset = batch.first_offset
+            self._ongoing[batch.first_offset] = producer_id
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, commit: bool, offset: int, timestamp: int
+    ) -> CompletedTransaction | None:
+        """Accounts for an end-of-transaction marker; the transaction that it ended, if one was open."""
+        entry = self.entries.get(producer_id)
+        if entry is None:
+            entry = self.entries[producer_id] = ProducerStateEntry(producer_id)
+        first_offset = entry.transaction_first_offset
+        entry.raise_epoch(producer_epoch)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+        entry.transaction_first_offset = NO_OFFSET
+        if first_offset == NO_OFFSET:
+            return None
+        self._ongoing.pop(first_offset, None)
+        self._unreplicated[first_offset] = offset
+        return CompletedTransaction(producer_id, first_offset, offset, not commit)
+
+    # -- last stable offset --------------------------------------------------------------------------------------
+
+    @property
+    def has_transactions(self) -> bool:
+        return bool(self._ongoing or self._unreplicated)
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Where the first transaction begins that is open or whose end is not below the high watermark."""
+        for first_offset in [first for first, last in self._unreplicated.items() if last < high_watermark]:
+            del self._unreplicated[first_offset]
+        return min([*self._ongoing, *self._unreplicated], default=None)
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """The last stable offset that the end of a transaction leads to: what its index entry records."""
+        others = [first for first in self._ongoing if first != completed.first_offset]
+        return min(others, default=completed.last_offset + 1)
+
+    # -- snapshots, truncation, expiry ---------------------------------------------------------------------------
+
+    def set_snapshots(self, offsets: Iterable[int]) -> None:
+        """The snapshot files that the directory holds."""
+        self._snapshots = sorted(offsets)
+
+    @property
+    def snapshots(self) -> list[int]:
+        return list(self._snapshots)
+
+    def take_snapshot(self, *, sync: bool) -> str | None:
+        """Writes `<map end offset>.snapshot` unless a later or equal one exists. Returns its path if written. OSError."""
+        if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
+            return None
+        entries = self.entries.values()
+        path = write_snapshot(self._filesystem, self.directory, self.map_end_offset, entries, sync=sync)
+        self._snapshots.append(self.map_end_offset)
+        return path
+
+    def delete_snapshots(self, *, before: int = -1, after: int | None = None) -> None:
+        """Deletes snapshots at offsets < before, or > after."""
+        for offset in list(self._snapshots):
+            if offset < before or (after is not None and offset > after):
+                self._filesystem.unlink(snapshot_path(self.directory, offset))
+                self._snapshots.remove(offset)
+
+    def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
+        """Deletes snapshots that no segment begins with, except the last one."""
+        wanted = {*base_offsets, *self._snapshots[-1:]}
+        for offset in list(self._snapshots):
+            if offset not in wanted:
+                self._filesystem.unlink(snapshot_path(self.directory, offset))
+                self._snapshots.remove(offset)
+
+    def reload(self, log_start_offset: int, log_end_offset: int, now_ms: int, expiration_ms: int) -> None:
+        """Goes back to the newest valid snapshot in (log start offset, log end offset], or to nothing.
+
+        The caller replays the batches from `map_end_offset` on. OSError.
+        """
+        self.delete_snapshots(before=log_start_offset + 1, after=log_end_offset)
+        self.clear(log_start_offset)
+        while self._snapshots:
+            offset = self._snapshots[-1]
+            try:
+                loaded = list(read_snapshot(self.directory, offset))
+            except (CorruptSnapshot, FileNotFoundError):
+                self.delete_snapshots(after=offset - 1)
+                continue
+            for entry in loaded:
+                if entry.transaction_first_offset >= 0:
+                    self._ongoing[entry.transaction_first_offset] = entry.producer_id
+                elif now_ms - entry.last_timestamp >= expiration_ms:
+                    continue
+                self.entries[entry.producer_id] = entry
+            self.map_end_offset = offset
+            return
+
+    def clear(self, map_end_offset: int) -> None:
+        """Forgets all producers; snapshots stay."""
+        self.entries.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+        self.map_end_offset = map_end_offset
+
+    def on_log_start_offset(self, log_start_offset: int) -> None:
+        for first_offset in [first for first, last in self._unreplicated.items() if last < log_start_offset]:
+            del self._unreplicated[first_offset]
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
+        """Forgets producers silent for `expiration_ms` and outside a transaction; how many."""
+        expired = [
+            producer_id
+            for producer_id, entry in self.entries.items()
+            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.entries[producer_id]
+        return len(expired)

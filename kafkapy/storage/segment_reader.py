@@ -1,0 +1,90 @@
+"""Reads a segment file in chunks and yields the headers of its batches, all formats, up to the first that is not valid."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from kafkapy._core.record_batch import BatchSummary, scan_batches
+from kafkapy._core.segment_file import SegmentFile
+
+if TYPE_CHECKING:
+    from typing import Any
+
+CHUNK = 1 << 20
+LOG_OVERHEAD = 12
+MAGIC_AT = 16
+OLD_HEADER = struct.Struct(">qiIbb")
+OLD_CRC_END = 16
+OLD_MINIMUM = {0: 14, 1: 22}
+
+
+class OldEntry:
+    """A message of magic 0 or 1, with the attributes of a BatchSummary that recovery looks at; immutable.
+
+    The offset of a compressed wrapper is that of its last record; the first is not known from outside.
+    """
+
+    __slots__ = ("position", "size", "base_offset", "last_offset", "max_timestamp")
+
+    producer_id = -1
+    partition_leader_epoch = -1
+    is_control = False
+
+    def __init__(self, position: int, size: int, offset: int, max_timestamp: int) -> None:
+        self.position = position
+        self.size = size
+        self.base_offset = offset
+        self.last_offset = offset
+        self.max_timestamp = max_timestamp
+
+
+def scan_segment(
+    file: SegmentFile, position: int, end: int, *, check_crc: bool
+) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
+    """(chunk, its position in the file, headers of the batches in it) from `position`, where a batch begins. OSError.
+
+    Ends where no complete valid batch follows: at `end`, or at the first torn or damaged one.
+    """
+    length = CHUNK
+    while position < end:
+        chunk = file.pread(position, min(length, end - position))
+        batches, valid = scan_chunk(chunk, position, check_crc)
+        if not valid:
+            length = batch_size(chunk)
+            if length <= len(chunk) or length > end - position:
+                return
+            continue
+        yield chunk, position, batches
+        position += valid
+        length = CHUNK
+
+
+def scan_chunk(chunk: bytes, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
+    if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < 2:
+        return scan_old_entries(chunk, position, check_crc)
+    return scan_batches(chunk, position, check_crc)
+
+
+def batch_size(chunk: bytes) -> int:
+    """The size that the first batch says it has; 0 if not even that is there."""
+    if len(chunk) < LOG_OVERHEAD:
+        return 0
+    return LOG_OVERHEAD + int.from_bytes(chunk[8:LOG_OVERHEAD], "big", signed=True)
+
+
+def scan_old_entries(chunk: bytes, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:
+    """The messages of magic 0 and 1 at the start of a chunk, and their length in bytes."""
+    entries: list[OldEntry] = []
+    position = 0
+    while len(chunk) - position >= OLD_HEADER.size:
+        offset, size, crc, magic, _ = OLD_HEADER.unpack_from(chunk, position)
+        end = position + LOG_OVERHEAD + size
+        if magic not in OLD_MINIMUM or size < OLD_MINIMUM[magic] or end > len(chunk):
+            break
+        if check_crc and crc32(memoryview(chunk)[position + OLD_CRC_END : end]) != crc:
+            break
+        timestamp = int.from_bytes(chunk[position + 18 : position + 26], "big", signed=True) if magic else -1
+        entries.append(OldEntry(chunk_position + position, end - position, offset, timestamp))
+        position = end
+    return entries, position

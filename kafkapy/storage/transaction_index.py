@@ -1,0 +1,85 @@
+"""`.txnindex`: the aborted transactions that ended in a segment (KIP-98). Created with the first of them.
+
+    0 version int16 (0) | 2 producer id int64 | 10 first offset int64 | 18 last offset int64 | 26 last stable offset int64
+"""
+
+import os
+import struct
+from typing import NamedTuple
+
+from kafkapy.storage.filesystem import Filesystem
+
+ENTRY = struct.Struct(">hqqqq")
+VERSION = 0
+
+
+class AbortedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class CorruptTransactionIndex(ValueError):
+    """A transaction index that contradicts itself; names the file."""
+
+
+class TransactionIndex:
+    """Owns one file, which is opened for each use: aborted transactions are rare. Last offsets rise strictly.
+
+    Changed by the log's owner thread only.
+    """
+
+    __slots__ = ("path", "_filesystem")
+
+    def __init__(self, path: str, filesystem: Filesystem) -> None:
+        self.path = path
+        self._filesystem = filesystem
+
+    def entries(self) -> list[AbortedTransaction]:
+        """All entries; [] without a file. CorruptTransactionIndex, OSError."""
+        try:
+            with open(self.path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        if len(content) % ENTRY.size:
+            raise CorruptTransactionIndex(f"{self.path}: {len(content)} bytes are not a number of entries")
+        entries = []
+        for version, *fields in ENTRY.iter_unpack(content):
+            if version != VERSION:
+                raise CorruptTransactionIndex(f"{self.path}: unknown version {version}")
+            entries.append(AbortedTransaction(*fields))
+        return entries
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        entries = self.entries()
+        if entries and entries[-1].last_offset >= aborted.last_offset:
+            raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
+        with open(self.path, "ab") as file:
+            file.write(ENTRY.pack(VERSION, *aborted))
+
+    def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
+        """Transactions that touch [fetch offset, upper bound), and whether later segments cannot hold more of them."""
+        found = []
+        for aborted in self.entries():
+            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound_offset:
+                found.append(aborted)
+            if aborted.last_stable_offset >= upper_bound_offset:
+                return found, True
+        return found, False
+
+    def truncate_to(self, offset: int) -> None:
+        """Drops entries whose last offset is at or after `offset`."""
+        entries = self.entries()
+        kept = [aborted for aborted in entries if aborted.last_offset < offset]
+        if len(kept) != len(entries):
+            os.truncate(self.path, len(kept) * ENTRY.size)
+
+    def flush(self) -> None:
+        """Durable on return, if there is a file. OSError."""
+        if os.path.exists(self.path):
+            self._filesystem.sync_path(self.path)
+
+    def delete(self) -> None:
+        self._filesystem.unlink(self.path)

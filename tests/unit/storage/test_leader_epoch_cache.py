@@ -1,0 +1,71 @@
+"""The leader epoch cache: assignment, questions, truncation, checkpoint (KIP-101, KIP-279)."""
+
+import pytest
+
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return LeaderEpochCache(str(tmp_path), Filesystem())
+
+
+def test_end_of_epoch_is_the_start_of_the_next(cache):
+    cache.assign(0, 0)
+    cache.assign(1, 120)
+    assert cache.end_offset_for(0, 200) == (120, 0)
+    assert cache.end_offset_for(1, 200) == (200, 1)
+    assert cache.end_offset_for(2, 200) == (-1, -1)
+    assert cache.end_offset_for(-1, 200) == (-1, -1)
+
+
+def test_an_epoch_that_wrote_nothing_answers_the_one_before(cache):
+    cache.assign(2, 10)
+    cache.assign(5, 40)
+    assert cache.end_offset_for(4, 90) == (40, 2)
+    assert cache.end_offset_for(1, 90) == (10, 1)
+    assert [cache.epoch_for_offset(offset) for offset in (9, 10, 39, 40, 80)] == [-1, 2, 2, 5, 5]
+
+
+def test_contradicting_entries_go(cache):
+    cache.assign(1, 10)
+    cache.assign(2, 20)
+    assert not cache.assign(2, 25)
+    cache.assign(3, 15)
+    assert cache.entries == ((1, 10), (3, 15))
+    cache.assign(3, 12)
+    assert cache.entries == ((1, 10), (3, 12))
+    with pytest.raises(ValueError, match="epoch -1"):
+        cache.assign(-1, 30)
+
+
+def test_truncation(cache):
+    for epoch, offset in ((0, 0), (1, 11), (2, 23)):
+        cache.assign(epoch, offset)
+    cache.truncate_from_start(15)
+    assert cache.entries == ((1, 15), (2, 23))
+    cache.truncate_from_end(23)
+    assert cache.entries == ((1, 15),)
+    cache.truncate_from_start(3)
+    assert cache.entries == ((1, 15),)
+
+
+def test_checkpoint(cache, tmp_path):
+    cache.assign(0, 0)
+    cache.assign(3, 50)
+    cache.write(log_end_offset=51)
+    assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n3 50\n"
+    loaded = LeaderEpochCache(str(tmp_path), Filesystem())
+    loaded.load()
+    assert loaded.entries == cache.entries
+
+
+def test_an_epoch_without_a_batch_can_wait(cache, tmp_path):
+    cache.assign(0, 0)
+    cache.write(log_end_offset=10)
+    cache.assign(1, 10)
+    cache.write(log_end_offset=10)
+    assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+    cache.write(log_end_offset=11)
+    assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n1 10\n"
