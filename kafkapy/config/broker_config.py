@@ -9,8 +9,8 @@ from typing import Any
 from kafkapy.config import consistency, startup_rules
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
 from kafkapy.config.properties import read_properties
-from kafkapy.config.row import REQUIRED, ConfigSource
-from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS
+from kafkapy.config.row import ConfigSource
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, broker_synonyms
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ConfigError
 
@@ -23,12 +23,23 @@ WITHOUT_FILE = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
+# What stands in for a key that Kafka requires and the file leaves out.
+WITHOUT_VALUE = {"node.id": 1, "process.roles": ["broker", "controller"], "controller.listener.names": []}
 
 
 def user_data_directory(environment: Mapping[str, str] = os.environ) -> str:
     """Where a broker without a configuration file keeps its logs: below the user's data folder."""
     base = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "kafkapy", "data")
+
+
+def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
+    """node.id and its older name broker.id stand for each other."""
+    texts = dict(properties)
+    for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+        if name in texts:
+            texts.setdefault(other, texts[name])
+    return texts
 
 
 class BrokerConfig:
@@ -41,7 +52,7 @@ class BrokerConfig:
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         """Parse and judge `properties`; ConfigError for what cannot or must not be served."""
-        self.originals: dict[str, str] = dict(properties)
+        self.originals: dict[str, str] = _with_both_ids(properties)
         self.dynamic_broker: dict[str, str] = {}
         self.dynamic_default: dict[str, str] = {}
         self._static = self._parse_static()
@@ -113,6 +124,9 @@ class BrokerConfig:
                     values[name] = parse_value(row, text)
                 except ConfigError as error:
                     complaints.append(str(error))
+                    continue
+                for weaker in broker_synonyms(name)[1:]:  # what the file says by a synonym no longer counts
+                    values[weaker] = default_value(BROKER_ROWS[weaker])
         changed = {name for name, value in values.items() if value != self._values.get(name)}
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
         self._values = values
@@ -181,15 +195,9 @@ class BrokerConfig:
                 f"You must set `node.id` to the same value as `broker.id`: they are {originals['node.id']} and "
                 f"{originals['broker.id']}"
             )
-        if "node.id" not in originals:
-            values["node.id"] = BROKER_ROWS["node.id"].default if "broker.id" in originals else 1
-            if "broker.id" in originals:
-                values["node.id"] = parse_value(BROKER_ROWS["node.id"], originals["broker.id"])
-        values["broker.id"] = values["node.id"]
-        if BROKER_ROWS["process.roles"].default is REQUIRED and "process.roles" not in originals:
-            values["process.roles"] = ["broker", "controller"]
-        if values["controller.listener.names"] is None:
-            values["controller.listener.names"] = []
+        for name, value in WITHOUT_VALUE.items():
+            if values[name] is None:
+                values[name] = value
         return values
 
     def _parse_endpoints(self, key: str, endpoints: list[str]) -> list[Listener]:

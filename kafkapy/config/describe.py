@@ -5,7 +5,8 @@ Pure: answers plain tuples; the handler turns them into the response.  Source: K
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from itertools import dropwhile
 from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
@@ -60,7 +61,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
         if name in overrides:
             synonyms.append(ConfigSynonym(name, overrides[name], ConfigSource.TOPIC))
         if name in TOPIC_SYNONYMS:
-            synonyms += _synonyms(config, broker_synonyms(TOPIC_SYNONYMS[name][0][0]), hidden=False)
+            synonyms += _synonyms(config, TOPIC_SYNONYMS[name][0][0], hidden=False)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
         value = format_value(row.type, topic_config[name])
         entries.append(ConfigEntry(name, value, False, source, False, synonyms, int(row.type), row.documentation))
@@ -70,7 +71,7 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 def _broker_entry(config: BrokerConfig, name: str, shown: Callable[[ConfigSource], bool]) -> ConfigEntry:
     row = dynamic_row(name)
     sensitive = row is None or row.sensitive
-    found = _synonyms(config, broker_synonyms(name), hidden=sensitive)
+    found = _synonyms(config, name, hidden=sensitive)
     synonyms = [synonym for synonym in found if shown(synonym.source)]
     return ConfigEntry(
         name,
@@ -93,8 +94,13 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
     return None
 
 
-def _synonyms(config: BrokerConfig, names: Iterable[str], *, hidden: bool) -> list[ConfigSynonym]:
-    """All places of these names, the strongest first: this broker's, all brokers', the file's, the defaults."""
+def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
+    """All places of the key and its synonyms, strongest first: this broker's, all brokers', the file's, the defaults.
+
+    As in Kafka, what stands before the key's own first place is left out: a key is not described by a stronger one,
+    and log.retention.ms that nobody has set is not described by log.retention.hours.
+    """
+    names = broker_synonyms(key)
     layers = (
         (config.dynamic_broker, ConfigSource.DYNAMIC_BROKER),
         (config.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER),
@@ -111,7 +117,7 @@ def _synonyms(config: BrokerConfig, names: Iterable[str], *, hidden: bool) -> li
         if row is not None and row.default is not None and row.default is not REQUIRED:
             value = None if hidden else format_value(row.type, default_value(row))
             found.append(ConfigSynonym(name, value, ConfigSource.DEFAULT))
-    return found
+    return list(dropwhile(lambda synonym: synonym.name != key, found))
 
 
 def _texts_of(config: BrokerConfig) -> dict[str, None]:

@@ -19,7 +19,7 @@ def dynamic_row(name: str) -> Row | None:
 
 
 def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """ApiError(INVALID_CONFIG), in Kafka's wording, for keys that cannot be changed so or have a bad value.
+    """ApiError(INVALID_REQUEST), in Kafka's wording, for keys that cannot be changed so or have a bad value.
 
     `per_broker`: the change is for one broker id; else it is the default of the cluster.  Names that Kafka does not
     have pass, as they do in Kafka.
@@ -27,14 +27,14 @@ def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool)
     rows = {name: dynamic_row(name) for name in overrides}
     fixed = [name for name, row in rows.items() if row is not None and row.mode is READ_ONLY]
     if fixed:
-        raise ApiError(Error.INVALID_CONFIG, f"Cannot update these configs dynamically: {_shown(fixed)}")
+        raise ApiError(Error.INVALID_REQUEST, f"Cannot update these configs dynamically: {_shown(fixed)}")
     if not per_broker:
         single = [
             name for name, row in rows.items() if row is not None and (row.mode is PER_BROKER or row.name != name)
         ]
         if single:
             raise ApiError(
-                Error.INVALID_CONFIG,
+                Error.INVALID_REQUEST,
                 "Cannot update these configs at default cluster level, broker id must be specified: " + _shown(single),
             )
     for name, row in rows.items():
@@ -43,7 +43,7 @@ def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool)
         try:
             parse_value(row, overrides[name])
         except ConfigError as error:
-            raise ApiError(Error.INVALID_CONFIG, str(error)) from error
+            raise ApiError(Error.INVALID_REQUEST, str(error)) from error
 
 
 def _shown(names: Iterable[str]) -> str:

@@ -10,12 +10,20 @@ def by_name(entries):
 
 
 def test_untouched_topic_key_has_its_default_by_the_brokers_synonym():
-    entry = by_name(describe_topic(BrokerConfig({}), {}))["retention.ms"]
-    assert entry.value == "604800000"
+    entry = by_name(describe_topic(BrokerConfig({}), {}))["max.message.bytes"]
+    assert entry.value == "1048588"
     assert entry.source is ConfigSource.DEFAULT
-    assert entry.synonyms == [("log.retention.hours", "168", ConfigSource.DEFAULT)]
+    assert entry.synonyms == [("message.max.bytes", "1048588", ConfigSource.DEFAULT)]
     assert not entry.read_only
-    assert entry.type == ConfigType.LONG
+    assert entry.type == ConfigType.INT
+
+
+def test_weaker_synonyms_alone_do_not_describe_a_key():
+    """Apache Kafka 4.3.0 answers so: the value of log.roll.hours, and no synonyms."""
+    entry = by_name(describe_topic(BrokerConfig({"log.roll.hours": "2"}), {}))["segment.ms"]
+    assert entry.value == "7200000"
+    assert entry.source is ConfigSource.DEFAULT
+    assert entry.synonyms == []
 
 
 def test_synonyms_from_the_strongest_to_the_default():
@@ -32,6 +40,9 @@ def test_synonyms_from_the_strongest_to_the_default():
         ("log.retention.hours", "1", ConfigSource.STATIC_BROKER),
         ("log.retention.hours", "168", ConfigSource.DEFAULT),
     ]
+    hours = by_name(describe_broker(config))["log.retention.hours"]
+    assert hours.value == "168"
+    assert [synonym.source for synonym in hours.synonyms] == [ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT]
 
 
 def test_broker_keys():

@@ -37,5 +37,5 @@ def test_allowed(name, value, per_broker):
 def test_refused(name, value, per_broker, message):
     with pytest.raises(ApiError) as raised:
         validate_broker_overrides({name: value}, per_broker=per_broker)
-    assert raised.value.error is Error.INVALID_CONFIG
+    assert raised.value.error is Error.INVALID_REQUEST
     assert raised.value.message == message
