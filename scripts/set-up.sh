@@ -1,0 +1,110 @@
+# Installs what is missing to run kafkapy (`set_up broker`) or its tests (`set_up tests`), and builds it in place.
+# Sourced by run-broker and run-tests; sets ROOT and PYTHON.  Says nothing when there is nothing to do.
+
+ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
+VENV=$ROOT/.venv
+PYTHON=$VENV/bin/python
+SET_UP_LOG=$ROOT/.set-up.log
+
+say() { echo "kafkapy set-up: $*" >&2; }
+
+# Runs a command silently; if it fails, shows the end of its output and stops.
+quietly() {
+  if ! "$@" >>"$SET_UP_LOG" 2>&1; then
+    say "failed: $*"
+    tail -n 30 "$SET_UP_LOG" >&2
+    exit 1
+  fi
+}
+
+find_python() {
+  local candidate
+  for candidate in "${KAFKAPY_PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+    if [ -n "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  say "no Python 3.11 or newer found; install one, or name it in KAFKAPY_PYTHON"
+  exit 1
+}
+
+# The system packages that are missing, by asking for what they bring.
+missing_packages() {
+  local kind=$1 python=$2 names=()
+  command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ] || names+=(gcc libc6-dev)
+  "$python" -c 'import os, sysconfig; os.stat(os.path.join(sysconfig.get_paths()["include"], "Python.h"))' \
+    2>/dev/null || names+=(python3-dev)
+  "$python" -c 'import ensurepip, venv' 2>/dev/null || names+=(python3-venv)
+  if [ "$kind" = tests ]; then
+    command -v java >/dev/null || names+=(default-jre-headless)
+    command -v mvn >/dev/null || names+=(maven)
+    command -v kcat >/dev/null || names+=(kcat)
+    command -v git >/dev/null || names+=(git)
+  fi
+  echo "${names[*]:-}"
+}
+
+install_packages() {
+  local kind=$1 python=$2 names
+  names=$(missing_packages "$kind" "$python")
+  [ -n "$names" ] || return 0
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    say "these system packages are missing (Debian's and Ubuntu's names); install them and run this again:"
+    say "  apt-get install $names"
+    exit 1
+  fi
+  say "installing $names"
+  quietly apt-get update -q
+  # shellcheck disable=SC2086  # a list of names
+  quietly env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $names
+  names=$(missing_packages "$kind" "$python")
+  [ -z "$names" ] || { say "still missing after the installation: $names"; exit 1; }
+}
+
+# What the build depends on, as one number: paths, sizes and times of the sources.
+sources_state() {
+  (
+    cd "$ROOT"
+    find setup.py kafkapy -path kafkapy/protocol/messages -prune -o \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'crc32c_*.c' -o -name setup.py \
+      -o -path 'kafkapy/protocol/definitions/*.py' -o -path 'kafkapy/protocol/generator*.py' \) \
+      -printf '%p %s %T@\n' | sort | cksum
+  )
+}
+
+install_python_packages() {
+  local kind=$1 python=$2 extra="" stamp=$VENV/.set-up-$1 wanted
+  wanted=$(cksum <"$ROOT/pyproject.toml")
+  [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
+  [ "$kind" = tests ] && extra="[test]"
+  say "installing Python packages and building (a few minutes the first time)"
+  [ -x "$PYTHON" ] || quietly "$python" -m venv "$VENV"
+  quietly "$PYTHON" -m pip install -q "setuptools>=70" "cython>=3.1,<4"
+  quietly "$PYTHON" -m pip install -q --no-build-isolation -e "$ROOT$extra"
+  echo "$wanted" >"$stamp"
+}
+
+build() {
+  local stamp=$VENV/.built state
+  state=$(sources_state)
+  [ "$(cat "$stamp" 2>/dev/null)" = "$state" ] && return 0
+  (cd "$ROOT" && quietly "$PYTHON" setup.py -q build_ext --inplace)
+  echo "$state" >"$stamp"
+}
+
+set_up() {
+  local kind=$1 python
+  : >"$SET_UP_LOG"
+  python=$(find_python)
+  install_packages "$kind" "$python"
+  install_python_packages "$kind" "$python"
+  build
+}
+
+# One set-up at a time; the lock is free again when this process has finished setting up.
+set_up_once() {
+  exec 9>"$ROOT/.set-up.lock"
+  flock 9
+  set_up "$1"
+  exec 9>&-
+}
