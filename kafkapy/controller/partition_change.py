@@ -120,7 +120,7 @@ class PartitionChange:
         if self.target_isr != self.partition.isr:
             record.isr = [leader]
         self.target_elr = tuple(replica for replica in self.target_elr if replica != leader)
-        if self.elr_enabled and 1 >= min(self.min_isr, len(self.target_replicas)):
+        if self.elr_enabled and min(self.min_isr, len(self.target_replicas)) <= 1:
             self.target_elr = ()
 
     def elect_leader(self) -> Elected:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from kafkapy.errors import ApiError, Error
 
 MAX_NAME_LENGTH = 249
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-GROUP_METADATA_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
-SHARE_GROUP_STATE_TOPIC = "__share_group_state"
-INTERNAL_TOPICS = frozenset([GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROUP_STATE_TOPIC])
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -42,11 +37,3 @@ def _problem(name: str) -> str | None:
 def collision_key(name: str) -> str:
     """Names with the same key have the same metric names: '.' becomes '_' there."""
     return name.replace(".", "_")
-
-
-def colliding_topic(name: str, existing: Iterable[str]) -> str | None:
-    """A topic that `name` would collide with, or None."""
-    if "." not in name and "_" not in name:
-        return None
-    key = collision_key(name)
-    return next((other for other in existing if other != name and collision_key(other) == key), None)

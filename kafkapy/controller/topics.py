@@ -230,10 +230,10 @@ def _directory_of(
 
 
 class MorePartitions(NamedTuple):
-    """A topic to grow to `count` partitions; `assignments` are the replicas of the new ones, or None."""
+    """A topic to grow to `total_count` partitions; `assignments` are the replicas of the new ones, or None."""
 
     name: str
-    count: int
+    total_count: int
     assignments: Sequence[Sequence[int]] | None = None
 
 
@@ -257,14 +257,14 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
     if existing is None:
         raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
     current = len(existing.partitions)
-    if topic.count == current:
+    if topic.total_count == current:
         raise ApiError(Error.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
-    if topic.count < current:
+    if topic.total_count < current:
         raise ApiError(
             Error.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {current} partition(s); {topic.count} would not be an increase.",
+            f"The topic {topic.name} currently has {current} partition(s); {topic.total_count} would not be an increase.",
         )
-    additional = topic.count - current
+    additional = topic.total_count - current
     _check_total(additional)
     factor = len(existing.partitions[0].replicas)
     if topic.assignments is None:

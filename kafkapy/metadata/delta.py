@@ -31,9 +31,21 @@ class MetadataDelta:
     """
 
     __slots__ = (
-        "image", "topics", "features", "brokers", "controllers", "configs", "client_quotas", "next_producer_id",
-        "acls", "scram", "delegation_tokens", "changed_features", "changed_brokers", "changed_configs",
+        "acls",
+        "brokers",
+        "changed_brokers",
+        "changed_configs",
+        "changed_features",
         "changed_quotas",
+        "client_quotas",
+        "configs",
+        "controllers",
+        "delegation_tokens",
+        "features",
+        "image",
+        "next_producer_id",
+        "scram",
+        "topics",
     )  # fmt: skip
 
     def __init__(self, image: MetadataImage) -> None:

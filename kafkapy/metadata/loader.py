@@ -15,7 +15,7 @@ class MetadataLoader:
     EndTransaction count when it ends; after AbortTransaction they never did.
     """
 
-    __slots__ = ("delta", "_transaction")
+    __slots__ = ("_transaction", "delta")
 
     def __init__(self, image: MetadataImage) -> None:
         self.delta = MetadataDelta(image)

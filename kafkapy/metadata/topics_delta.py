@@ -22,7 +22,7 @@ class TopicsDelta:
     both by topic id: a topic deleted and created anew under its old name appears in both.
     """
 
-    __slots__ = ("image", "changed", "deleted", "_by_name", "_by_id")
+    __slots__ = ("_by_id", "_by_name", "changed", "deleted", "image")
 
     def __init__(self, image: TopicsImage) -> None:
         self.image = image

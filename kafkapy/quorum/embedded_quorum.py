@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafkapy._core.record_batch import RecordBatch
+from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ConfigError, StorageError
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.cluster_image import ControllerRegistration, Endpoint
@@ -62,6 +63,36 @@ class QuorumSettings(NamedTuple):
     snapshot_interval_ms: int = 3_600_000
     retention_bytes: int = 100 * 1024 * 1024
     retention_ms: int = 7 * 24 * 3_600_000
+
+
+def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSettings:
+    """The settings of a broker's configuration; `directory_id` is that of the directory with the metadata log.
+
+    ConfigError if the node is not controller and broker at once.
+    """
+    roles = sorted(config["process.roles"])
+    if roles != ["broker", "controller"]:
+        raise ConfigError(
+            f"process.roles={','.join(config['process.roles'])}: this broker is its own controller; accepted is "
+            "broker,controller"
+        )
+    listener = next(
+        (ControllerListener(each.name, each.host or "localhost", each.port) for each in config.controller_listeners),
+        None,
+    )
+    return QuorumSettings(
+        log_directory=config.metadata_log_dir,
+        node_id=config.node_id,
+        directory_id=directory_id,
+        static_voters=config["controller.quorum.voters"],
+        controller_listener=listener,
+        min_insync_replicas=config["min.insync.replicas"],
+        segment_bytes=config["metadata.log.segment.bytes"],
+        snapshot_after_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
+        snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
+        retention_bytes=config["metadata.max.retention.bytes"],
+        retention_ms=config["metadata.max.retention.ms"],
+    )
 
 
 class EmbeddedQuorum:

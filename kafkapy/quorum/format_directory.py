@@ -13,7 +13,7 @@ from kafkapy.metadata.features import BOOTSTRAP_FEATURES
 from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord
 from kafkapy.quorum.embedded_quorum import BOOTSTRAP_FILE
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME
-from kafkapy.quorum.snapshot import snapshot_bytes, snapshot_name, write_snapshot
+from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
 from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
@@ -41,14 +41,22 @@ def format_directories(
     for directory in every:
         os.makedirs(directory, exist_ok=True)
     found = {directory: read_meta_properties(directory) for directory in every}
-    cluster_id = check_identity(found, node_id, cluster_id) or uuid_to_string(random_uuid())
+    known = check_identity(found, node_id, cluster_id)
+    if known is not None and found[metadata_directory] is None:
+        raise ConfigError(
+            f"{metadata_directory} is to hold the metadata log and has no meta.properties, but other directories are "
+            f"of cluster {known}: were log.dirs or metadata.log.dir changed?"
+        )
+    cluster_id = known or cluster_id or uuid_to_string(random_uuid())
     formatted: dict[str, MetaProperties] = {}
     for directory, properties in found.items():
         if properties is None:
-            properties = MetaProperties(cluster_id, node_id, random_uuid())
+            directory_id = random_uuid()
+            properties = MetaProperties(cluster_id, node_id, directory_id)
+            _write_bootstrap(directory, filesystem, clock)
             if directory == metadata_directory:
-                listener = controller_listener or DEFAULT_CONTROLLER_LISTENER
-                _write_quorum(directory, properties, listener, filesystem, clock)
+                voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
+                _write_voters(directory, voters, filesystem, clock)
             write_meta_properties(filesystem, directory, properties)
         elif properties.directory_id is None:
             properties = MetaProperties(properties.cluster_id, node_id, random_uuid())
@@ -83,18 +91,16 @@ def check_identity(
     return first
 
 
-def _write_quorum(
-    directory: str, properties: MetaProperties, listener: ControllerListener, filesystem: Filesystem, clock: Clock
-) -> None:
-    """bootstrap.checkpoint and the snapshot 0-0 that names the voter; durable on return."""
-    now = clock.now_ms()
+def _write_bootstrap(directory: str, filesystem: Filesystem, clock: Clock) -> None:
+    """bootstrap.checkpoint: the features that a first start finalizes; durable on return."""
     features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in BOOTSTRAP_FEATURES]
-    filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), snapshot_bytes(0, now, 0, [], features))
+    content = snapshot_bytes(0, clock.now_ms(), 0, [], features)
+    filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), content)
+
+
+def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, clock: Clock) -> None:
+    """The snapshot 0-0 that names the voter; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
-    if properties.directory_id is None:
-        raise AssertionError("a new directory has an id")
-    voters = VoterSet(properties.node_id, properties.directory_id, listener)
-    content = snapshot_bytes(0, now, now, voters.records(), [])
-    if not os.path.exists(os.path.join(log_directory, snapshot_name(FORMATTED_SNAPSHOT))):
-        write_snapshot(filesystem, log_directory, FORMATTED_SNAPSHOT, content)
+    now = clock.now_ms()
+    write_snapshot(filesystem, log_directory, FORMATTED_SNAPSHOT, snapshot_bytes(0, now, now, voters.records(), []))

@@ -28,7 +28,7 @@ BatchVisitor = Callable[[RecordBatch], None]
 class ScannedSegment:
     """One `.log` file as found: valid up to `valid_size`, bytes behind it are torn."""
 
-    __slots__ = ("base_offset", "path", "file_size", "valid_size", "indexes")
+    __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 
     def __init__(self, base_offset: int, path: str) -> None:
         self.base_offset = base_offset

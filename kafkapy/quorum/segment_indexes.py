@@ -22,8 +22,13 @@ class SegmentIndexes:
     """Owns the entries of one segment.  Not thread-safe; `observe` sees every batch once, in order."""
 
     __slots__ = (
-        "base_offset", "_offset_entries", "_time_entries", "_bytes_since_entry", "_max_timestamp", "_offset_of_max",
+        "_bytes_since_entry",
         "_last_time_entry",
+        "_max_timestamp",
+        "_offset_entries",
+        "_offset_of_max",
+        "_time_entries",
+        "base_offset",
     )  # fmt: skip
 
     def __init__(self, base_offset: int) -> None:

@@ -1,0 +1,86 @@
+"""How the broker in this process comes and goes in the metadata log.
+
+    start      fence what a crash left unfenced | register the new incarnation | unfence and elect
+    stop       in controlled shutdown, leaderships given up | fenced
+
+Each line's step is one durable append; a crash between two of them is the unclean stop that the next start handles.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.topic_config import TopicConfig
+from kafkapy.controller.broker_registration import (
+    begin_controlled_shutdown,
+    fence_broker,
+    register_broker,
+    unfence_broker,
+)
+from kafkapy.metadata.cluster_image import SECURITY_PROTOCOL_IDS, BrokerRegistration, Endpoint
+from kafkapy.metadata.features import SUPPORTED_FEATURES
+from kafkapy.metadata.image import TOPIC_RESOURCE
+from kafkapy.quorum.controller_loop import ControllerLoop
+from kafkapy.types import random_uuid
+
+logger = logging.getLogger("kafka.server.BrokerLifecycleManager")
+
+
+class BrokerLifecycle:
+    """Owns this broker's registration.  Used by the thread that starts and stops the broker."""
+
+    def __init__(self, loop: ControllerLoop, config: BrokerConfig) -> None:
+        self.broker_epoch = -1
+        self._loop = loop
+        self._config = config
+        self._node_id = config.node_id
+
+    def register(self, directory_ids: Sequence[bytes], clean_broker_epoch: int) -> int:
+        """Registers, fenced, and returns the broker epoch.
+
+        `directory_ids` are those of all online log directories; `clean_broker_epoch` is what their clean-shutdown
+        markers named, -1 if one of them had none.  StorageError and ApiError from the controller.
+        """
+        self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
+        registration = self._registration(directory_ids)
+        self.broker_epoch = self._loop.submit(
+            lambda image: register_broker(image, registration, clean_broker_epoch)
+        ).result()
+        logger.info("registered broker %d with broker epoch %d", self._node_id, self.broker_epoch)
+        return self.broker_epoch
+
+    def unfence(self) -> None:
+        """Unfences the broker: its partitions get their leaders.  Only once everything can be served."""
+        self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._unclean_election)).result()
+
+    def stop(self) -> None:
+        """Gives up all leaderships and fences the broker; durable on return, the clean-shutdown marker may follow."""
+        self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id)).result()
+        self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
+
+    def _unclean_election(self, topic: str) -> bool:
+        overrides = self._loop.image.config(TOPIC_RESOURCE, topic)
+        return bool(TopicConfig(self._config, overrides)["unclean.leader.election.enable"])
+
+    def _registration(self, directory_ids: Sequence[bytes]) -> BrokerRegistration:
+        endpoints = {
+            listener.name: Endpoint(
+                listener.name, listener.host, listener.port, SECURITY_PROTOCOL_IDS[listener.security_protocol]
+            )
+            for listener in self._config.advertised_listeners
+        }
+        return BrokerRegistration(
+            broker_id=self._node_id,
+            epoch=-1,
+            incarnation_id=random_uuid(),
+            endpoints=endpoints,
+            features=dict(SUPPORTED_FEATURES),
+            rack=self._config["broker.rack"],
+            fenced=True,
+            in_controlled_shutdown=False,
+            log_dirs=tuple(directory_ids),
+            cordoned_log_dirs=(),
+            is_migrating_zk_broker=False,
+        )

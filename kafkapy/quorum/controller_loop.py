@@ -1,0 +1,211 @@
+"""The controller's thread: event -> records -> append and sync -> image -> listeners -> answer.
+
+Operations are pure functions of the image.  All that wait are run one on another's result and written with one sync;
+then each delta is published in order, and only then are its answers given out: what a caller is told is durable, and
+every listener has seen it.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+from kafkapy.controller.result import ControllerResult
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataCache, MetadataImage
+from kafkapy.quorum.embedded_quorum import EmbeddedQuorum
+from kafkapy.types import Clock
+
+MAX_QUEUED_OPERATIONS = 10_000
+MAX_OPERATIONS_PER_APPEND = 128
+logger = logging.getLogger("kafka.controller.QuorumController")
+
+Response = TypeVar("Response")
+Operation = Callable[[MetadataImage], ControllerResult[Any]]
+
+
+class MetadataListener(Protocol):
+    """Somebody who acts on changes of the metadata: logs, replicas, configuration."""
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Called on the controller's thread after commit, in log order; must not wait for that thread."""
+
+
+class ControllerLoop:
+    """Owns the newest image and the only writer of the metadata log.
+
+    `submit` may be called from any thread; everything else happens on the loop's own.  An append that fails, or a
+    listener, is fatal: `on_fault` is told once, and all that waits or comes later fails.
+    """
+
+    def __init__(
+        self,
+        quorum: EmbeddedQuorum,
+        cache: MetadataCache,
+        clock: Clock,
+        on_fault: Callable[[BaseException], None],
+    ) -> None:
+        self.cache = cache
+        self._quorum = quorum
+        self._clock = clock
+        self._on_fault = on_fault
+        self._listeners: list[MetadataListener] = []
+        self._queue: queue.Queue[tuple[Operation, Future[Any]] | None] = queue.Queue(MAX_QUEUED_OPERATIONS)
+        self._thread = threading.Thread(target=self._run, name="quorum-controller", daemon=True)
+        self._failure: BaseException | None = None
+        self._stopping = False
+        self._bytes_since_snapshot = 0
+        self._snapshot_deadline_ms: int | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed image that every listener has seen."""
+        return self.cache.image
+
+    def add_listener(self, listener: MetadataListener) -> None:
+        """Before `start`, or from the loop's own thread.  Sees deltas from the next commit on."""
+        self._listeners.append(listener)
+
+    def start(self, image: MetadataImage) -> None:
+        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread.  StorageError."""
+        self.cache.image = self._quorum.begin_epoch(image)
+        self._thread.start()
+
+    def submit(self, operation: Callable[[MetadataImage], ControllerResult[Response]]) -> Future[Response]:
+        """Runs an operation; its Future gets the response once the records are durable and published.
+
+        An ApiError that the operation raises is the Future's.  So is REQUEST_TIMED_OUT when too many operations wait
+        already, or NOT_CONTROLLER after the loop has ended.
+        """
+        future: Future[Response] = Future()
+        if self._stopping or self._failure is not None:
+            future.set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
+            return future
+        try:
+            self._queue.put_nowait((operation, future))
+        except queue.Full:
+            future.set_exception(ApiError(Error.REQUEST_TIMED_OUT, "Too many operations wait for the controller."))
+        return future
+
+    def stop(self) -> None:
+        """Runs what was submitted before, ends the thread and closes the log.  Not from the loop's thread."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._process(self._take())
+            self._quorum.close()
+        except BaseException as error:
+            self._failure = error
+            logger.critical("the controller cannot go on: %s", error, exc_info=error)
+            self._on_fault(error)
+        self._stopping = True
+        self._fail_waiting()
+
+    def _take(self) -> list[tuple[Operation, Future[Any]]]:
+        """Waits for operations and returns all that are there, at most MAX_OPERATIONS_PER_APPEND."""
+        taken: list[tuple[Operation, Future[Any]]] = []
+        try:
+            event = self._queue.get(timeout=self._snapshot_wait_s())
+            while True:
+                if event is None:
+                    self._stopping = True
+                    break
+                taken.append(event)
+                if len(taken) == MAX_OPERATIONS_PER_APPEND:
+                    break
+                event = self._queue.get_nowait()
+        except queue.Empty:
+            return taken
+        return taken
+
+    def _process(self, events: list[tuple[Operation, Future[Any]]]) -> None:
+        image = self.cache.image
+        batches: list[bytes] = []
+        outcomes: list[Callable[[], None]] = []
+        for operation, future in events:
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = operation(image)
+                delta = self._replay(image, result)
+                encoded, end_offset = self._quorum.encode(image.offset, result.records)
+            except Exception as error:
+                if not isinstance(error, ApiError):
+                    logger.exception("an operation of the controller failed")
+                outcomes.append(_failure(future, error))
+                continue
+            if encoded:
+                image = delta.apply(end_offset, self._quorum.epoch)
+                batches += encoded
+                outcomes.append(self._publication(delta, image))
+            outcomes.append(_success(future, result.response))
+        try:
+            if batches:
+                self._quorum.log.append(batches)
+            for outcome in outcomes:
+                outcome()
+        except BaseException:
+            for _, future in events:
+                if not future.done():
+                    future.set_exception(ApiError(Error.KAFKA_STORAGE_ERROR))
+            raise
+        self._maybe_snapshot(sum(map(len, batches)))
+
+    @staticmethod
+    def _replay(image: MetadataImage, result: ControllerResult[Any]) -> MetadataDelta:
+        delta = MetadataDelta(image)
+        for message, _ in result.records:
+            delta.replay(message)
+        return delta
+
+    def _publication(self, delta: MetadataDelta, image: MetadataImage) -> Callable[[], None]:
+        def publish() -> None:
+            self.cache.image = image
+            for listener in self._listeners:
+                listener.on_metadata(delta, image)
+
+        return publish
+
+    def _snapshot_wait_s(self) -> float | None:
+        if self._snapshot_deadline_ms is None:
+            return None
+        return max(0.0, (self._snapshot_deadline_ms - self._clock.monotonic_ms()) / 1000)
+
+    def _maybe_snapshot(self, appended_bytes: int) -> None:
+        """A snapshot after so many bytes, or so long after the first record that the last one does not hold."""
+        settings = self._quorum.settings
+        self._bytes_since_snapshot += appended_bytes
+        now = self._clock.monotonic_ms()
+        if self._snapshot_deadline_ms is None and appended_bytes and settings.snapshot_interval_ms > 0:
+            self._snapshot_deadline_ms = now + settings.snapshot_interval_ms
+        is_due = self._snapshot_deadline_ms is not None and now >= self._snapshot_deadline_ms
+        if self._bytes_since_snapshot >= settings.snapshot_after_bytes or is_due:
+            self._quorum.write_snapshot(self.cache.image)
+            self._bytes_since_snapshot = 0
+            self._snapshot_deadline_ms = None
+
+    def _fail_waiting(self) -> None:
+        while True:
+            try:
+                event = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            if event is not None and event[1].set_running_or_notify_cancel():
+                event[1].set_exception(ApiError(Error.NOT_CONTROLLER, "The controller is shutting down."))
+
+
+def _success(future: Future[Any], response: object) -> Callable[[], None]:
+    return lambda: future.set_result(response)
+
+
+def _failure(future: Future[Any], error: Exception) -> Callable[[], None]:
+    return lambda: future.set_exception(error)
