@@ -1,0 +1,205 @@
+"""A classic group's state: its members, generation and protocol. Pure: no clock, no log, no timers.
+
++-------+  first join   +---------------------+  all joined   +----------------------+
+| Empty | ------------> | PreparingRebalance  | ------------> | CompletingRebalance  |
++-------+ <------------ +---------------------+ <------------ +----------------------+
+            none left      ^ join, leave,         join, leave       | leader's sync
+                           | expiry                                 v
+                           +---------------------------------- +--------+
+                                                               | Stable |       any -> Dead
+                                                               +--------+
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+
+from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.subscription import subscribed_topics
+from kafkapy.errors import ApiError, Error
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class GroupState(Enum):
+    """The value is what ListGroups and DescribeGroups show."""
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+# From which states each state may be entered.
+VALID_PREVIOUS_STATES: dict[GroupState, frozenset[GroupState]] = {
+    GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
+    GroupState.PREPARING_REBALANCE: frozenset({GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.EMPTY}),
+    GroupState.COMPLETING_REBALANCE: frozenset({GroupState.PREPARING_REBALANCE}),
+    GroupState.STABLE: frozenset({GroupState.COMPLETING_REBALANCE}),
+    GroupState.DEAD: frozenset(GroupState),
+}
+REBALANCEABLE_STATES = VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
+
+
+class ClassicGroup:
+    """Owns the members of one group. Owner thread only.
+
+    Invariants: `leader_id` names a member whenever there is one; `pending_members` (ids handed out, not yet joined) and
+    `members` are disjoint; `static_members` maps each member's instance id to its member id; `protocol_name` is None in
+    Empty, and a protocol that every member speaks in CompletingRebalance and Stable.
+    """
+
+    def __init__(self, group_id: str, now_ms: int, state: GroupState = GroupState.EMPTY) -> None:
+        self.group_id = group_id
+        self.state = state
+        self.previous_state = state
+        self.state_timestamp_ms = now_ms
+        self.generation_id = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, ClassicMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.pending_members: set[str] = set()
+        self.pending_sync_members: set[str] = set()
+        self.new_member_added = False
+        self.subscribed_topics: frozenset[str] | None = None
+
+    # -- transitions
+
+    def transition_to(self, state: GroupState, now_ms: int) -> None:
+        if self.state not in VALID_PREVIOUS_STATES[state]:
+            raise AssertionError(f"group {self.group_id} cannot go from {self.state.value} to {state.value}")
+        self.previous_state = self.state
+        self.state = state
+        self.state_timestamp_ms = now_ms
+
+    def init_next_generation(self, now_ms: int) -> None:
+        """All that will join have joined: counts the generation up and enters CompletingRebalance, or Empty."""
+        self.generation_id += 1
+        self.pending_sync_members.clear()
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.transition_to(GroupState.COMPLETING_REBALANCE, now_ms)
+        else:
+            self.protocol_name = None
+            self.transition_to(GroupState.EMPTY, now_ms)
+        self.compute_subscribed_topics()
+
+    def is_in(self, *states: GroupState) -> bool:
+        return self.state in states
+
+    # -- members
+
+    def add(self, member: ClassicMember) -> None:
+        if not self.members:
+            self.protocol_type = member.protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self.pending_members.discard(member.member_id)
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+
+    def remove(self, member_id: str) -> ClassicMember | None:
+        """Forgets a member or a pending id. A leader that goes is followed by the member that has been here longest."""
+        self.pending_members.discard(member_id)
+        self.pending_sync_members.discard(member_id)
+        member = self.members.pop(member_id, None)
+        if member is not None and self.static_members.get(member.group_instance_id or "") == member_id:
+            del self.static_members[member.group_instance_id or ""]
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def replace_static_member(self, group_instance_id: str, old_member_id: str, new_member_id: str) -> ClassicMember:
+        """The same instance under a new member id; whoever still waits under the old one is for the caller to fence."""
+        member = self.members.pop(old_member_id)
+        self.pending_sync_members.discard(old_member_id)
+        member.member_id = new_member_id
+        self.members[new_member_id] = member
+        self.static_members[group_instance_id] = new_member_id
+        if self.leader_id == old_member_id:
+            self.leader_id = new_member_id
+        return member
+
+    def elect_joined_leader(self) -> bool:
+        """Makes sure that the leader is one of those waiting for the next generation; False when nobody is."""
+        leader = self.members.get(self.leader_id or "")
+        if leader is not None and leader.join_responder is not None:
+            return True
+        joined = next((member for member in self.members.values() if member.join_responder is not None), None)
+        if joined is None:
+            return False
+        self.leader_id = joined.member_id
+        return True
+
+    def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
+        """The member, or ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when its instance has another id by now."""
+        if group_instance_id is not None:
+            current = self.static_members.get(group_instance_id)
+            if current is None:
+                raise ApiError(Error.UNKNOWN_MEMBER_ID)
+            if current != member_id:
+                raise ApiError(Error.FENCED_INSTANCE_ID)
+        member = self.members.get(member_id)
+        if member is None:
+            raise ApiError(Error.UNKNOWN_MEMBER_ID)
+        return member
+
+    @property
+    def joined_count(self) -> int:
+        return sum(member.join_responder is not None for member in self.members.values())
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        return not self.pending_members and self.joined_count == len(self.members)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # -- protocols
+
+    def candidate_protocols(self) -> set[str]:
+        """The protocols that every member speaks."""
+        spoken = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
+        return {name for name, count in spoken.items() if count == len(self.members)}
+
+    def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
+        """Whether a member with these protocols may join."""
+        if self.state is GroupState.EMPTY:
+            return bool(protocol_type) and bool(protocols)
+        candidates = self.candidate_protocols()
+        return self.protocol_type == protocol_type and any(name in candidates for name, _ in protocols)
+
+    def select_protocol(self) -> str:
+        """Each member votes for the first of its protocols that all speak; ties go to the first voted for."""
+        candidates = self.candidate_protocols()
+        votes = Counter(member.vote(candidates) for member in self.members.values())
+        return max(votes, key=votes.__getitem__)
+
+    @property
+    def uses_consumer_protocol(self) -> bool:
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def compute_subscribed_topics(self) -> None:
+        """What the members consume; None when that cannot be known (another protocol type, foreign metadata)."""
+        if not self.uses_consumer_protocol:
+            self.subscribed_topics = None
+        elif not self.members:
+            self.subscribed_topics = frozenset()
+        elif self.protocol_name is None:
+            self.subscribed_topics = None
+        else:
+            self.subscribed_topics = subscribed_topics(
+                member.metadata(self.protocol_name) for member in self.members.values()
+            )
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """True also when it is not known but possible."""
+        if self.subscribed_topics is None:
+            return self.uses_consumer_protocol
+        return topic in self.subscribed_topics

@@ -1,0 +1,293 @@
+"""The group coordinator of this broker: runs each request on the shard of its group, answers when it is durable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from kafkapy.coordinator.coordinator_log import CoordinatorLog
+from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.foreign_group import ForeignGroup
+from kafkapy.coordinator.group.group_config import GroupConfig
+from kafkapy.coordinator.group.group_shard import Group, GroupShard
+from kafkapy.coordinator.group.membership import JoinCall
+from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, FetchedOffset, PartitionErrors
+from kafkapy.coordinator.group.responses import join_error, leave_answer, sync_error
+from kafkapy.coordinator.partitioning import coordinator_partition
+from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.list_groups import ListGroupsResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.replica.partition import Partition
+from kafkapy.types import Clock
+
+CLASSIC_GROUP_TYPE = "classic"
+# From this version on DescribeGroups says that a group does not exist instead of calling it dead.
+_DESCRIBE_NOT_FOUND_VERSION = 6
+
+
+class GroupCoordinator:
+    """Owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
+
+    Each request takes a callback and calls it exactly once, perhaps before the call returns.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        *,
+        log: CoordinatorLog,
+        schedule: Schedule,
+        clock: Clock,
+        new_uuid: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self._config = config
+        self._schedule = schedule
+        self._expiry_timer: TimerEntry | None = None
+        self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
+            GROUP_METADATA_TOPIC,
+            log=log,
+            make_shard=lambda context: GroupShard(context, config, new_uuid),
+            schedule=schedule,
+            clock=clock,
+            load_buffer_bytes=config.load_buffer_bytes,
+        )
+
+    # -- leadership
+
+    def partition_for(self, group_id: str) -> int:
+        return coordinator_partition(group_id, self._config.partition_count)
+
+    def elect(self, partition: int, leader_epoch: int) -> None:
+        """This broker leads that partition of `__consumer_offsets` now; its log is loaded in slices."""
+        self._runtime.elect(partition, leader_epoch)
+        if self._expiry_timer is None:
+            self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
+
+    def resign(self, partition: int) -> None:
+        self._runtime.resign(partition)
+
+    def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
+        """The replica manager's news: partitions that this broker began to lead, and such that it no longer leads."""
+        for partition in followed:
+            if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
+                self.resign(partition.topic_partition.partition)
+        for partition in led:
+            if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
+                self.elect(partition.topic_partition.partition, partition.leader_epoch)
+
+    def forget_topics(self, topics: Sequence[str]) -> None:
+        """Topics were deleted: their committed offsets go too."""
+        names = frozenset(topics)
+        for partition, _ in self._runtime.loaded_partitions():
+            self._runtime.execute(partition, lambda shard: shard.forget_topics(names), _ignore, _ignore_error)
+
+    def shutdown(self) -> None:
+        if self._expiry_timer is not None:
+            self._expiry_timer.cancel()
+            self._expiry_timer = None
+        self._runtime.shutdown()
+
+    def _expire(self) -> None:
+        self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
+        for partition, _ in self._runtime.loaded_partitions():
+            self._runtime.execute(partition, lambda shard: shard.expire(), _ignore, _ignore_error)
+
+    # -- membership
+
+    def join_group(self, call: JoinCall) -> None:
+        """Answers through `call.respond`, when the group's next generation is there."""
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            call.respond(join_error(call.member_id, error))
+
+        if not call.group_id:
+            refuse(Error.INVALID_GROUP_ID)
+        elif not self._config.min_session_timeout_ms <= call.session_timeout_ms <= self._config.max_session_timeout_ms:
+            refuse(Error.INVALID_SESSION_TIMEOUT)
+        else:
+            self._execute(call.group_id, lambda shard: shard.join(call), _ignore, refuse)
+
+    def sync_group(self, request: SyncGroupRequest, respond: Callable[[SyncGroupResponse], None]) -> None:
+        def operation(shard: GroupShard) -> CoordinatorResult:
+            return shard.membership.sync(shard.classic(request.group_id), request, respond)
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            # A load means that the running rebalance is lost: this answer sends the member back to joining.
+            respond(sync_error(Error.REBALANCE_IN_PROGRESS if error is Error.COORDINATOR_LOAD_IN_PROGRESS else error))
+
+        if not request.group_id:
+            refuse(Error.INVALID_GROUP_ID)
+        else:
+            self._execute(request.group_id, operation, respond, refuse)
+
+    def heartbeat(self, request: HeartbeatRequest, respond: Callable[[HeartbeatResponse], None]) -> None:
+        def operation(shard: GroupShard) -> CoordinatorResult:
+            return shard.membership.heartbeat(shard.classic(request.group_id), request)
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            # While the group is loading every heartbeat is believed: sessions start when it is loaded.
+            respond(HeartbeatResponse(error_code=Error.NONE if error is Error.COORDINATOR_LOAD_IN_PROGRESS else error))
+
+        if not request.group_id:
+            refuse(Error.INVALID_GROUP_ID)
+        else:
+            self._execute(request.group_id, operation, respond, refuse)
+
+    def leave_group(
+        self,
+        group_id: str,
+        members: Sequence[LeaveGroupRequest.MemberIdentity],
+        respond: Callable[[LeaveGroupResponse], None],
+    ) -> None:
+        def refuse(error: Error, message: str | None = None) -> None:
+            if error is Error.UNKNOWN_MEMBER_ID:  # there is no such group: so is every member of it
+                respond(LeaveGroupResponse(members=[leave_answer(member, error) for member in members]))
+            else:
+                respond(LeaveGroupResponse(error_code=error))
+
+        if not group_id:
+            refuse(Error.INVALID_GROUP_ID)
+            return
+        self._execute(group_id, lambda shard: shard.membership.leave(shard.classic(group_id), members), respond, refuse)
+
+    # -- administration
+
+    def describe_group(self, group_id: str, api_version: int) -> DescribeGroupsResponse.DescribedGroup:
+        try:
+            group = self._runtime.shard(self.partition_for(group_id)).groups.get(group_id)
+        except ApiError as error:
+            return DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error.error)
+        if isinstance(group, ClassicGroup):
+            return _describe(group)
+        message = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
+        described = DescribeGroupsResponse.DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
+        if api_version >= _DESCRIBE_NOT_FOUND_VERSION:
+            described.error_code = Error.GROUP_ID_NOT_FOUND
+            described.error_message = message
+        return described
+
+    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
+        """Groups of all partitions led here. Filters are compared without case; an empty one lets everything pass."""
+        if self._runtime.is_any_loading:
+            return ListGroupsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
+        wanted_states = {state.lower() for state in states}
+        wanted_types = {group_type.lower() for group_type in types}
+        listed = []
+        for _, shard in self._runtime.loaded_partitions():
+            for group in shard.groups.values():
+                entry = _listed(group)
+                if wanted_states and entry.group_state.lower() not in wanted_states:
+                    continue
+                if wanted_types and entry.group_type not in wanted_types:
+                    continue
+                listed.append(entry)
+        return ListGroupsResponse(groups=listed)
+
+    def delete_groups(self, group_ids: Sequence[str], respond: Callable[[Mapping[str, Error]], None]) -> None:
+        """Answers the error of each group, when all deletions are committed."""
+        unique = list(dict.fromkeys(group_ids))
+        errors: dict[str, Error] = {}
+
+        def done(group_id: str, error: Error) -> None:
+            errors[group_id] = error
+            if len(errors) == len(unique):
+                respond(errors)
+
+        if not unique:
+            respond(errors)
+        for group_id in unique:
+            self._execute(
+                group_id,
+                lambda shard, group_id=group_id: shard.delete_group(group_id),  # type: ignore[misc]
+                lambda error, group_id=group_id: done(group_id, error),  # type: ignore[misc]
+                lambda error, _, group_id=group_id: done(group_id, error),  # type: ignore[misc]
+            )
+
+    # -- offsets
+
+    def commit_offsets(self, call: CommitCall, respond: Callable[[PartitionErrors], None]) -> None:
+        """Answers the error of each partition, when the commits are durable."""
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            respond({(wanted.topic, wanted.partition): error for wanted in call.offsets})
+
+        self._execute(call.group_id, lambda shard: shard.commit(call), respond, refuse)
+
+    def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:
+        """What the group has committed; raises ApiError when its coordinator is not here or not ready."""
+        return self._runtime.shard(self.partition_for(call.group_id)).fetch(call)
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        partitions: Sequence[tuple[str, int]],
+        respond: Callable[[PartitionErrors], None],
+        refuse: Callable[[Error, str | None], None],
+    ) -> None:
+        if not group_id:
+            refuse(Error.INVALID_GROUP_ID, None)
+            return
+        self._execute(group_id, lambda shard: shard.delete_offsets(group_id, partitions), respond, refuse)
+
+    def _execute(
+        self,
+        group_id: str,
+        operation: Operation[GroupShard],
+        on_response: Callable[[Any], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        self._runtime.execute(self.partition_for(group_id), operation, on_response, refuse)
+
+
+def _describe(group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
+    """Metadata and assignments are shown only when they are settled."""
+    is_stable = group.is_in(GroupState.STABLE)
+    members = [
+        DescribeGroupsResponse.DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+            member_assignment=member.assignment if is_stable else b"",
+        )
+        for member in group.members.values()
+    ]
+    return DescribeGroupsResponse.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=members,
+    )
+
+
+def _listed(group: Group) -> ListGroupsResponse.ListedGroup:
+    if isinstance(group, ForeignGroup):
+        return ListGroupsResponse.ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.group_type,
+            group_state=GroupState.EMPTY.value,
+            group_type=group.group_type,
+        )
+    return ListGroupsResponse.ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type or "",
+        group_state=group.state.value,
+        group_type=CLASSIC_GROUP_TYPE,
+    )
+
+
+def _ignore(response: Any) -> None:
+    """Nobody waits for this answer."""
+
+
+def _ignore_error(error: Error, message: str | None) -> None:
+    """The next round tries again."""

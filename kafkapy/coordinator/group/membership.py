@@ -1,0 +1,294 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup of a classic group (KIP-62, 134, 229, 345, 394, 559, 814)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kafkapy.coordinator.group.classic_group import ClassicGroup
+from kafkapy.coordinator.group.classic_member import ClassicMember, JoinResponder, SyncResponder
+from kafkapy.coordinator.group.group_config import GroupConfig
+from kafkapy.coordinator.group.group_records import group_metadata_record
+from kafkapy.coordinator.group.rebalance import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, ClassicRebalance
+from kafkapy.coordinator.group.responses import (
+    UNKNOWN_MEMBER_ID,
+    answer_join,
+    answer_sync,
+    join_error,
+    join_success,
+    leave_answer,
+    sync_error,
+    sync_success,
+)
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+
+# From these versions on a client comes back with the member id it was given, and can skip its assignment.
+_MEMBER_ID_REQUIRED_VERSION = 4
+_SKIP_ASSIGNMENT_VERSION = 9
+
+
+class JoinCall(NamedTuple):
+    """One JoinGroup request and the way to answer it."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: list[tuple[str, bytes]]
+    reason: str
+    api_version: int
+    respond: JoinResponder
+
+
+class ClassicMembership:
+    """The four requests of a member. Owner thread only, keeps no state: the groups are the shard's."""
+
+    def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
+        self._rebalance = rebalance
+        self._config = config
+        self._new_uuid = new_uuid
+
+    # -- JoinGroup
+
+    def join(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+        if not self._has_room(group, call.member_id):
+            group.remove(call.member_id)
+            return _refuse(call, UNKNOWN_MEMBER_ID, Error.GROUP_MAX_SIZE_REACHED)
+        if group.is_in(DEAD):
+            return _refuse(call, call.member_id, Error.COORDINATOR_NOT_AVAILABLE)
+        if not group.supports(call.protocol_type, call.protocols):
+            return _refuse(call, call.member_id, Error.INCONSISTENT_GROUP_PROTOCOL)
+        if call.member_id == UNKNOWN_MEMBER_ID:
+            return self._join_new(group, call)
+        if call.member_id in group.pending_members:
+            return self._add_member(group, call, call.member_id)
+        return self._join_existing(group, call)
+
+    def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
+        maximum = self._config.max_group_size
+        member = group.members.get(member_id)
+        if group.is_in(PREPARING):
+            return (member is not None and member.join_responder is not None) or group.joined_count < maximum
+        if group.is_in(COMPLETING, STABLE):
+            return member is not None or len(group.members) < maximum
+        return True
+
+    def _join_new(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+        if call.group_instance_id is not None:
+            member_id = f"{call.group_instance_id}-{self._new_uuid()}"
+            old_member_id = group.static_members.get(call.group_instance_id)
+            if old_member_id is not None:
+                return self._replace_static(group, call, old_member_id, member_id)
+            return self._add_member(group, call, member_id)
+        member_id = f"{call.client_id}-{self._new_uuid()}"
+        if call.api_version >= _MEMBER_ID_REQUIRED_VERSION:
+            self._rebalance.await_pending_member(group, member_id, call.session_timeout_ms)
+            return _refuse(call, member_id, Error.MEMBER_ID_REQUIRED)
+        return self._add_member(group, call, member_id)
+
+    def _add_member(self, group: ClassicGroup, call: JoinCall, member_id: str) -> CoordinatorResult:
+        member = ClassicMember(
+            member_id,
+            call.group_instance_id,
+            call.client_id,
+            call.client_host,
+            call.rebalance_timeout_ms,
+            call.session_timeout_ms,
+            call.protocol_type,
+            call.protocols,
+        )
+        member.is_new = True
+        member.join_responder = call.respond
+        if group.is_in(PREPARING) and group.previous_state is EMPTY:
+            group.new_member_added = True
+        group.add(member)
+        self._rebalance.reschedule_heartbeat(group, member, self._config.new_member_join_timeout_ms)
+        return self._rebalance.maybe_rebalance(group, f"adding new member {member_id}; client reason: {call.reason}")
+
+    def _join_existing(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+        try:
+            member = group.validate_member(call.member_id, call.group_instance_id)
+        except ApiError as error:
+            return _refuse(call, call.member_id, error.error)
+        is_unchanged = member.protocols == call.protocols
+        if group.is_in(PREPARING):
+            return self._update_member(group, member, call, "rejoining")
+        if group.is_in(COMPLETING) and is_unchanged:
+            # The answer was lost; the generation is still the same.
+            return _answer(call, group, member)
+        if group.is_in(COMPLETING):
+            return self._update_member(group, member, call, "updating metadata")
+        if group.is_in(STABLE) and group.leader_id == member.member_id:
+            # The leader asks for a rebalance by joining again, for example when topics have changed.
+            return self._update_member(group, member, call, "leader rejoining")
+        if group.is_in(STABLE) and not is_unchanged:
+            return self._update_member(group, member, call, "updating metadata")
+        if group.is_in(STABLE):
+            return _answer(call, group, member)
+        return _refuse(call, call.member_id, Error.UNKNOWN_MEMBER_ID)
+
+    def _update_member(
+        self, group: ClassicGroup, member: ClassicMember, call: JoinCall, what: str
+    ) -> CoordinatorResult:
+        _adopt(member, call)
+        reason = f"{what} member {member.member_id}; client reason: {call.reason}"
+        return self._rebalance.maybe_rebalance(group, reason)
+
+    def _replace_static(
+        self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
+    ) -> CoordinatorResult:
+        """A static member restarted: its place and assignment pass to a new member id, the old one is fenced."""
+        assert call.group_instance_id is not None
+        old_leader_id = group.leader_id
+        member = group.members[old_member_id]
+        answer_join(member, join_error(old_member_id, Error.FENCED_INSTANCE_ID))
+        answer_sync(member, sync_error(Error.FENCED_INSTANCE_ID))
+        self._rebalance.cancel_heartbeat(group, old_member_id)
+        group.replace_static_member(call.group_instance_id, old_member_id, new_member_id)
+        before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+        _adopt(member, call)
+        self._rebalance.reschedule_heartbeat(group, member)
+        if not group.is_in(STABLE):
+            return self._rebalance.maybe_rebalance(group, f"static member {call.group_instance_id} restarted")
+        if group.select_protocol() != group.protocol_name:
+            return self._rebalance.maybe_rebalance(group, f"static member {new_member_id} changes the protocol")
+        # No rebalance: the new id is written down and the member goes on with its assignment.
+        assignments = {other.member_id: other.assignment for other in group.members.values()}
+        records = [group_metadata_record(group, assignments)]
+
+        def on_append(error: Error) -> None:
+            if error is Error.NONE:
+                self._answer_replaced(group, member, call, old_leader_id)
+                return
+            answer_join(member, join_error(UNKNOWN_MEMBER_ID, error))
+            if group.members.get(new_member_id) is member:
+                member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
+                group.replace_static_member(call.group_instance_id or "", new_member_id, old_member_id)
+                self._rebalance.cancel_heartbeat(group, new_member_id)
+                self._rebalance.reschedule_heartbeat(group, member)
+
+        return CoordinatorResult(records, on_append=on_append, replay=False)
+
+    def _answer_replaced(
+        self, group: ClassicGroup, member: ClassicMember, call: JoinCall, old_leader_id: str | None
+    ) -> None:
+        if call.api_version >= _SKIP_ASSIGNMENT_VERSION:
+            is_leader = group.leader_id == member.member_id
+            answer_join(member, join_success(group, member, skip_assignment=is_leader))
+        else:
+            # Told of the old leader, a leader from before KIP-814 does not compute an assignment nobody asked for.
+            answer_join(member, join_success(group, member, leader=old_leader_id, with_members=False))
+
+    # -- SyncGroup
+
+    def sync(self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult:
+        if group.is_in(DEAD):
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        member = group.validate_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation_id:
+            raise ApiError(Error.ILLEGAL_GENERATION)
+        if (request.protocol_type is not None and request.protocol_type != group.protocol_type) or (
+            request.protocol_name is not None and request.protocol_name != group.protocol_name
+        ):
+            raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
+        if group.is_in(EMPTY):
+            raise ApiError(Error.UNKNOWN_MEMBER_ID)
+        if group.is_in(PREPARING):
+            raise ApiError(Error.REBALANCE_IN_PROGRESS)
+        self._rebalance.synced(group, member.member_id)
+        if group.is_in(STABLE):
+            return CoordinatorResult(response=sync_success(group, member))
+        member.sync_responder = respond
+        if group.leader_id != member.member_id:
+            return EMPTY_RESULT
+        return self._assign(group, {given.member_id: bytes(given.assignment) for given in request.assignments})
+
+    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult:
+        """The leader has spoken: once its words are committed everybody hears them. They pass unjudged."""
+        generation_id = group.generation_id
+
+        def on_append(error: Error) -> None:
+            if not group.is_in(COMPLETING) or group.generation_id != generation_id:
+                return  # another rebalance has begun meanwhile and has answered everybody
+            if error is not Error.NONE:
+                self._rebalance.reset_assignment(group, error)
+                self._rebalance.maybe_rebalance(group, f"the assignment could not be written: {error.name}")
+                return
+            for member in group.members.values():
+                member.assignment = assignments.get(member.member_id, b"")
+            self._rebalance.stabilize(group)
+
+        return CoordinatorResult([group_metadata_record(group, assignments)], on_append=on_append, replay=False)
+
+    # -- Heartbeat and LeaveGroup
+
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult:
+        if group.is_in(DEAD):
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        member = group.validate_member(request.member_id, request.group_instance_id)
+        if request.generation_id != group.generation_id:
+            raise ApiError(Error.ILLEGAL_GENERATION)
+        if group.is_in(EMPTY):
+            raise ApiError(Error.UNKNOWN_MEMBER_ID)
+        self._rebalance.reschedule_heartbeat(group, member)
+        if group.is_in(PREPARING):
+            raise ApiError(Error.REBALANCE_IN_PROGRESS)
+        return CoordinatorResult(response=HeartbeatResponse())
+
+    def leave(self, group: ClassicGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
+        if group.is_in(DEAD):
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        answers = []
+        removed = 0
+        for identity in leaving:
+            error = self._leave_one(group, identity.member_id, identity.group_instance_id)
+            removed += error is Error.NONE
+            answers.append(leave_answer(identity, error))
+        response = LeaveGroupResponse(members=answers)
+        if not removed:
+            return CoordinatorResult(response=response)
+        result = self._rebalance.after_removal(group, f"{removed} members left")
+        return CoordinatorResult(result.records, response, result.on_append, result.replay)
+
+    def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
+        if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
+            # An administrator removes a static member by its instance id.
+            member_id = group.static_members.get(group_instance_id, UNKNOWN_MEMBER_ID)
+            if member_id == UNKNOWN_MEMBER_ID:
+                return Error.UNKNOWN_MEMBER_ID
+        if member_id in group.pending_members:
+            group.remove(member_id)
+            self._rebalance.cancel_heartbeat(group, member_id)
+            return Error.NONE
+        try:
+            member = group.validate_member(member_id, group_instance_id)
+        except ApiError as error:
+            return error.error
+        self._rebalance.remove_member(group, member)
+        return Error.NONE
+
+
+def _adopt(member: ClassicMember, call: JoinCall) -> None:
+    """Takes over what the member says of itself now, and lets it wait for the next generation."""
+    member.protocols = call.protocols
+    member.session_timeout_ms = call.session_timeout_ms
+    member.rebalance_timeout_ms = call.rebalance_timeout_ms
+    member.join_responder = call.respond
+
+
+def _refuse(call: JoinCall, member_id: str, error: Error) -> CoordinatorResult:
+    call.respond(join_error(member_id, error))
+    return EMPTY_RESULT
+
+
+def _answer(call: JoinCall, group: ClassicGroup, member: ClassicMember) -> CoordinatorResult:
+    call.respond(join_success(group, member))
+    return EMPTY_RESULT

@@ -1,0 +1,57 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete as the coordinator sees them: topics by name, whatever the version."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.types import ZERO_UUID
+
+
+class OffsetToCommit(NamedTuple):
+    topic: str
+    topic_id: bytes
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+class CommitCall(NamedTuple):
+    """`retention_ms` -1: the broker's. `is_new_protocol`: the version (9 and newer) knows GROUP_ID_NOT_FOUND."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    generation_id: int
+    retention_ms: int
+    is_new_protocol: bool
+    offsets: list[OffsetToCommit]
+
+
+class FetchCall(NamedTuple):
+    """`partitions` None: everything the group has committed. The third is the topic's id, zero when not given.
+
+    `is_member`: the caller says that it is a member of a consumer group (KIP-848).
+    """
+
+    group_id: str
+    partitions: list[tuple[str, int, bytes]] | None
+    require_stable: bool
+    is_member: bool = False
+
+
+class FetchedOffset(NamedTuple):
+    """`offset` -1: nothing committed."""
+
+    topic: str
+    partition: int
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: Error = Error.NONE
+    topic_id: bytes = ZERO_UUID
+
+
+# topic, partition -> error
+PartitionErrors = dict[tuple[str, int], Error]

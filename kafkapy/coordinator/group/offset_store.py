@@ -1,0 +1,109 @@
+"""Committed offsets of all groups of one partition, readable as of the high watermark while newer ones wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+
+# (topic, partition) -> its newest commit
+GroupOffsets = dict[tuple[str, int], CommittedOffset]
+_OffsetKey = tuple[str, str, int]
+
+
+class OffsetStore:
+    """Owns the offsets. Owner thread only.
+
+    An entry above the high watermark keeps the one below it as `previous`, so a reader never sees a commit that a new
+    leader may not have. Deletions are entries too until they are committed. Offsets committed inside an open
+    transaction wait in `_pending` for its marker.
+    """
+
+    def __init__(self, committed_offset: Callable[[], int]) -> None:
+        self._committed_offset = committed_offset
+        self._groups: dict[str, GroupOffsets] = {}
+        self._tombstones: deque[tuple[_OffsetKey, CommittedOffset]] = deque()
+        self._pending: dict[int, dict[_OffsetKey, CommittedOffset]] = {}
+
+    # -- replay
+
+    def put(self, group_id: str, topic: str, partition: int, entry: CommittedOffset) -> None:
+        horizon = self._committed_offset()
+        offsets = self._groups.setdefault(group_id, {})
+        current = offsets.get((topic, partition))
+        if current is not None:
+            if current.log_offset < horizon:
+                current.previous = None
+            if entry.log_offset >= horizon:
+                entry.previous = current
+        offsets[(topic, partition)] = entry
+        if entry.is_deleted:
+            self._tombstones.append(((group_id, topic, partition), entry))
+        self._purge(horizon)
+
+    def delete(self, group_id: str, topic: str, partition: int, log_offset: int) -> None:
+        if (topic, partition) in self._groups.get(group_id, {}):
+            self.put(group_id, topic, partition, CommittedOffset(-1, log_offset=log_offset, is_deleted=True))
+        for pending in self._pending.values():
+            pending.pop((group_id, topic, partition), None)
+
+    def put_pending(self, producer_id: int, group_id: str, topic: str, partition: int, entry: CommittedOffset) -> None:
+        self._pending.setdefault(producer_id, {})[(group_id, topic, partition)] = entry
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        """The marker: pending offsets count from here on, unless a later plain commit overtook them, or never."""
+        pending = self._pending.pop(producer_id, {})
+        if not committed:
+            return
+        for (group_id, topic, partition), entry in pending.items():
+            current = self._groups.get(group_id, {}).get((topic, partition))
+            if current is None or current.log_offset < entry.log_offset:
+                self.put(group_id, topic, partition, entry)
+
+    # -- reads
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        """The committed entry, as of the high watermark."""
+        entry = self._groups.get(group_id, {}).get((topic, partition))
+        return None if entry is None else self._visible(entry, self._committed_offset())
+
+    def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """All committed entries of a group, as of the high watermark."""
+        horizon = self._committed_offset()
+        for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
+            visible = self._visible(entry, horizon)
+            if visible is not None:
+                yield topic, partition, visible
+
+    def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+        """All entries of a group as the writer sees them, committed or not."""
+        for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
+            if not entry.is_deleted:
+                yield topic, partition, entry
+
+    def has_offsets(self, group_id: str) -> bool:
+        return next(self.newest(group_id), None) is not None
+
+    def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        return any((group_id, topic, partition) in pending for pending in self._pending.values())
+
+    def group_ids(self) -> list[str]:
+        return list(self._groups)
+
+    @staticmethod
+    def _visible(entry: CommittedOffset, horizon: int) -> CommittedOffset | None:
+        found: CommittedOffset | None = entry
+        while found is not None and found.log_offset >= horizon:
+            found = found.previous
+        return None if found is None or found.is_deleted else found
+
+    def _purge(self, horizon: int) -> None:
+        """Forgets deletions that are committed by now."""
+        while self._tombstones and self._tombstones[0][1].log_offset < horizon:
+            (group_id, topic, partition), entry = self._tombstones.popleft()
+            offsets = self._groups.get(group_id)
+            if offsets is not None and offsets.get((topic, partition)) is entry:
+                del offsets[(topic, partition)]
+                if not offsets:
+                    del self._groups[group_id]

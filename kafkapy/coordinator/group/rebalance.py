@@ -1,0 +1,232 @@
+"""How a classic group gets from one generation to the next, and the timers that drive it.
+
+join-<group>              the join phase ends (initial delay, or the rebalance timeout)
+sync-<group>              members that joined must have synced
+heartbeat-<group>-<id>    session of a member, or the patience for a member id that was handed out
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.coordinator.group.classic_group import REBALANCEABLE_STATES, ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.group_config import GroupConfig
+from kafkapy.coordinator.group.group_records import group_metadata_record
+from kafkapy.coordinator.group.responses import (
+    UNKNOWN_MEMBER_ID,
+    answer_join,
+    answer_sync,
+    join_error,
+    join_success,
+    sync_error,
+    sync_success,
+)
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.coordinator.shard import ShardContext
+from kafkapy.errors import Error
+
+logger = logging.getLogger("kafka.coordinator.group")
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
+    GroupState.EMPTY,
+    GroupState.PREPARING_REBALANCE,
+    GroupState.COMPLETING_REBALANCE,
+    GroupState.STABLE,
+    GroupState.DEAD,
+)
+
+
+class ClassicRebalance:
+    """Moves groups between states; every method answers what is to be written. Owner thread only, keeps no state."""
+
+    def __init__(self, context: ShardContext, config: GroupConfig) -> None:
+        self._context = context
+        self._config = config
+
+    # -- the join phase
+
+    def maybe_rebalance(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+        """A change in membership: starts a rebalance, or lets the running one see whether it is complete."""
+        if group.state in REBALANCEABLE_STATES:
+            return self.prepare(group, reason)
+        return self.maybe_complete_join(group)
+
+    def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+        if group.is_in(COMPLETING):
+            # What the members were about to be assigned is void.
+            for member in group.members.values():
+                member.assignment = b""
+            self._answer_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
+        self._context.cancel(_sync_key(group))
+        is_initial = group.is_in(EMPTY)
+        group.transition_to(PREPARING, self._context.clock.now_ms())
+        logger.info(
+            "Preparing to rebalance group %s with old generation %d (reason: %s).",
+            group.group_id,
+            group.generation_id,
+            reason,
+        )
+        if is_initial:
+            # The first members of a group seldom come alone: wait for the others, longer while more keep coming.
+            delay_ms = self._config.initial_rebalance_delay_ms
+            remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
+            self._schedule_initial(group, delay_ms, remaining_ms)
+            return EMPTY_RESULT
+        if group.has_all_members_joined:
+            return self.complete_join(group)
+        self._schedule_join(group)
+        return EMPTY_RESULT
+
+    def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult:
+        if group.is_in(PREPARING) and group.previous_state is not EMPTY and group.has_all_members_joined:
+            return self.complete_join(group)
+        return EMPTY_RESULT
+
+    def complete_join(self, group: ClassicGroup) -> CoordinatorResult:
+        """Ends the join phase: who has not come back is out, the others learn the new generation."""
+        self._context.cancel(_join_key(group))
+        if group.is_in(DEAD):
+            return EMPTY_RESULT
+        for member in [m for m in group.members.values() if m.join_responder is None and not m.is_static]:
+            logger.info("Group %s removed member %s, which did not rejoin.", group.group_id, member.member_id)
+            group.remove(member.member_id)
+            self.cancel_heartbeat(group, member.member_id)
+        if not group.elect_joined_leader() and group.members:
+            # Only static members are left and none is back yet: their sessions decide.
+            self._schedule_join(group)
+            return EMPTY_RESULT
+        group.init_next_generation(self._context.clock.now_ms())
+        if group.is_in(EMPTY):
+            logger.info("Group %s with generation %d is now empty.", group.group_id, group.generation_id)
+            return CoordinatorResult([group_metadata_record(group, {})], replay=False)
+        logger.info(
+            "Stabilized group %s generation %d with %d members.",
+            group.group_id,
+            group.generation_id,
+            len(group.members),
+        )
+        for member in list(group.members.values()):
+            answer_join(member, join_success(group, member))
+            member.is_new = False
+            group.pending_sync_members.add(member.member_id)
+            self.reschedule_heartbeat(group, member)
+        self._schedule_pending_sync(group)
+        return EMPTY_RESULT
+
+    def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+        def expire() -> CoordinatorResult:
+            if not group.new_member_added or remaining_ms == 0:
+                return self.complete_join(group)
+            group.new_member_added = False
+            delay = min(self._config.initial_rebalance_delay_ms, remaining_ms)
+            self._schedule_initial(group, delay, max(remaining_ms - delay_ms, 0))
+            return EMPTY_RESULT
+
+        self._context.schedule(_join_key(group), delay_ms, expire)
+
+    def _schedule_join(self, group: ClassicGroup) -> None:
+        self._context.schedule(_join_key(group), group.rebalance_timeout_ms, lambda: self.complete_join(group))
+
+    # -- the sync phase
+
+    def _schedule_pending_sync(self, group: ClassicGroup) -> None:
+        generation_id = group.generation_id
+
+        def expire() -> CoordinatorResult:
+            if group.generation_id != generation_id or not group.is_in(COMPLETING, STABLE):
+                return EMPTY_RESULT
+            late = list(group.pending_sync_members)
+            if not late:
+                return EMPTY_RESULT
+            for member_id in late:
+                group.remove(member_id)
+                self.cancel_heartbeat(group, member_id)
+            return self.prepare(group, f"{len(late)} members did not sync in time")
+
+        self._context.schedule(_sync_key(group), group.rebalance_timeout_ms, expire)
+
+    def synced(self, group: ClassicGroup, member_id: str) -> None:
+        group.pending_sync_members.discard(member_id)
+        if not group.pending_sync_members:
+            self._context.cancel(_sync_key(group))
+
+    def stabilize(self, group: ClassicGroup) -> None:
+        """Everybody who waits gets its assignment, and a fresh session: no heartbeat was due while it waited."""
+        group.transition_to(STABLE, self._context.clock.now_ms())
+        for member in list(group.members.values()):
+            if answer_sync(member, sync_success(group, member)):
+                self.reschedule_heartbeat(group, member)
+
+    def reset_assignment(self, group: ClassicGroup, error: Error) -> None:
+        for member in group.members.values():
+            member.assignment = b""
+        self._answer_all_syncs(group, error)
+
+    def _answer_all_syncs(self, group: ClassicGroup, error: Error) -> None:
+        for member in list(group.members.values()):
+            if answer_sync(member, sync_error(error)):
+                self.reschedule_heartbeat(group, member)
+
+    # -- sessions
+
+    def reschedule_heartbeat(self, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None) -> None:
+        member_id = member.member_id
+        self._context.schedule(
+            _heartbeat_key(group, member_id),
+            member.session_timeout_ms if timeout_ms is None else timeout_ms,
+            lambda: self.expire_heartbeat(group, member_id),
+        )
+
+    def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+        """A member id was handed out; its owner has one session to come back with it."""
+        group.pending_members.add(member_id)
+        self._context.schedule(
+            _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)
+        )
+
+    def cancel_heartbeat(self, group: ClassicGroup, member_id: str) -> None:
+        self._context.cancel(_heartbeat_key(group, member_id))
+
+    def cancel_all(self, group: ClassicGroup) -> None:
+        self._context.cancel(_join_key(group))
+        self._context.cancel(_sync_key(group))
+        for member_id in [*group.members, *group.pending_members]:
+            self.cancel_heartbeat(group, member_id)
+
+    def expire_heartbeat(self, group: ClassicGroup, member_id: str) -> CoordinatorResult:
+        if group.is_in(DEAD):
+            return EMPTY_RESULT
+        if member_id in group.pending_members:
+            group.remove(member_id)
+            return self.maybe_complete_join(group)
+        member = group.members.get(member_id)
+        if member is None or member.has_satisfied_heartbeat:
+            return EMPTY_RESULT
+        logger.info("Member %s in group %s has failed, removing it from the group.", member_id, group.group_id)
+        self.remove_member(group, member)
+        return self.after_removal(group, "a member's session expired")
+
+    def remove_member(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """Takes the member out and tells it so if it waits: a client that is still alive joins anew."""
+        self.cancel_heartbeat(group, member.member_id)
+        group.remove(member.member_id)
+        answer_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
+        answer_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
+
+    def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+        if group.is_in(STABLE, COMPLETING):
+            return self.maybe_rebalance(group, reason)
+        return self.maybe_complete_join(group)
+
+
+def _join_key(group: ClassicGroup) -> str:
+    return f"join-{group.group_id}"
+
+
+def _sync_key(group: ClassicGroup) -> str:
+    return f"sync-{group.group_id}"
+
+
+def _heartbeat_key(group: ClassicGroup, member_id: str) -> str:
+    return f"heartbeat-{group.group_id}-{member_id}"

@@ -1,0 +1,73 @@
+"""Replays a coordinator's partition from its log into a shard, in short slices between the thread's other work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy._core.record_batch import RecordBatch, iterate_batches
+from kafkapy.coordinator.coordinator_log import CoordinatorLog
+from kafkapy.coordinator.shard import CoordinatorShard
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.control_record import end_transaction_marker
+from kafkapy.types import Clock, TopicPartition
+
+# One slice keeps the owner thread this long at most, one batch aside.
+SLICE_MS = 1
+_READ_BYTES = 256 * 1024
+
+
+class PartitionLoader:
+    """Owns the place reached in the log. `step` is called until it returns True. Owner thread only.
+
+    The end of the log is asked anew after each read: a batch appended meanwhile (a transaction marker) is loaded too.
+    """
+
+    def __init__(
+        self, log: CoordinatorLog, partition: TopicPartition, shard: CoordinatorShard, clock: Clock, read_bytes: int
+    ) -> None:
+        self._log = log
+        self._partition = partition
+        self._shard = shard
+        self._clock = clock
+        self._read_bytes = min(read_bytes, _READ_BYTES)
+        self._next_offset = log.log_start_offset(partition)
+        self._batches: Iterator[RecordBatch] = iter(())
+
+    def step(self) -> bool:
+        """Replays one slice; True when the log's end is reached. Raises ApiError and whatever a bad record causes."""
+        deadline = self._clock.monotonic_ms() + SLICE_MS
+        while True:
+            batch = next(self._batches, None)
+            if batch is None:
+                if not self._read_more():
+                    return True
+                continue
+            if batch.last_offset >= self._next_offset:
+                self._replay(batch)
+                self._next_offset = batch.last_offset + 1
+            if self._clock.monotonic_ms() >= deadline:
+                return False
+
+    def _read_more(self) -> bool:
+        if self._next_offset >= self._log.log_end_offset(self._partition):
+            return False
+        data = self._log.read(self._partition, self._next_offset, self._read_bytes)
+        if not data:
+            raise ApiError(Error.CORRUPT_MESSAGE, f"{self._partition} ends at {self._next_offset}, before its log end")
+        self._batches = iter(iterate_batches(data))
+        return True
+
+    def _replay(self, batch: RecordBatch) -> None:
+        replay = self._shard.replay
+        if batch.is_control:
+            self._replay_control(batch)
+            return
+        producer_id = batch.producer_id if batch.is_transactional else -1
+        for record in batch:
+            if record.key is not None:
+                replay(record.offset, producer_id, record.key, record.value)
+
+    def _replay_control(self, batch: RecordBatch) -> None:
+        marker = end_transaction_marker(batch)
+        if marker is not None:
+            self._shard.replay_end_of_transaction(batch.base_offset, batch.producer_id, marker.is_commit)

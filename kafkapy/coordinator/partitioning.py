@@ -1,0 +1,21 @@
+"""Which partition of an internal topic owns a group or a transactional id: Java's `Math.abs(key.hashCode()) % n`."""
+
+from __future__ import annotations
+
+_INT_MIN = -(1 << 31)
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode()`: 31-polynomial over UTF-16 code units, as a signed 32-bit number."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for position in range(0, len(units), 2):
+        value = (value * 31 + (units[position] << 8 | units[position + 1])) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def coordinator_partition(key: str, partition_count: int) -> int:
+    """The owning partition. The hash's sign is dropped by absolute value, not by a mask; the one number that has no
+    positive twin counts as 0 (`Utils.abs`)."""
+    value = java_string_hash(key)
+    return (0 if value == _INT_MIN else abs(value)) % partition_count

@@ -1,0 +1,91 @@
+"""FindCoordinator: which broker coordinates a group or a transactional id (KIP-699: several keys in one request)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+
+from kafkapy.coordinator.partitioning import coordinator_partition
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkapy.server.internal_topics import create_internal_topic
+
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_BATCHED_VERSION = 4
+_SHARE_VERSION = 6
+
+
+class _Coordinator(NamedTuple):
+    error: Error
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+    message: str | None = None
+
+
+def find_coordinator_error(
+    request: FindCoordinatorRequest, version: int, error: Error, message: str | None
+) -> FindCoordinatorResponse:
+    return _response(request, version, lambda key: _Coordinator(error, message=message))
+
+
+@serves(ApiKey.FIND_COORDINATOR, 0, 6, on_error=find_coordinator_error)
+def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE) or (
+        request.key_type == _SHARE and context.api_version < _SHARE_VERSION
+    ):
+        raise ApiError(Error.INVALID_REQUEST)
+    return _response(request, context.api_version, lambda key: _find(context, request.key_type, key))
+
+
+def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
+    if key_type != _GROUP:
+        # No transaction or share coordinator is served: the client keeps looking, which is the truth.
+        return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    services = context.services
+    image = services.metadata.image
+    topic = image.topics.by_name.get(GROUP_METADATA_TOPIC)
+    if topic is None:
+        create_internal_topic(services, GROUP_METADATA_TOPIC)
+        return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    # By the topic's own partition count once it exists, whatever the configuration says by now.
+    partition = topic.partitions.get(coordinator_partition(key, len(topic.partitions)))
+    broker = None if partition is None else image.brokers.get(partition.leader)
+    endpoint = None if broker is None or broker.fenced else broker.endpoints.get(context.listener.name)
+    if broker is None or endpoint is None:
+        return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    return _Coordinator(Error.NONE, broker.broker_id, endpoint.host, endpoint.port)
+
+
+def _response(
+    request: FindCoordinatorRequest, version: int, find: Callable[[str], _Coordinator]
+) -> FindCoordinatorResponse:
+    if version < _BATCHED_VERSION:
+        found = find(request.key)
+        message = found.message or (found.error.message if found.error else "NONE")
+        return FindCoordinatorResponse(
+            error_code=found.error,
+            error_message=message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+        )
+    coordinators = []
+    for key in request.coordinator_keys:
+        found = find(key)
+        coordinators.append(
+            FindCoordinatorResponse.Coordinator(
+                key=key,
+                node_id=found.node_id,
+                host=found.host,
+                port=found.port,
+                error_code=found.error,
+                error_message=found.message or "",
+            )
+        )
+    return FindCoordinatorResponse(coordinators=coordinators)

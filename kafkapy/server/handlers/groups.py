@@ -1,0 +1,156 @@
+"""Membership and administration of groups: Join, Sync, Heartbeat, Leave; Describe, List, DeleteGroups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+
+from kafkapy.coordinator.group.membership import JoinCall
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+# READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS as bits: what can be done with a group.
+ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+# The first version whose protocol name may be null, and the first whose response has one answer for each member.
+_NULLABLE_PROTOCOL_VERSION = 7
+_BATCHED_LEAVE_VERSION = 3
+# From this version on SyncGroup must say which protocol it means.
+_PROTOCOL_REQUIRED_VERSION = 5
+
+
+def join_group_error(request: JoinGroupRequest, version: int, error: Error, message: str | None) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=error, member_id=request.member_id, protocol_name="")
+
+
+@serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)
+def join_group(context: RequestContext, request: JoinGroupRequest) -> None:
+    def respond(response: JoinGroupResponse) -> None:
+        if context.api_version < _NULLABLE_PROTOCOL_VERSION:
+            response.protocol_name = response.protocol_name or ""
+        elif response.error_code:
+            response.protocol_name = None
+        context.respond(response)
+
+    rebalance_timeout_ms = request.rebalance_timeout_ms
+    context.services.group_coordinator.join_group(
+        JoinCall(
+            group_id=request.group_id,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            client_id=context.client_id or "",
+            client_host=f"/{context.connection.peer_host}",
+            session_timeout_ms=request.session_timeout_ms,
+            # Version 0 has none: the session's is meant.
+            rebalance_timeout_ms=rebalance_timeout_ms if rebalance_timeout_ms >= 0 else request.session_timeout_ms,
+            protocol_type=request.protocol_type,
+            protocols=[(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols],
+            reason=request.reason or "not provided",
+            api_version=context.api_version,
+            respond=respond,
+        )
+    )
+
+
+def sync_group_error(request: SyncGroupRequest, version: int, error: Error, message: str | None) -> SyncGroupResponse:
+    return SyncGroupResponse(error_code=error)
+
+
+@serves(ApiKey.SYNC_GROUP, 0, 5, on_error=sync_group_error)
+def sync_group(context: RequestContext, request: SyncGroupRequest) -> None:
+    if context.api_version >= _PROTOCOL_REQUIRED_VERSION and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
+    context.services.group_coordinator.sync_group(request, context.respond)
+
+
+def heartbeat_error(request: HeartbeatRequest, version: int, error: Error, message: str | None) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=error)
+
+
+@serves(ApiKey.HEARTBEAT, 0, 4, on_error=heartbeat_error)
+def heartbeat(context: RequestContext, request: HeartbeatRequest) -> None:
+    context.services.group_coordinator.heartbeat(request, context.respond)
+
+
+def leave_group_error(
+    request: LeaveGroupRequest, version: int, error: Error, message: str | None
+) -> LeaveGroupResponse:
+    return LeaveGroupResponse(error_code=error)
+
+
+@serves(ApiKey.LEAVE_GROUP, 0, 5, on_error=leave_group_error)
+def leave_group(context: RequestContext, request: LeaveGroupRequest) -> None:
+    is_batched = context.api_version >= _BATCHED_LEAVE_VERSION
+    members = request.members if is_batched else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
+
+    def respond(response: LeaveGroupResponse) -> None:
+        if not is_batched and response.members:
+            response = LeaveGroupResponse(error_code=response.error_code or response.members[0].error_code)
+        context.respond(response)
+
+    context.services.group_coordinator.leave_group(request.group_id, members, respond)
+
+
+def describe_groups_error(
+    request: DescribeGroupsRequest, version: int, error: Error, message: str | None
+) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(
+        groups=[DescribeGroupsResponse.DescribedGroup(group_id=group, error_code=error) for group in request.groups]
+    )
+
+
+@serves(ApiKey.DESCRIBE_GROUPS, 0, 6, on_error=describe_groups_error)
+def describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    coordinator = context.services.group_coordinator
+    described = [coordinator.describe_group(group_id, context.api_version) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in described:
+            if group.error_code == Error.NONE:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=described)
+
+
+def list_groups_error(
+    request: ListGroupsRequest, version: int, error: Error, message: str | None
+) -> ListGroupsResponse:
+    return ListGroupsResponse(error_code=error)
+
+
+@serves(ApiKey.LIST_GROUPS, 0, 5, on_error=list_groups_error)
+def list_groups(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+    response: ListGroupsResponse = context.services.group_coordinator.list_groups(
+        request.states_filter, request.types_filter
+    )
+    return response
+
+
+def delete_groups_error(
+    request: DeleteGroupsRequest, version: int, error: Error, message: str | None
+) -> DeleteGroupsResponse:
+    return _delete_groups_response(dict.fromkeys(request.groups_names, error))
+
+
+@serves(ApiKey.DELETE_GROUPS, 0, 2, on_error=delete_groups_error)
+def delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> None:
+    context.services.group_coordinator.delete_groups(
+        request.groups_names, lambda errors: context.respond(_delete_groups_response(errors))
+    )
+
+
+def _delete_groups_response(errors: Mapping[str, Error]) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[
+            DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error)
+            for group_id, error in errors.items()
+        ]
+    )

@@ -1,0 +1,311 @@
+"""Committed offsets: OffsetCommit, OffsetFetch and OffsetDelete, by topic name or (version 10) by topic id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+
+from kafkapy.coordinator.group.offset_requests import (
+    CommitCall,
+    FetchCall,
+    FetchedOffset,
+    OffsetToCommit,
+    PartitionErrors,
+)
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.topics_image import TopicsImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.types import ZERO_UUID
+
+_TOPIC_ID_VERSION = 10
+# OffsetCommit: the first that knows GROUP_ID_NOT_FOUND. OffsetFetch: the first with several groups, and the first
+# with an error for the whole group.
+_NEW_PROTOCOL_VERSION = 9
+_BATCHED_FETCH_VERSION = 8
+_FETCH_ERROR_VERSION = 2
+
+# -- OffsetCommit
+
+
+def offset_commit_error(
+    request: OffsetCommitRequest, version: int, error: Error, message: str | None
+) -> OffsetCommitResponse:
+    return _commit_response(request, version, lambda topic, partition: error)
+
+
+@serves(ApiKey.OFFSET_COMMIT, 0, 10, on_error=offset_commit_error)
+def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+    topics = context.services.metadata.image.topics
+    version = context.api_version
+    refused: dict[int, Error] = {}
+    names: dict[int, str] = {}
+    offsets: list[OffsetToCommit] = []
+    for topic in request.topics:
+        found = topics.by_id.get(topic.topic_id) if version >= _TOPIC_ID_VERSION else topics.by_name.get(topic.name)
+        if found is None:
+            refused[id(topic)] = (
+                Error.UNKNOWN_TOPIC_ID if version >= _TOPIC_ID_VERSION else Error.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            continue
+        names[id(topic)] = found.name
+        for asked in topic.partitions:
+            if asked.partition_index not in found.partitions:
+                continue
+            offsets.append(
+                OffsetToCommit(
+                    found.name,
+                    found.topic_id,
+                    asked.partition_index,
+                    asked.committed_offset,
+                    asked.committed_leader_epoch,
+                    asked.committed_metadata or "",
+                )
+            )
+
+    def respond(errors: PartitionErrors) -> None:
+        def error_of(topic: OffsetCommitRequest.OffsetCommitRequestTopic, partition: int) -> Error:
+            if id(topic) in refused:
+                return refused[id(topic)]
+            return errors.get((names[id(topic)], partition), Error.UNKNOWN_TOPIC_OR_PARTITION)
+
+        context.respond(_commit_response(request, version, error_of))
+
+    if not offsets:
+        respond({})
+        return None
+    context.services.group_coordinator.commit_offsets(
+        CommitCall(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id_or_member_epoch,
+            request.retention_time_ms,
+            version >= _NEW_PROTOCOL_VERSION,
+            offsets,
+        ),
+        respond,
+    )
+    return None
+
+
+def _commit_response(
+    request: OffsetCommitRequest,
+    version: int,
+    error_of: Callable[[OffsetCommitRequest.OffsetCommitRequestTopic, int], Error],
+) -> OffsetCommitResponse:
+    answer = []
+    for topic in request.topics:
+        partitions = [
+            OffsetCommitResponse.OffsetCommitResponsePartition(
+                partition_index=asked.partition_index, error_code=error_of(topic, asked.partition_index)
+            )
+            for asked in topic.partitions
+        ]
+        answered = OffsetCommitResponse.OffsetCommitResponseTopic(partitions=partitions)
+        if version >= _TOPIC_ID_VERSION:
+            answered.topic_id = topic.topic_id
+        else:
+            answered.name = topic.name
+        answer.append(answered)
+    return OffsetCommitResponse(topics=answer)
+
+
+# -- OffsetFetch
+
+
+def offset_fetch_error(
+    request: OffsetFetchRequest, version: int, error: Error, message: str | None
+) -> OffsetFetchResponse:
+    if version >= _BATCHED_FETCH_VERSION:
+        return OffsetFetchResponse(
+            groups=[
+                OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
+                for group in request.groups
+            ]
+        )
+    return _single_group_error(request, version, error)
+
+
+@serves(ApiKey.OFFSET_FETCH, 0, 10, on_error=offset_fetch_error)
+def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    version = context.api_version
+    if version < _BATCHED_FETCH_VERSION:
+        return _fetch_single_group(context, request)
+    topics = context.services.metadata.image.topics
+    groups = []
+    for asked in request.groups:
+        group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=asked.group_id)
+        groups.append(group)
+        try:
+            group.topics = _fetch_group(context, asked, request.require_stable, topics)
+        except ApiError as error:
+            group.error_code = error.error
+    return OffsetFetchResponse(groups=groups)
+
+
+def _fetch_group(
+    context: RequestContext,
+    asked: OffsetFetchRequest.OffsetFetchRequestGroup,
+    require_stable: bool,
+    topics: TopicsImage,
+) -> list[OffsetFetchResponse.OffsetFetchResponseTopics]:
+    by_id = context.api_version >= _TOPIC_ID_VERSION
+    wanted: list[tuple[str, int, bytes]] | None = None
+    unknown: list[OffsetFetchResponse.OffsetFetchResponseTopics] = []
+    if asked.topics is not None:
+        wanted = []
+        for topic in asked.topics:
+            found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
+            if by_id and found is None:
+                unknown.append(_unknown_topic(topic))
+                continue
+            name, topic_id = (topic.name, ZERO_UUID) if found is None else (found.name, found.topic_id)
+            wanted.extend((name, partition, topic_id) for partition in topic.partition_indexes)
+    is_member = asked.member_id is not None or asked.member_epoch >= 0
+    call = FetchCall(asked.group_id, wanted, require_stable, is_member)
+    fetched = context.services.group_coordinator.fetch_offsets(call)
+    answer = []
+    for name, offsets in _by_topic(fetched):
+        found = topics.by_name.get(name)
+        if by_id and found is None:
+            continue  # deleted since it was committed: it has no id that a client could know
+        answered = OffsetFetchResponse.OffsetFetchResponseTopics(
+            partitions=[
+                OffsetFetchResponse.OffsetFetchResponsePartitions(
+                    partition_index=offset.partition,
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=offset.leader_epoch,
+                    metadata=offset.metadata,
+                    error_code=offset.error,
+                )
+                for offset in offsets
+            ]
+        )
+        if by_id and found is not None:
+            answered.topic_id = found.topic_id
+        else:
+            answered.name = name
+        answer.append(answered)
+    return [*answer, *unknown]
+
+
+def _unknown_topic(
+    topic: OffsetFetchRequest.OffsetFetchRequestTopics,
+) -> OffsetFetchResponse.OffsetFetchResponseTopics:
+    return OffsetFetchResponse.OffsetFetchResponseTopics(
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetFetchResponse.OffsetFetchResponsePartitions(
+                partition_index=partition,
+                committed_offset=-1,
+                committed_leader_epoch=-1,
+                metadata="",
+                error_code=Error.UNKNOWN_TOPIC_ID,
+            )
+            for partition in topic.partition_indexes
+        ],
+    )
+
+
+def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    topics = context.services.metadata.image.topics
+    wanted: list[tuple[str, int, bytes]] | None = None
+    if request.topics is not None:
+        wanted = []
+        for topic in request.topics:
+            found = topics.by_name.get(topic.name)
+            topic_id = ZERO_UUID if found is None else found.topic_id
+            wanted.extend((topic.name, partition, topic_id) for partition in topic.partition_indexes)
+    call = FetchCall(request.group_id, wanted, request.require_stable)
+    try:
+        fetched = context.services.group_coordinator.fetch_offsets(call)
+    except ApiError as error:
+        return _single_group_error(request, context.api_version, error.error)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponse.OffsetFetchResponseTopic(name=name, partitions=[_single(offset) for offset in offsets])
+            for name, offsets in _by_topic(fetched)
+        ]
+    )
+
+
+def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
+    """Versions 0 and 1 have room for it only with each partition."""
+    if version >= _FETCH_ERROR_VERSION:
+        return OffsetFetchResponse(error_code=error)
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponse.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    _single(FetchedOffset(topic.name, partition, error=error)) for partition in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or []
+        ]
+    )
+
+
+def _single(offset: FetchedOffset) -> OffsetFetchResponse.OffsetFetchResponsePartition:
+    return OffsetFetchResponse.OffsetFetchResponsePartition(
+        partition_index=offset.partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        error_code=offset.error,
+    )
+
+
+def _by_topic(fetched: Iterable[FetchedOffset]) -> list[tuple[str, list[FetchedOffset]]]:
+    grouped: dict[str, list[FetchedOffset]] = {}
+    for offset in fetched:
+        grouped.setdefault(offset.topic, []).append(offset)
+    return list(grouped.items())
+
+
+# -- OffsetDelete
+
+
+def offset_delete_error(
+    request: OffsetDeleteRequest, version: int, error: Error, message: str | None
+) -> OffsetDeleteResponse:
+    return OffsetDeleteResponse(error_code=error)
+
+
+@serves(ApiKey.OFFSET_DELETE, 0, 0, on_error=offset_delete_error)
+def offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> None:
+    topics = context.services.metadata.image.topics
+    partitions = [
+        (topic.name, asked.partition_index)
+        for topic in request.topics
+        for asked in topic.partitions
+        if topics.partition(topic.name, asked.partition_index) is not None
+    ]
+
+    def respond(errors: PartitionErrors) -> None:
+        answer = [
+            OffsetDeleteResponse.OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetDeleteResponse.OffsetDeleteResponsePartition(
+                        partition_index=asked.partition_index,
+                        error_code=errors.get((topic.name, asked.partition_index), Error.UNKNOWN_TOPIC_OR_PARTITION),
+                    )
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+        context.respond(OffsetDeleteResponse(topics=answer))
+
+    context.services.group_coordinator.delete_offsets(
+        request.group_id,
+        partitions,
+        respond,
+        lambda error, _: context.respond(OffsetDeleteResponse(error_code=error)),
+    )

@@ -1,0 +1,53 @@
+"""Creates the topics that the broker keeps for itself, when somebody first needs one."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future
+from typing import Any
+
+from kafkapy.controller.topics import NewTopic, PlacementRules, create_topics
+from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
+
+
+def create_internal_topic(services: Services, topic: str) -> None:
+    """Asks the controller for the topic and does not wait: who needs it asks again.
+
+    Never fewer replicas than `offsets.topic.replication.factor` says: as in Kafka the topic is not created while there
+    are not enough brokers.
+    """
+    wanted = _described(services.config, topic)
+    rules = PlacementRules(services.config, services.node_id)
+    future = services.controller.submit(lambda image: create_topics(image, [wanted], rules))
+    future.add_done_callback(lambda done: _report(topic, done))
+
+
+def _described(config: Any, topic: str) -> NewTopic:
+    if topic != GROUP_METADATA_TOPIC:
+        raise ValueError(f"{topic} is not an internal topic that is served")
+    return NewTopic(
+        topic,
+        config["offsets.topic.num.partitions"],
+        config["offsets.topic.replication.factor"],
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(config["offsets.topic.segment.bytes"]),
+        },
+    )
+
+
+def _report(topic: str, done: Future[Any]) -> None:
+    failure = done.exception()
+    if failure is not None:
+        logger.warning("Auto topic creation of %s failed: %s", topic, failure)
+        return
+    error = done.result()[topic].error
+    if error.error not in (Error.NONE, Error.TOPIC_ALREADY_EXISTS):
+        logger.warning(
+            "Auto topic creation of %s failed with error %s: %s", topic, Error(error.error).name, error.message
+        )

@@ -1,0 +1,209 @@
+"""Loading in slices, failing loads, leadership that moves, and logs that Apache Kafka wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.group_config import GroupConfig
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.group.group_records import offset_record
+from kafkapy.coordinator.group.membership import JoinCall
+from kafkapy.coordinator.group.offset_requests import FetchCall, FetchedOffset
+from kafkapy.coordinator.record import CoordinatorRecord
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.coordinator_record import encode_coordinator
+from kafkapy.protocol.messages.coordinator_records import (
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from kafkapy.types import TopicPartition
+from tests.memory_coordinator_log import MemoryCoordinatorLog
+from tests.mock_clock import MockClock
+from tests.scenarios.group_world import SETTINGS, MockSchedule
+
+
+class TickingClock(MockClock):
+    """Every look at it costs a millisecond: each slice holds one batch."""
+
+    def monotonic_ms(self) -> int:
+        self.advance(1)
+        return super().monotonic_ms()
+
+
+class World:
+    def __init__(self, log: MemoryCoordinatorLog, clock: MockClock | None = None) -> None:
+        self.log = log
+        self.clock = clock or MockClock()
+        self.schedule = MockSchedule(MockClock())
+        self.coordinator = GroupCoordinator(
+            GroupConfig.from_broker_config(SETTINGS),
+            log=log,
+            schedule=self.schedule,
+            clock=self.clock,
+            new_uuid=lambda: "1",
+        )
+
+    def fetch(self, group: str) -> list[FetchedOffset] | Error:
+        try:
+            return self.coordinator.fetch_offsets(FetchCall(group, None, require_stable=True))
+        except ApiError as error:
+            return error.error
+
+
+def batch(base_offset: int, *records: CoordinatorRecord, **attributes: Any) -> bytes:
+    builder = RecordBatchBuilder(base_offset, **attributes)
+    for record in records:
+        builder.append(1000, record.key, record.value)
+    return bytes(builder.build())
+
+
+def commit(group: str, offset: int, partition: int = 0) -> CoordinatorRecord:
+    return offset_record(group, "t", partition, CommittedOffset(offset, commit_timestamp_ms=1000))
+
+
+def marker(base_offset: int, producer_id: int, *, committed: bool) -> bytes:
+    control = CoordinatorRecord(b"\x00\x00\x00" + bytes([committed]), b"\x00\x00\x00\x00\x00\x00")
+    return batch(
+        base_offset, control, is_control=True, is_transactional=True, producer_id=producer_id, producer_epoch=0
+    )
+
+
+def test_load_goes_on_between_slices() -> None:
+    log = MemoryCoordinatorLog()
+    for number in range(5):
+        log.append_raw(batch(number, commit("g", number, number)))
+    world = World(log, TickingClock())
+    world.coordinator.elect(0, 0)
+    assert world.fetch("g") is Error.COORDINATOR_LOAD_IN_PROGRESS
+    assert world.coordinator.list_groups([], []).error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
+    world.schedule.advance(0)
+    fetched = world.fetch("g")
+    assert isinstance(fetched, list)
+    assert [entry.offset for entry in fetched] == [0, 1, 2, 3, 4]
+
+
+def test_resignation_ends_a_load() -> None:
+    log = MemoryCoordinatorLog()
+    for number in range(5):
+        log.append_raw(batch(number, commit("g", number)))
+    world = World(log, TickingClock())
+    world.coordinator.elect(0, 0)
+    world.coordinator.resign(0)
+    world.schedule.advance(0)
+    assert world.fetch("g") is Error.NOT_COORDINATOR
+
+
+def test_damaged_log_is_not_served() -> None:
+    log = MemoryCoordinatorLog()
+    log.append_raw(batch(0, CoordinatorRecord(b"\x00\x02\x00\xff", b"")))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    assert world.fetch("g") is Error.NOT_COORDINATOR
+    # The next leader epoch is a new chance.
+    log.batches = []
+    world.coordinator.elect(0, 1)
+    assert world.fetch("g") == []
+
+
+def test_a_log_that_ends_too_early_is_not_served() -> None:
+    class ShortLog(MemoryCoordinatorLog):
+        def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
+            return b""
+
+    log = ShortLog()
+    log.append_raw(batch(0, commit("g", 1)))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    assert world.fetch("g") is Error.NOT_COORDINATOR
+
+
+def test_offsets_in_transactions_of_a_log() -> None:
+    log = MemoryCoordinatorLog()
+    transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
+    log.append_raw(batch(0, commit("g", 5, 0), producer_id=1, **transactional))
+    log.append_raw(batch(1, commit("g", 6, 1), producer_id=2, **transactional))
+    log.append_raw(batch(2, commit("g", 7, 2), producer_id=3, **transactional))
+    log.append_raw(marker(3, 1, committed=True))
+    log.append_raw(marker(4, 2, committed=False))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    wanted = [("t", 0, bytes(16)), ("t", 1, bytes(16)), ("t", 2, bytes(16))]
+    fetched = world.coordinator.fetch_offsets(FetchCall("g", wanted, require_stable=True))
+    assert [(entry.offset, entry.error) for entry in fetched] == [
+        (5, Error.NONE),
+        (-1, Error.NONE),
+        (-1, Error.UNSTABLE_OFFSET_COMMIT),
+    ]
+
+
+@pytest.mark.parametrize("key", [b"\x00\x63\x00\x01g", b"\x7f\xff"])
+def test_records_of_the_future_are_left_alone(key: bytes) -> None:
+    log = MemoryCoordinatorLog()
+    log.append_raw(batch(0, CoordinatorRecord(key, b"?"), commit("g", 1)))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    assert [entry.offset for entry in world.fetch("g")] == [1]  # type: ignore[union-attr]
+
+
+def consumer_group(group: str) -> list[CoordinatorRecord]:
+    """A group of KIP-848 as Apache Kafka leaves it when it is killed: with a member."""
+    member = ConsumerGroupMemberMetadataValue(client_id="c", client_host="/h", subscribed_topic_names=["t"])
+    return [
+        CoordinatorRecord(
+            encode_coordinator(ConsumerGroupMemberMetadataKey(group_id=group, member_id="m")),
+            encode_coordinator(member, 0),
+        ),
+        CoordinatorRecord(
+            encode_coordinator(ConsumerGroupMetadataKey(group_id=group)),
+            encode_coordinator(ConsumerGroupMetadataValue(epoch=3), 0),
+        ),
+        commit(group, 42),
+    ]
+
+
+def test_consumer_groups_of_apache_kafka_are_kept_and_readable() -> None:
+    log = MemoryCoordinatorLog()
+    log.append_raw(batch(0, *consumer_group("g")))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    assert [entry.offset for entry in world.fetch("g")] == [42]  # type: ignore[union-attr]
+    (listed,) = world.coordinator.list_groups([], []).groups
+    assert (listed.group_id, listed.group_type, listed.protocol_type) == ("g", "consumer", "consumer")
+    assert world.coordinator.describe_group("g", 6).error_message == "Group g is not a classic group."
+
+
+def test_a_classic_member_takes_a_consumer_group_over() -> None:
+    log = MemoryCoordinatorLog()
+    log.append_raw(batch(0, *consumer_group("g")))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    answers: list[Any] = []
+    call = JoinCall("g", "", None, "c", "/h", 10000, 10000, "consumer", [("range", b"")], "", 3, answers.append)
+    world.coordinator.join_group(call)
+    deleted = [record.key[:2] for record in log.records[3:] if record.value is None]
+    assert deleted == [b"\x00\x05", b"\x00\x03"]
+    world.schedule.advance(3000)
+    assert answers[0].error_code == Error.NONE
+    # A later load finds the classic group, with the offsets of the old one.
+    again = World(log)
+    again.coordinator.elect(0, 1)
+    assert [entry.offset for entry in again.fetch("g")] == [42]  # type: ignore[union-attr]
+    assert [group.group_type for group in again.coordinator.list_groups([], []).groups] == ["classic"]
+
+
+def test_a_consumer_group_can_be_deleted() -> None:
+    log = MemoryCoordinatorLog()
+    log.append_raw(batch(0, *consumer_group("g")))
+    world = World(log)
+    world.coordinator.elect(0, 0)
+    answers: list[Any] = []
+    world.coordinator.delete_groups(["g"], answers.append)
+    assert answers == [{"g": Error.NONE}]
+    assert world.fetch("g") == []
+    assert world.coordinator.list_groups([], []).groups == []
