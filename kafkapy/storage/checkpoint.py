@@ -1,10 +1,10 @@
 """Kafka's text checkpoint files: a version line, a line with the number of entries, one line per entry.
 
-    0                                0
-    2                                1
-    topic partition offset           epoch start_offset
-    topic partition offset
-    (offset checkpoints)             (leader-epoch-checkpoint)
+0                                0
+2                                1
+topic partition offset           epoch start_offset
+topic partition offset
+(offset checkpoints)             (leader-epoch-checkpoint)
 """
 
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ def format_entries(lines: Iterable[str]) -> bytes:
 class OffsetCheckpointFile:
     """One of a log directory's offset checkpoints: partition -> offset. Written by one thread at a time."""
 
-    __slots__ = ("path", "_filesystem", "_written")
+    __slots__ = ("_filesystem", "_written", "path")
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path

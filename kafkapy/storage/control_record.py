@@ -1,6 +1,6 @@
 """The control record that ends a transaction in a partition (KIP-98).
 
-    key: version int16 (0) | type int16 (0 abort, 1 commit)        value: version int16 | coordinator epoch int32
+key: version int16 (0) | type int16 (0 abort, 1 commit)        value: version int16 | coordinator epoch int32
 """
 
 import struct
@@ -27,6 +27,7 @@ def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
         control_type = KEY.unpack_from(record.key)[1]
         if control_type not in (ABORT, COMMIT):
             return None
-        known = record.value is not None and len(record.value) >= VALUE.size
-        return EndTransactionMarker(control_type == COMMIT, VALUE.unpack_from(record.value)[1] if known else -1)
+        value = record.value
+        coordinator_epoch = VALUE.unpack_from(value)[1] if value is not None and len(value) >= VALUE.size else -1
+        return EndTransactionMarker(control_type == COMMIT, coordinator_epoch)
     return None

@@ -21,7 +21,7 @@ class LeaderEpochCache:
     Changed by the log's owner thread only; `write` may run on another one.
     """
 
-    __slots__ = ("directory", "_filesystem", "_epochs", "_start_offsets", "_written")
+    __slots__ = ("_epochs", "_filesystem", "_start_offsets", "_written", "directory")
 
     def __init__(self, directory: str, filesystem: Filesystem) -> None:
         self.directory = directory

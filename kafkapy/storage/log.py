@@ -21,8 +21,7 @@ from kafkapy.storage.log_reader import LogReader
 from kafkapy.storage.log_results import AppendInfo
 from kafkapy.storage.log_segment import LARGEST_RELATIVE_OFFSET, LogSegment
 from kafkapy.storage.log_segments import LogSegments
-from kafkapy.storage.producer_entry import BatchMetadata
-from kafkapy.storage.producer_replay import account_for_marker, replay_producers
+from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
 from kafkapy.types import ZERO_UUID, TopicPartition
@@ -36,29 +35,29 @@ RECOVERY_POINT_LOCK = Lock()
 class Log(LogReader):
     """Owns the files of one partition directory.
 
-    Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are dense
-    where this broker wrote them. Changed by the owner thread only once published, except `flush`, which any thread may
-    call. After an I/O error the whole log directory is offline and every change raises StorageError.
+    Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are
+    dense where this broker wrote them. Changed by the owner thread only once published, except `flush`, which any
+    thread may call. After an I/O error the whole log directory is offline and every append raises StorageError.
     """
 
     __slots__ = (
-        "topic_partition",
-        "topic_id",
-        "directory",
-        "path",
-        "config",
-        "log_start_offset",
-        "log_end_offset",
-        "high_watermark",
-        "recovery_point",
-        "last_flush_ms",
-        "segments",
-        "leader_epochs",
-        "producers",
+        "_names_changed",
         "_ports",
         "_truncations",
-        "_names_changed",
         "_unsynced_snapshots",
+        "config",
+        "directory",
+        "high_watermark",
+        "last_flush_ms",
+        "leader_epochs",
+        "log_end_offset",
+        "log_start_offset",
+        "path",
+        "producers",
+        "recovery_point",
+        "segments",
+        "topic_id",
+        "topic_partition",
     )
 
     def __init__(
@@ -115,9 +114,10 @@ class Log(LogReader):
             after_max_ms=config.timestamp_after_max_ms,
             compacted=config.is_compacted,
             from_client=from_client,
+            topic_partition=self.topic_partition,
         )
         if not batches:
-            raise ApiError(Error.INVALID_RECORD, "Produce requests must have exactly one record batch per partition")
+            raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
         if batches[-1].producer_id >= 0 or len(batches) > 1:
             duplicate = self._check_producers(batches, records, from_client)
             if duplicate is not None:
@@ -127,8 +127,7 @@ class Log(LogReader):
         next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
         if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
             self.leader_epochs.assign(leader_epoch, first_offset)
-        max_timestamp = append_time if append_time >= 0 else max([batch.max_timestamp for batch in batches])
-        self._append(records, batches, first_offset, next_offset, append_time, max_timestamp, now_ms)
+        max_timestamp = self._append(records, batches, next_offset, now_ms)
         return AppendInfo(
             first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
         )
@@ -136,10 +135,10 @@ class Log(LogReader):
     def append_as_follower(self, records: memoryview | bytes) -> AppendInfo:
         """Appends batches that carry their offsets and epochs already, as a leader sent them.
 
-        CORRUPT_MESSAGE: a wrong checksum; OFFSET_OUT_OF_RANGE: they do not continue the log. An incomplete last batch is
-        left out.
+        CORRUPT_MESSAGE: a wrong checksum; OFFSET_OUT_OF_RANGE: they do not continue the log. An incomplete last batch
+        is left out.
         """
-        batches, size = scan_batches(records)
+        batches, _ = scan_batches(records)
         if not batches:
             raise ApiError(Error.CORRUPT_MESSAGE, f"no valid batch in {len(records)} bytes for {self.topic_partition}")
         first_offset = batches[0].base_offset
@@ -154,51 +153,42 @@ class Log(LogReader):
         for batch in batches:
             if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
                 self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-        max_timestamp = max([batch.max_timestamp for batch in batches])
-        view = memoryview(records)[:size]
-        now_ms = self._ports.clock.now_ms()
-        self._append(view, batches, first_offset, expected, -1, max_timestamp, now_ms, renumber=False)
+        max_timestamp = self._append(records, batches, expected, self._ports.clock.now_ms())
         return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, max_timestamp, expected - first_offset)
 
     def _append(
-        self,
-        records: memoryview | bytearray | bytes,
-        batches: Sequence[BatchSummary],
-        first_offset: int,
-        next_offset: int,
-        append_time: int,
-        max_timestamp: int,
-        now_ms: int,
-        *,
-        renumber: bool = True,
-    ) -> None:
+        self, records: memoryview | bytearray | bytes, batches: Sequence[BatchSummary], next_offset: int, now_ms: int
+    ) -> int:
+        """Writes numbered batches and accounts for them; returns their greatest timestamp."""
         if not self.directory.is_online:
             raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
-        segment = self.segments.active
-        size = len(records)
+        last = batches[-1]
+        max_timestamp = last.max_timestamp if len(batches) == 1 else max([batch.max_timestamp for batch in batches])
+        size = last.position + last.size
+        if size != len(records):
+            records = memoryview(records)[:size]
         if size > self.config.segment_bytes:
             raise ApiError(
                 Error.RECORD_LIST_TOO_LARGE,
                 f"Message batch size is {size} bytes in append to partition {self.topic_partition}, which exceeds the "
                 f"maximum configured segment size of {self.config.segment_bytes}.",
             )
+        segment = self.segments.active
         try:
             if not segment.is_open_for_append:
                 segment.open_for_append()
             if segment.should_roll(size, max_timestamp, next_offset - 1, now_ms):
-                segment = self._roll(max(first_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
-            segment.append(records, batches, first_offset if renumber else None, append_time)
+                segment = self._roll(max(self.log_end_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
+            segment.append(records, batches)
         except OSError as error:
             self._fail("append to", error)
-        offset = first_offset
         for batch in batches:
-            base_offset = offset if renumber else batch.base_offset
             if batch.producer_id >= 0:
-                self._account_for(batch, records, base_offset, append_time)
-            offset = base_offset + batch.last_offset - batch.base_offset + 1
+                self._account_for(batch, records)
         self.producers.map_end_offset = self.log_end_offset = next_offset
         if next_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
+        return max_timestamp
 
     # -- producers -----------------------------------------------------------------------------------------------
 
@@ -207,7 +197,8 @@ class Log(LogReader):
     ) -> AppendInfo | None:
         if from_client and len(batches) > 1:
             raise ApiError(
-                Error.INVALID_RECORD, "Produce requests are only allowed to contain exactly one record batch per partition"
+                Error.INVALID_RECORD,
+                "Produce requests are only allowed to contain exactly one record batch per partition",
             )
         producers = self.producers
         for batch in batches:
@@ -236,16 +227,8 @@ class Log(LogReader):
             producers.check_transactional(batch.producer_id, batch.is_transactional)
         return None
 
-    def _account_for(
-        self, batch: BatchSummary, records: memoryview | bytearray | bytes, base_offset: int, append_time: int
-    ) -> None:
-        timestamp = batch.max_timestamp if append_time < 0 else append_time
-        last_offset = base_offset + batch.last_offset - batch.base_offset
-        if not batch.is_control:
-            metadata = BatchMetadata(batch.base_sequence, batch.last_sequence, base_offset, last_offset, timestamp)
-            self.producers.append_data(batch.producer_id, batch.producer_epoch, metadata, batch.is_transactional)
-            return
-        aborted = account_for_marker(self.producers, RecordBatch(records, batch.position), base_offset, timestamp)
+    def _account_for(self, batch: BatchSummary, records: memoryview | bytearray | bytes) -> None:
+        aborted = account_for(self.producers, batch, records, batch.position)
         if aborted is not None:
             self.segments.active.transaction_index.append(aborted)
 
@@ -426,9 +409,7 @@ class Log(LogReader):
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))
-            self.segments.add(
-                LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.now_ms())
-            )
+            self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.now_ms()))
             self.producers.delete_snapshots(after=-1)
             self.producers.clear(offset)
             self.leader_epochs.clear()

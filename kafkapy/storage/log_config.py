@@ -17,21 +17,21 @@ class LogConfig:
     """
 
     __slots__ = (
-        "segment_bytes",
-        "segment_ms",
-        "segment_jitter_ms",
-        "segment_index_bytes",
-        "index_interval_bytes",
-        "retention",
+        "file_delete_delay_ms",
         "flush_messages",
         "flush_ms",
+        "index_interval_bytes",
+        "is_compacted",
         "max_message_bytes",
         "message_timestamp_type",
-        "timestamp_before_max_ms",
-        "timestamp_after_max_ms",
-        "is_compacted",
-        "file_delete_delay_ms",
         "preallocate",
+        "retention",
+        "segment_bytes",
+        "segment_index_bytes",
+        "segment_jitter_ms",
+        "segment_ms",
+        "timestamp_after_max_ms",
+        "timestamp_before_max_ms",
     )
 
     def __init__(self, topic_config: "Mapping[str, Any] | Any") -> None:

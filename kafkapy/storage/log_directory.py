@@ -28,16 +28,16 @@ class LogDirectory:
     """
 
     __slots__ = (
-        "path",
-        "directory_id",
-        "is_online",
-        "was_clean",
-        "clean_broker_epoch",
-        "recovery_points",
-        "log_start_offsets",
-        "high_watermarks",
         "_filesystem",
         "_lock_fd",
+        "clean_broker_epoch",
+        "directory_id",
+        "high_watermarks",
+        "is_online",
+        "log_start_offsets",
+        "path",
+        "recovery_points",
+        "was_clean",
     )
 
     def __init__(self, path: str, filesystem: Filesystem, directory_id: bytes = ZERO_UUID) -> None:

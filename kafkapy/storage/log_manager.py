@@ -264,7 +264,9 @@ class LogManager:
                 self._filesystem.make_directory(path)
                 write_partition_metadata(self._filesystem, path, topic_id)
                 config = self.log_config(topic_config)
-                log = LogLoader(partition, directory, path, config, self._ports, is_clean=False, topic_id=topic_id).load()
+                log = LogLoader(
+                    partition, directory, path, config, self._ports, is_clean=False, topic_id=topic_id
+                ).load()
             except OSError as error:
                 self.take_offline(directory.path, error)
                 raise StorageError(directory.path, f"Error while creating the log of {partition}: {error}") from error
@@ -375,7 +377,7 @@ class LogManager:
         return described
 
     def take_offline(self, path: str, error: Exception) -> None:
-        """A directory failed: its logs leave the table, nothing is written to it any more. Any thread, any number of times."""
+        """A directory failed: its logs leave the table, nothing more is written. Any thread, any number of times."""
         directory = next(directory for directory in self.directories if directory.path == path)
         with self._lock:
             if not directory.take_offline():

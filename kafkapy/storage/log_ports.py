@@ -15,17 +15,17 @@ def run_now(work: Work) -> None:
 class LogPorts:
     """Seams and hand-overs; immutable.
 
-    `run_in_background(work)`: runs work soon, on any thread (default: now). `schedule(delay_ms, work)`: runs work later.
+    `run_in_background(work)`: runs work soon, on any thread (default: now). `schedule(delay_ms, work)`: later.
     `on_io_error(directory, error)`: the directory cannot be trusted any more; called before StorageError is raised.
     """
 
     __slots__ = (
-        "filesystem",
         "clock",
-        "run_in_background",
-        "schedule",
+        "filesystem",
         "on_io_error",
         "producer_expiration_ms",
+        "run_in_background",
+        "schedule",
     )
 
     def __init__(

@@ -94,7 +94,7 @@ class LogReader:
         return FetchData(b"", self.end_offset_metadata)
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """The place of the batch that holds `offset`, or begins at it; without positions if the log does not hold it."""
+        """The place of the batch that holds `offset`, or begins at it; without positions if there is none."""
         if offset >= self.log_end_offset:
             return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)
         index = self.segments.index_of(offset)

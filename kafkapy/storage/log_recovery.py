@@ -25,7 +25,7 @@ from kafkapy.storage.log_segment import (
     LogSegment,
 )
 from kafkapy.storage.log_segments import LogSegments
-from kafkapy.storage.producer_replay import account_for_stored, replay_producers
+from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.segment_reader import scan_segment
@@ -148,11 +148,15 @@ class LogLoader:
             swap = os.path.join(self.path, name)
             end_offset = self._end_of(swap, base_offset)
             for other in list(self.sizes):
-                if other.endswith(SEGMENT_SUFFIXES) and base_offset <= base_of(other) < max(end_offset, base_offset + 1):
+                if other.endswith(SEGMENT_SUFFIXES) and base_offset <= base_of(other) < max(
+                    end_offset, base_offset + 1
+                ):
                     self._remove(other)
             transactions = f"{base_offset:020d}{TRANSACTION_INDEX_SUFFIX}"
             if transactions + SWAP_SUFFIX in self.sizes:
-                filesystem.rename(os.path.join(self.path, transactions + SWAP_SUFFIX), os.path.join(self.path, transactions))
+                filesystem.rename(
+                    os.path.join(self.path, transactions + SWAP_SUFFIX), os.path.join(self.path, transactions)
+                )
             filesystem.replace(swap, swap.removesuffix(SWAP_SUFFIX))
         for name in list(self.sizes):
             if name.endswith(SWAP_SUFFIX) and not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
@@ -228,7 +232,9 @@ class LogLoader:
     def _suspects(self) -> list[LogSegment]:
         """The segments to read whole: after an unclean stop from the recovery point on, else those without an index."""
         if not self.is_clean:
-            return [segment for segment in self.segments.between(self.recovery_point, 2**63) if not self._is_new(segment)]
+            return [
+                segment for segment in self.segments.between(self.recovery_point, 2**63) if not self._is_new(segment)
+            ]
         first_suspect = None
         for segment in self.segments:
             stem = f"{segment.base_offset:020d}"
@@ -266,7 +272,7 @@ class LogLoader:
                 if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
                     self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
                 segment.index_batch(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
-                aborted = account_for_stored(self.producers, batch, chunk, batch.position - chunk_position)
+                aborted = account_for(self.producers, batch, chunk, batch.position - chunk_position)
                 if aborted is not None:
                     segment.transaction_index.append(aborted)
                 position, next_offset = batch.position + batch.size, batch.last_offset + 1

@@ -22,13 +22,13 @@ class AppendInfo:
     """
 
     __slots__ = (
+        "duplicate",
         "first_offset",
         "last_offset",
         "log_append_time",
         "log_start_offset",
         "max_timestamp",
         "record_count",
-        "duplicate",
     )
 
     def __init__(

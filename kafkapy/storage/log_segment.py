@@ -43,21 +43,21 @@ class LogSegment:
     """
 
     __slots__ = (
-        "directory",
+        "_config",
+        "_file",
+        "_filesystem",
+        "_first_timestamp",
+        "_max_timestamp",
+        "_offset_index",
+        "_offset_of_max_timestamp",
+        "_time_index",
         "base_offset",
-        "size",
-        "is_open_for_append",
         "bytes_since_last_index_entry",
         "created_ms",
+        "directory",
+        "is_open_for_append",
         "roll_jitter_ms",
-        "_config",
-        "_filesystem",
-        "_file",
-        "_offset_index",
-        "_time_index",
-        "_max_timestamp",
-        "_offset_of_max_timestamp",
-        "_first_timestamp",
+        "size",
     )
 
     def __init__(
@@ -165,33 +165,23 @@ class LogSegment:
         if first == NOT_LOADED:
             first = self._first_timestamp = first_batch_timestamp(self.file.fd, self.size)
         waited = max_timestamp - first if first >= 0 and max_timestamp >= 0 else now_ms - self.created_ms
-        return (
-            waited > config.segment_ms - self.roll_jitter_ms
-            or self.has_full_index
-        )
+        return waited > config.segment_ms - self.roll_jitter_ms or self.has_full_index
 
     @property
     def has_full_index(self) -> bool:
         return self.offset_index.is_full or self.time_index.is_full
 
-    def append(
-        self, records: "Buffer", batches: Sequence[BatchSummary], first_offset: int | None, time_ms: int
-    ) -> int:
+    def append(self, records: "Buffer", batches: Sequence[BatchSummary]) -> int:
         """Appends whole batches in one write and indexes them; returns the position of the first.
 
-        `batches` describe `records` as they came. With `first_offset` they were numbered from it; None: they kept their
-        offsets. `time_ms` replaces their greatest timestamps unless it is -1. OSError with nothing of them visible.
+        `batches` describe `records`, offsets assigned. OSError with nothing of them visible.
         """
         first_position = position = self.file.append((records,))
         try:
             for batch in batches:
-                last_offset = batch.last_offset
-                if first_offset is not None:
-                    last_offset += first_offset - batch.base_offset
-                    first_offset = last_offset + 1
-                timestamp = batch.max_timestamp if time_ms < 0 else time_ms
-                self.index_batch(position, batch.size, last_offset, timestamp)
-                position += batch.size
+                size = batch.size
+                self.index_batch(position, size, batch.last_offset, batch.max_timestamp)
+                position += size
         except OSError:
             self.file.truncate(first_position)
             raise

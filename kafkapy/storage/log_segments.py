@@ -12,7 +12,7 @@ class LogSegments:
     Changed by the log's owner thread only; `between` gives other threads a list of their own.
     """
 
-    __slots__ = ("_segments", "_base_offsets")
+    __slots__ = ("_base_offsets", "_segments")
 
     def __init__(self, segments: Sequence[LogSegment] = ()) -> None:
         self._segments = sorted(segments, key=base_offset_of)

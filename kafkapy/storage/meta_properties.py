@@ -19,7 +19,7 @@ class MalformedMetaProperties(ValueError):
 class MetaProperties:
     """The content of one meta.properties; immutable. `directory_id` is None if the file has none."""
 
-    __slots__ = ("version", "cluster_id", "node_id", "directory_id")
+    __slots__ = ("cluster_id", "directory_id", "node_id", "version")
 
     def __init__(self, cluster_id: str | None, node_id: int, directory_id: bytes | None, version: int = 1) -> None:
         self.version = version

@@ -1,8 +1,8 @@
 """Names of partition directories: `<topic>-<partition>`, and with the suffixes of what is on its way out.
 
-    <topic>-<partition>.<32 hex digits>-delete    deletion pending
-    <topic>-<partition>.<32 hex digits>-stray     unknown to the metadata
-    <topic>-<partition>.<32 hex digits>-future    moving between log directories
+<topic>-<partition>.<32 hex digits>-delete    deletion pending
+<topic>-<partition>.<32 hex digits>-stray     unknown to the metadata
+<topic>-<partition>.<32 hex digits>-future    moving between log directories
 """
 
 from uuid import uuid4

@@ -1,7 +1,7 @@
 """`partition.metadata`: the topic id that a partition directory belongs to (KIP-516).
 
-    version: 0
-    topic_id: 71uU50UqS6-gBQoiv4X1cQ        (no final newline)
+version: 0
+topic_id: 71uU50UqS6-gBQoiv4X1cQ        (no final newline)
 """
 
 import os

@@ -36,12 +36,12 @@ class ProducerStateEntry:
     """
 
     __slots__ = (
-        "producer_id",
-        "producer_epoch",
-        "last_timestamp",
-        "coordinator_epoch",
-        "transaction_first_offset",
         "batches",
+        "coordinator_epoch",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "transaction_first_offset",
     )
 
     def __init__(

@@ -9,11 +9,22 @@ from kafkapy.storage.segment_reader import scan_segment
 from kafkapy.storage.transaction_index import AbortedTransaction
 
 
-def account_for_marker(
-    producers: ProducerStateManager, batch: RecordBatch, offset: int, timestamp: int
+def account_for(
+    producers: ProducerStateManager, batch: BatchSummary, buffer: bytes | bytearray | memoryview, position: int
 ) -> AbortedTransaction | None:
-    """Accounts for a control batch at `offset`; what belongs into the transaction index, if it aborts a transaction."""
-    marker = end_transaction_marker(batch)
+    """Accounts for a batch that is in the log and, with its offsets, at `position` of `buffer`.
+
+    Returns what belongs into the transaction index, if the batch aborts a transaction.
+    """
+    if batch.producer_id < 0:
+        return None
+    if not batch.is_control:
+        metadata = BatchMetadata(
+            batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
+        )
+        producers.append_data(batch.producer_id, batch.producer_epoch, metadata, batch.is_transactional)
+        return None
+    marker = end_transaction_marker(RecordBatch(buffer, position))
     if marker is None:
         return None
     completed = producers.append_marker(
@@ -21,28 +32,13 @@ def account_for_marker(
         batch.producer_epoch,
         marker.coordinator_epoch,
         commit=marker.is_commit,
-        offset=offset,
-        timestamp=timestamp,
+        offset=batch.base_offset,
+        timestamp=batch.max_timestamp,
     )
     if completed is None or not completed.is_aborted:
         return None
     last_stable_offset = producers.last_stable_offset_after(completed)
     return AbortedTransaction(completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset)
-
-
-def account_for_stored(
-    producers: ProducerStateManager, batch: BatchSummary, chunk: bytes, position: int
-) -> AbortedTransaction | None:
-    """Accounts for a batch that stands in a log, at `position` of `chunk`; as account_for_marker."""
-    if batch.producer_id < 0:
-        return None
-    if batch.is_control:
-        return account_for_marker(producers, RecordBatch(chunk, position), batch.base_offset, batch.max_timestamp)
-    metadata = BatchMetadata(
-        batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
-    )
-    producers.append_data(batch.producer_id, batch.producer_epoch, metadata, batch.is_transactional)
-    return None
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
@@ -56,5 +52,5 @@ def replay_producers(segments: LogSegments, producers: ProducerStateManager, end
             for chunk, chunk_position, batches in scan_segment(segment.file, found[0], segment.size, check_crc=False):
                 for batch in batches:
                     if start_offset <= batch.base_offset and batch.last_offset < end_offset:
-                        account_for_stored(producers, batch, chunk, batch.position - chunk_position)
+                        account_for(producers, batch, chunk, batch.position - chunk_position)
     producers.map_end_offset = max(start_offset, end_offset)

@@ -33,14 +33,14 @@ class ProducerStateManager:
     """
 
     __slots__ = (
-        "directory",
-        "topic_partition",
-        "map_end_offset",
-        "entries",
         "_filesystem",
-        "_snapshots",
         "_ongoing",
+        "_snapshots",
         "_unreplicated",
+        "directory",
+        "entries",
+        "map_end_offset",
+        "topic_partition",
     )
 
     def __init__(self, topic_partition: "TopicPartition", directory: str, filesystem: Filesystem) -> None:
@@ -132,7 +132,14 @@ class ProducerStateManager:
             self._ongoing[batch.first_offset] = producer_id
 
     def append_marker(
-        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, *, commit: bool, offset: int, timestamp: int
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        *,
+        commit: bool,
+        offset: int,
+        timestamp: int,
     ) -> CompletedTransaction | None:
         """Accounts for an end-of-transaction marker; the transaction that it ended, if one was open."""
         entry = self.entries.get(producer_id)
@@ -177,7 +184,7 @@ class ProducerStateManager:
         return list(self._snapshots)
 
     def take_snapshot(self, *, sync: bool) -> str | None:
-        """Writes `<map end offset>.snapshot` unless a later or equal one exists. Returns its path if written. OSError."""
+        """Writes `<map end offset>.snapshot` unless a later or equal one exists. Its path if written. OSError."""
         if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
             return None
         entries = self.entries.values()

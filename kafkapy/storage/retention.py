@@ -1,11 +1,11 @@
-"""Decides how many of a log's oldest segments go: by age, by size, by log start offset. Pure: looks, removes nothing."""
+"""Decides how many of a log's oldest segments go: by age, by size, by log start offset. Pure: removes nothing."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class SegmentFacts(NamedTuple):
-    """What retention looks at. `largest_timestamp` is the file's modification time if no record has a timestamp (ms)."""
+    """What retention looks at. `largest_timestamp` (ms): the file's modification time if no record has one."""
 
     base_offset: int
     size: int

@@ -1,4 +1,4 @@
-"""Reads a segment file in chunks and yields the headers of its batches, all formats, up to the first that is not valid."""
+"""Reads a segment file in chunks and yields the headers of its batches, all formats, up to the first invalid one."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class OldEntry:
     The offset of a compressed wrapper is that of its last record; the first is not known from outside.
     """
 
-    __slots__ = ("position", "size", "base_offset", "last_offset", "max_timestamp")
+    __slots__ = ("base_offset", "last_offset", "max_timestamp", "position", "size")
 
     producer_id = -1
     partition_leader_epoch = -1

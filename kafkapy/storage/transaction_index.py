@@ -1,6 +1,6 @@
 """`.txnindex`: the aborted transactions that ended in a segment (KIP-98). Created with the first of them.
 
-    0 version int16 (0) | 2 producer id int64 | 10 first offset int64 | 18 last offset int64 | 26 last stable offset int64
+0 version int16 (0) | 2 producer id int64 | 10 first offset int64 | 18 last offset int64 | 26 last stable offset int64
 """
 
 import os
@@ -30,7 +30,7 @@ class TransactionIndex:
     Changed by the log's owner thread only.
     """
 
-    __slots__ = ("path", "_filesystem")
+    __slots__ = ("_filesystem", "path")
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path

@@ -22,12 +22,17 @@ from kafkapy.storage.partition_metadata import (
 )
 from kafkapy.types import TopicPartition, random_uuid, uuid_from_string
 
-HOLD_LOCK = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+HOLD_LOCK = (
+    "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); input()"
+)
 
 
 def test_a_locked_directory_is_refused(tmp_path):
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD_LOCK, str(tmp_path / ".lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD_LOCK, str(tmp_path / ".lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout.readline() == "held\n"
     directory = LogDirectory(str(tmp_path), Filesystem())

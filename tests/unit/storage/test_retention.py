@@ -6,7 +6,9 @@ BASES = (0, 11, 23)
 UNLIMITED = RetentionLimits(-1, -1, delete=True)
 
 
-def count(limits, *, bases=BASES, sizes=(100, 100, 100), times=(1000, 2000, 3000), now=10_000, start=0, high=30, end=30):
+def count(
+    limits, *, bases=BASES, sizes=(100, 100, 100), times=(1000, 2000, 3000), now=10_000, start=0, high=30, end=30
+):
     segments = [SegmentFacts(*facts) for facts in zip(bases, sizes, times, strict=True)]
     return deletable_segments(
         segments, limits, now_ms=now, log_start_offset=start, high_watermark=high, log_end_offset=end

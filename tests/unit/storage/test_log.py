@@ -1,0 +1,296 @@
+"""A log: append, read, roll, truncate, retention, idempotence, failure of the disk."""
+
+import errno
+
+import pytest
+
+from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.storage.filesystem import Filesystem
+from tests.log_world import LogWorld, batch, values_of
+
+
+@pytest.fixture
+def world(tmp_path):
+    return LogWorld(tmp_path)
+
+
+def append(log, count=1, *, epoch=0, **keywords):
+    return log.append_as_leader(batch(count, **keywords), epoch)
+
+
+def test_offsets_are_dense_and_epochs_are_in_the_batches(world):
+    log = world.log()
+    assert append(log, 3).first_offset == 0
+    info = append(log, 2, epoch=4)
+    assert (info.first_offset, info.last_offset, info.record_count, info.duplicate) == (3, 4, 2, False)
+    assert (log.log_end_offset, log.latest_epoch) == (5, 4)
+    assert [offset for offset, _ in values_of(log.read(0, 1 << 20))] == [0, 1, 2, 3, 4]
+    assert log.end_offset_for_epoch(0) == (3, 0)
+
+
+def test_read_limits(world):
+    log = world.log()
+    for _ in range(4):
+        append(log, 2)
+    size = log.size // 4
+    data = log.read(3, 10)
+    assert len(data.records) == size
+    assert data.offset_metadata == (3, 0, size)
+    assert not data.first_entry_incomplete
+    data = log.read(3, 10, min_one_message=False)
+    assert data.first_entry_incomplete
+    assert len(log.read(0, 1 << 20, max_offset=4).records) == 2 * size
+    assert log.read(4, 1 << 20, max_offset=4).records == b""
+    assert log.read(8, 100).records == b""
+    for offset in (-1, 9):
+        with pytest.raises(ApiError) as raised:
+            log.read(offset, 100)
+        assert raised.value.error == Error.OFFSET_OUT_OF_RANGE
+
+
+def test_segments_roll_by_size_and_are_read_across(world):
+    log = world.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096})
+    for number in range(40):
+        append(log, 10, value=bytes([number]) * 6000)
+    assert list(log.segments.base_offsets) == [0, 170, 340]
+    assert log.size == sum(segment.size for segment in log.segments)
+    offset, seen = 0, []
+    while offset < log.log_end_offset:
+        found = values_of(log.read(offset, 100_000))
+        seen += [pair for pair in found if pair[0] >= offset]
+        offset = seen[-1][0] + 1
+    assert [number for number, _ in seen] == list(range(400))
+    assert all(value[0] == number // 10 for number, value in seen)
+    assert (world.path / "00000000000000000170.snapshot").exists()
+    assert log.recovery_point == 340
+    start, end = log.offset_metadata(5), log.offset_metadata(345)
+    assert log.position_delta(start, end) == sum(s.size for s in log.segments if s.base_offset < 340)
+
+
+def test_segments_roll_by_time(world):
+    log = world.log({"segment.ms": 1000})
+    append(log, timestamp=world.clock.now_ms())
+    world.clock.advance(900)
+    append(log, timestamp=world.clock.now_ms())
+    assert len(log.segments) == 1
+    world.clock.advance(101)
+    append(log, timestamp=world.clock.now_ms())
+    assert list(log.segments.base_offsets) == [0, 2]
+
+
+def test_offsets_by_timestamp(world):
+    log = world.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
+    now = world.clock.now_ms()
+    for number in range(200):
+        append(log, 5, timestamp=now + number * 10, value=bytes(6000), compression=number % 5)
+    assert len(log.segments) > 1
+    assert log.fetch_offset_by_timestamp(now)[:2] == (now, 0)
+    assert log.fetch_offset_by_timestamp(now + 1)[:2] == (now + 1, 1)
+    assert log.fetch_offset_by_timestamp(now + 5)[:2] == (now + 10, 5)
+    assert log.fetch_offset_by_timestamp(now + 1503)[:2] == (now + 1503, 753)
+    assert log.fetch_offset_by_timestamp(now + 1995) is None
+    assert log.fetch_max_timestamp() == (now + 1994, 999, 0)
+
+
+def test_log_append_time(world):
+    log = world.log({"message.timestamp.type": "LogAppendTime"})
+    info = append(log, 2, timestamp=5)
+    assert info.log_append_time == info.max_timestamp == world.clock.now_ms()
+    assert log.fetch_max_timestamp().timestamp == world.clock.now_ms()
+
+
+def test_duplicates_are_answered_with_their_offsets(world):
+    log = world.log()
+    append(log, 3)
+    first = append(log, 5, producer_id=9, producer_epoch=0, base_sequence=0)
+    again = append(log, 5, producer_id=9, producer_epoch=0, base_sequence=0)
+    assert (again.first_offset, again.last_offset, again.duplicate) == (3, 7, True)
+    assert not first.duplicate
+    assert log.log_end_offset == 8
+    with pytest.raises(ApiError) as raised:
+        append(log, 1, producer_id=9, producer_epoch=0, base_sequence=6)
+    assert raised.value.error == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.log_end_offset == 8
+
+
+def test_a_client_sends_one_batch(world):
+    log = world.log()
+    with pytest.raises(ApiError) as raised:
+        log.append_as_leader(bytearray(batch() + batch()), 0)
+    assert raised.value.error == Error.INVALID_RECORD
+    info = log.append_as_leader(bytearray(batch(2) + batch(3)), 0, from_client=False)
+    assert (info.first_offset, info.last_offset) == (0, 4)
+
+
+def test_too_large(world):
+    log = world.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 1000})
+    with pytest.raises(ApiError) as raised:
+        append(log, value=bytes(1000))
+    assert raised.value.error == Error.MESSAGE_TOO_LARGE
+    log = world.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 3 << 20}, name="u")
+    with pytest.raises(ApiError) as raised:
+        append(log, value=bytes(2 << 20))
+    assert raised.value.error == Error.RECORD_LIST_TOO_LARGE
+    assert log.log_end_offset == 0
+
+
+def test_follower_appends_keep_offsets_and_epochs(world):
+    leader, follower = world.log(), world.log(name="u")
+    append(leader, 2, epoch=1)
+    append(leader, 3, epoch=5, producer_id=4, producer_epoch=0, base_sequence=0)
+    data = leader.read(0, 1 << 20).records.read()
+    info = follower.append_as_follower(data + b"torn")
+    assert (info.first_offset, info.last_offset) == (0, 4)
+    assert follower.leader_epochs.entries == ((1, 0), (5, 2))
+    assert follower.producers.entries[4].last_sequence == 2
+    assert follower.read(0, 1 << 20).records.read() == data
+    with pytest.raises(ApiError) as raised:
+        follower.append_as_follower(data)
+    assert raised.value.error == Error.OFFSET_OUT_OF_RANGE
+    damaged = bytearray(data)
+    damaged[70] ^= 1
+    with pytest.raises(ApiError) as raised:
+        follower.append_as_follower(bytes(damaged))
+    assert raised.value.error == Error.CORRUPT_MESSAGE
+
+
+def test_truncate(world):
+    log = world.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
+    for number in range(40):
+        sequence = {"producer_id": 1, "producer_epoch": 0, "base_sequence": number * 10}
+        append(log, 10, value=bytes(6000), epoch=number // 10, **sequence)
+    log.high_watermark = 390
+    assert log.truncate_to(185)
+    assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (180, 180, 180)
+    assert list(log.segments.base_offsets) == [0, 170]
+    assert log.leader_epochs.entries == ((0, 0), (1, 100))
+    assert log.producers.entries[1].last_sequence == 179
+    assert append(log, 10, producer_id=1, producer_epoch=0, base_sequence=180).first_offset == 180
+    assert not log.truncate_to(500)
+    log.truncate_fully_and_start_at(1000)
+    assert (log.log_start_offset, log.log_end_offset, log.size) == (1000, 1000, 0)
+    assert append(log).first_offset == 1000
+
+
+def test_retention_renames_then_unlinks(world):
+    log = world.log({"segment.bytes": 1024 * 1024, "retention.ms": 1000, "file.delete.delay.ms": 500})
+    for _ in range(40):
+        append(log, 10, value=bytes(6000))
+    world.clock.advance(2000)
+    log.high_watermark = 345
+    assert log.delete_old_segments() == 2
+    assert log.log_start_offset == 340
+    deleted = sorted(path.name for path in world.path.iterdir() if path.suffix == ".deleted")
+    assert "00000000000000000170.log.deleted" in deleted
+    assert not (world.path / "00000000000000000170.snapshot").exists()
+    world.run_scheduled()
+    assert not [path for path in world.path.iterdir() if path.suffix == ".deleted"]
+    log.high_watermark = 400
+    assert log.delete_old_segments() == 1
+    assert (log.log_start_offset, list(log.segments.base_offsets)) == (400, [400])
+    assert log.delete_old_segments() == 0
+
+
+def test_log_start_offset_moves_up_to_the_high_watermark(world):
+    log = world.log()
+    append(log, 10)
+    log.high_watermark = 5
+    with pytest.raises(ApiError) as raised:
+        log.maybe_increment_log_start_offset(6)
+    assert raised.value.error == Error.OFFSET_OUT_OF_RANGE
+    assert log.maybe_increment_log_start_offset(5)
+    assert not log.maybe_increment_log_start_offset(3)
+    with pytest.raises(ApiError):
+        log.read(4, 100)
+
+
+def test_readers_keep_what_they_read_when_the_segment_goes(world):
+    log = world.log({"segment.bytes": 1024 * 1024, "retention.ms": 0})
+    append(log, 10, value=bytes(6000))
+    data = log.read(0, 1 << 20)
+    before = data.records.read()
+    world.clock.advance(10_000)
+    log.high_watermark = 10
+    assert log.delete_old_segments() == 1
+    world.run_scheduled()
+    assert data.records.read() == before
+
+
+def test_last_stable_offset(world):
+    log = world.log()
+    append(log, 2)
+    append(log, 1, producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True)
+    log.high_watermark = log.log_end_offset
+    assert log.last_stable_offset == 2
+    log.append_as_leader(world.marker(3, 0, commit=False), 0, from_client=False)
+    log.high_watermark = log.log_end_offset
+    assert log.last_stable_offset == 4
+    assert log.collect_aborted_transactions(0, 4) == [(3, 2, 3, 4)]
+
+
+class FullDisk(Filesystem):
+    """Segments whose append fails with ENOSPC once `is_full`."""
+
+    __slots__ = ("is_full",)
+
+    def __init__(self):
+        self.is_full = False
+
+    def open_segment(self, path, *, create=False, preallocate=0):
+        return FullSegment(super().open_segment(path, create=create, preallocate=preallocate), self)
+
+    def sync_file(self, fd):
+        if self.is_full:
+            raise OSError(errno.EIO, "Input/output error")
+        super().sync_file(fd)
+
+
+class FullSegment:
+    """A segment file that asks its disk first."""
+
+    def __init__(self, file, disk):
+        self._file, self._disk = file, disk
+
+    def append(self, buffers):
+        if self._disk.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return self._file.append(buffers)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+
+def test_a_full_disk_takes_the_directory_offline(tmp_path):
+    disk = FullDisk()
+    world = LogWorld(tmp_path, filesystem=disk)
+    log = world.log()
+    append(log, 3)
+    disk.is_full = True
+    with pytest.raises(StorageError, match="No space left"):
+        append(log, 1)
+    assert [path for path, _ in world.failures] == [log.directory.path]
+    assert log.log_end_offset == 3
+    disk.is_full = False
+    with pytest.raises(StorageError, match="offline"):
+        append(log, 1)
+    assert len(values_of(log.read(0, 1 << 20))) == 3
+
+
+def test_a_failing_flush_takes_the_directory_offline(tmp_path):
+    disk = FullDisk()
+    world = LogWorld(tmp_path, filesystem=disk)
+    log = world.log()
+    append(log, 3)
+    disk.is_full = True
+    with pytest.raises(StorageError, match="flush"):
+        log.flush()
+    assert log.recovery_point == 0
+    assert world.failures
+
+
+def test_flush_policy(world):
+    log = world.log({"flush.messages": 5})
+    append(log, 4)
+    assert log.recovery_point == 0
+    append(log, 1)
+    assert log.recovery_point == 5

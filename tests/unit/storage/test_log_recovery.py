@@ -1,0 +1,235 @@
+"""Opening logs: after a clean stop, after a kill, with torn tails, damage, missing indexes and leftovers."""
+
+import os
+import shutil
+from zlib import crc32
+
+import pytest
+
+from kafkapy._core.segment_scan import scan_to_end
+from tests.log_world import LogWorld, batch, values_of
+
+CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
+
+
+@pytest.fixture
+def world(tmp_path):
+    return LogWorld(tmp_path)
+
+
+def fill(log, batches=40, *, start=0):
+    for number in range(start, start + batches):
+        records = batch(10, value=bytes([number]) * 6000, producer_id=1, producer_epoch=0, base_sequence=number * 10)
+        log.append_as_leader(records, number // 20)
+
+
+def reopened(world, *, clean, recovery_point=0, config=CONFIG, **keywords):
+    world.is_clean = clean
+    return world.log(config, recovery_point=recovery_point, **keywords)
+
+
+def check(log, end_offset, *, start=0):
+    """Offsets dense, indexes point at batches, epochs and producers in step with the batches."""
+    assert log.log_end_offset == end_offset
+    offset, seen = start, []
+    while offset < end_offset:
+        seen += [pair for pair in values_of(log.read(offset, 300_000)) if pair[0] >= offset]
+        offset = seen[-1][0] + 1
+    assert [number for number, _ in seen] == list(range(start, end_offset))
+    for segment in log.segments:
+        index = segment.offset_index
+        for slot in range(index.entries):
+            entry_offset, position = index.entry(slot)
+            found = segment.find(entry_offset)
+            assert found[0] == position
+            assert found[3] == entry_offset
+    assert log.producers.map_end_offset == end_offset
+    if end_offset:
+        assert log.producers.entries[1].last_sequence == end_offset - 1
+        assert log.latest_epoch == (end_offset - 1) // 200
+
+
+def test_clean_stop_reads_nothing_again(world):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    names = {path.name for path in world.path.iterdir()}
+    assert "00000000000000000400.snapshot" in names
+    assert os.path.getsize(world.path / "00000000000000000340.index") < 4096
+    log = reopened(world, clean=True, recovery_point=400)
+    assert log.recovery_point == 400
+    assert not log.segments.active.is_open_for_append
+    check(log, 400)
+    fill(log, 5, start=40)
+    check(log, 450)
+
+
+def test_kill_with_everything_written(world):
+    fill(world.log(CONFIG))
+    log = reopened(world, clean=False)
+    check(log, 400)
+    fill(log, 5, start=40)
+    check(log, 450)
+
+
+@pytest.mark.parametrize("cut", [1, 60, 5000, 59_000])
+def test_a_torn_tail_is_cut(world, cut):
+    fill(world.log(CONFIG))
+    path = world.path / "00000000000000000340.log"
+    os.truncate(path, path.stat().st_size - cut)
+    log = reopened(world, clean=False, recovery_point=340)
+    check(log, 390)
+    fill(log, 1, start=39)
+    check(log, 400)
+
+
+def test_a_torn_tail_after_a_clean_stop_is_noticed(world):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    path = world.path / "00000000000000000340.log"
+    os.truncate(path, path.stat().st_size - 100)
+    check(reopened(world, clean=True, recovery_point=400), 390)
+
+
+def test_damage_ends_the_log_and_later_segments_go(world):
+    fill(world.log(CONFIG))
+    with open(world.path / "00000000000000000170.log", "r+b") as file:
+        file.seek(60_200 * 3 + 500)
+        file.write(b"damage")
+    log = reopened(world, clean=False, recovery_point=170)
+    assert list(log.segments.base_offsets) == [0, 170]
+    check(log, 200)
+    assert not (world.path / "00000000000000000340.log").exists()
+
+
+def test_what_is_below_the_recovery_point_is_not_read(world):
+    fill(world.log(CONFIG))
+    with open(world.path / "00000000000000000000.log", "r+b") as file:
+        file.seek(500)
+        file.write(b"damage")
+    log = reopened(world, clean=False, recovery_point=170)
+    assert log.log_end_offset == 400
+
+
+def test_zeros_at_the_end_are_cut(world):
+    fill(world.log(CONFIG))
+    path = world.path / "00000000000000000340.log"
+    os.truncate(path, path.stat().st_size + 100_000)
+    check(reopened(world, clean=False), 400)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_missing_indexes_are_rebuilt(world, clean):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    for path in [*world.path.glob("*.index"), *world.path.glob("*.timeindex"), *world.path.glob("*.snapshot")]:
+        path.unlink()
+    os.remove(world.path / "leader-epoch-checkpoint")
+    log = reopened(world, clean=clean)
+    check(log, 400)
+    assert log.leader_epochs.entries == ((0, 0), (1, 200))
+    assert log.segments.first.offset_index.entries > 0
+
+
+def test_a_damaged_epoch_checkpoint_is_rebuilt(world):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    (world.path / "leader-epoch-checkpoint").write_bytes(b"")
+    log = reopened(world, clean=True, recovery_point=400)
+    assert log.leader_epochs.entries == ((0, 0), (1, 200))
+
+
+def test_orphans_and_leftovers_go(world):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    names = (
+        "00000000000000000999.index",
+        "00000000000000000999.timeindex",
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.log.cleaned",
+        "00000000000000000010.index.swap",
+    )
+    for name in names:
+        (world.path / name).write_bytes(b"x" * 24)
+    check(reopened(world, clean=True, recovery_point=400), 400)
+    assert not [name for name in names if (world.path / name).exists()]
+
+
+def test_a_finished_swap_replaces_what_it_covers(world):
+    log = world.log(CONFIG)
+    fill(log)
+    log.close()
+    with open(world.path / "00000000000000000000.log.swap", "wb") as swap:
+        for base in (0, 170):
+            with open(world.path / f"{base:020d}.log", "rb") as segment:
+                shutil.copyfileobj(segment, swap)
+    log = reopened(world, clean=False)
+    assert list(log.segments.base_offsets) == [0, 340]
+    check(log, 400)
+
+
+def test_long_index_files_of_an_empty_segment(world):
+    log = world.log(CONFIG)
+    log.segments.active.open_for_append()
+    assert os.path.getsize(world.path / "00000000000000000000.index") > 1 << 20
+    log = reopened(world, clean=False)
+    fill(log)
+    check(log, 400)
+
+
+def test_an_empty_directory_begins_at_its_start_offset(world):
+    log = world.log(CONFIG, log_start_offset=77)
+    assert (log.log_start_offset, log.log_end_offset) == (77, 77)
+    assert list(log.segments.base_offsets) == [77]
+
+
+def test_an_end_below_the_start_offset_begins_anew(world):
+    fill(world.log(CONFIG), 3)
+    log = reopened(world, clean=False, log_start_offset=1000)
+    assert (log.log_start_offset, log.log_end_offset) == (1000, 1000)
+    assert not (world.path / "00000000000000000000.log").exists()
+
+
+def test_transactions_are_found_again(world):
+    log = world.log(CONFIG)
+    open_transaction = {"producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    log.append_as_leader(batch(2, producer_id=1, **open_transaction), 0)
+    log.append_as_leader(batch(2, producer_id=2, **open_transaction), 0)
+    log.append_as_leader(world.marker(1, 0, commit=False), 0, from_client=False)
+    log = reopened(world, clean=False)
+    log.high_watermark = log.log_end_offset
+    assert log.last_stable_offset == 2
+    assert log.collect_aborted_transactions(0, 5) == [(1, 0, 4, 2)]
+    log.append_as_leader(world.marker(2, 0, commit=True), 0, from_client=False)
+    log.high_watermark = log.log_end_offset
+    assert log.last_stable_offset == 6
+
+
+def test_preallocated_segments(world):
+    config = {**CONFIG, "preallocate": "true"}
+    log = world.log(config)
+    fill(log)
+    assert os.path.getsize(world.path / "00000000000000000340.log") == 1024 * 1024
+    check(reopened(world, clean=False, config=config), 400)
+
+
+def test_old_formats_stay_readable(world):
+    def old(offset, magic, timestamp, value):
+        body = bytes([magic, 0]) + (timestamp.to_bytes(8, "big") if magic else b"")
+        body += (2**32 - 1).to_bytes(4, "big") + len(value).to_bytes(4, "big") + value
+        return offset.to_bytes(8, "big") + (len(body) + 4).to_bytes(4, "big") + crc32(body).to_bytes(4, "big") + body
+
+    world.path.mkdir()
+    data = old(0, 0, 0, b"zero") + old(1, 1, 1_487_165_556_824, b"c") + old(2, 1, 1_487_165_689_780, b"f")
+    (world.path / "00000000000000000000.log").write_bytes(data + old(3, 1, 5, b"torn")[:-1])
+    log = reopened(world, clean=False)
+    assert log.log_end_offset == 3
+    assert log.read(0, 1000).records.read() == data
+    assert log.fetch_offset_by_timestamp(1_487_165_556_825) == (1_487_165_689_780, 2, -1)
+    assert log.append_as_leader(batch(), 0).first_offset == 3
+    with open(world.path / "00000000000000000000.log", "rb") as file:
+        assert scan_to_end(file.fileno(), 0, log.size)[1] == 4
