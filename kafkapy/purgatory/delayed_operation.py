@@ -1,0 +1,77 @@
+"""An operation that could not finish at once: it finishes when an event fulfils it, or at its deadline.
+
+The answer to a client leaves in `on_complete` and nowhere else, timeouts included; that is why it runs exactly once.
+
+    try_complete()  -- the condition holds --> force_complete() -> on_complete()
+    the deadline    -------------------------> force_complete() -> on_complete(), then on_expiration()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from kafkapy.purgatory.purgatory import Purgatory
+
+
+class TimerEntry(Protocol):
+    """What the injected scheduler returns."""
+
+    def cancel(self) -> object: ...
+
+
+class DelayedOperation:
+    """Base of all delayed operations. Owner thread only: no operation is ever touched from two threads.
+
+    Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
+    """
+
+    __slots__ = ("_purgatory", "_timer_entry", "_watched_keys", "is_completed", "timeout_ms")
+
+    def __init__(self, timeout_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        self.is_completed = False
+        self._timer_entry: TimerEntry | None = None
+        self._purgatory: Purgatory | None = None
+        self._watched_keys: tuple[Hashable, ...] = ()
+
+    def try_complete(self) -> bool:
+        """Tests the condition; if it holds, calls `force_complete` and returns what that returned."""
+        raise NotImplementedError
+
+    def on_complete(self) -> None:
+        """The action: read or collect the result and answer."""
+        raise NotImplementedError
+
+    def on_expiration(self) -> None:
+        """Records that the deadline won. Never answers: `on_complete` did. The purgatory counts it in any case."""
+
+    def force_complete(self) -> bool:
+        """Completes the operation unless it is complete already; True for the one call that did it."""
+        if self.is_completed:
+            return False
+        self.is_completed = True
+        if self._timer_entry is not None:
+            self._timer_entry.cancel()
+            self._timer_entry = None
+        if self._purgatory is not None:
+            self._purgatory.forget(self, self._watched_keys)
+            self._purgatory = None
+        self.on_complete()
+        return True
+
+    def watched_by(self, purgatory: Purgatory, keys: tuple[Hashable, ...]) -> None:
+        """Called by the purgatory that now holds the operation under `keys`."""
+        self._purgatory = purgatory
+        self._watched_keys = keys
+
+    def timed_by(self, timer_entry: TimerEntry) -> None:
+        """Called by the purgatory with the timer entry whose firing expires the operation."""
+        self._timer_entry = timer_entry
+
+    def expire(self) -> None:
+        """The deadline has come."""
+        self._timer_entry = None
+        if self.force_complete():
+            self.on_expiration()

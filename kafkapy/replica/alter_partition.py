@@ -1,0 +1,36 @@
+"""The port through which a leader asks the controller to change the in-sync replicas (AlterPartition, KIP-497)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from kafkapy.errors import Error
+from kafkapy.types import TopicPartition
+
+
+class IsrChange(NamedTuple):
+    """What a leader proposes. The controller refuses it if either epoch is not the current one."""
+
+    topic_partition: TopicPartition
+    topic_id: bytes
+    leader_epoch: int
+    partition_epoch: int
+    leader_recovery_state: int
+    new_isr: tuple[int, ...]
+
+
+class AlterPartitionResult(NamedTuple):
+    """The controller's answer: with `error` NONE the state that it has made durable, otherwise only the error."""
+
+    error: Error
+    leader: int = -1
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    partition_epoch: int = -1
+
+
+class AlterPartitionPort(Protocol):
+    """Asynchronous: `on_result` is called exactly once, later, on the owner thread."""
+
+    def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

@@ -1,0 +1,34 @@
+"""What an append to several partitions answers, one object for each partition."""
+
+from __future__ import annotations
+
+from kafkapy.errors import Error
+
+UNKNOWN_OFFSET = -1
+NO_TIMESTAMP = -1
+
+
+class PartitionResponse:
+    """The answer for one partition of a produce request; offsets are -1 where an error made them unknown.
+
+    `log_append_time_ms` is -1 unless the topic stamps records itself. `record_errors` are (index in the batch, message)
+    of the records that were refused.
+    """
+
+    __slots__ = ("base_offset", "error", "error_message", "log_append_time_ms", "log_start_offset", "record_errors")
+
+    def __init__(
+        self,
+        error: Error = Error.NONE,
+        base_offset: int = UNKNOWN_OFFSET,
+        log_append_time_ms: int = NO_TIMESTAMP,
+        log_start_offset: int = UNKNOWN_OFFSET,
+        error_message: str | None = None,
+        record_errors: tuple[tuple[int, str | None], ...] = (),
+    ) -> None:
+        self.error = error
+        self.base_offset = base_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.error_message = error_message
+        self.record_errors = record_errors

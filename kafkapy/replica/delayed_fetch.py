@@ -1,0 +1,74 @@
+"""A fetch that waits for enough bytes; when it completes, for whatever reason, the log is read once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkapy.errors import Error
+from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
+from kafkapy.replica.partition import NO_EPOCH, Partition
+from kafkapy.storage.log_results import LogOffsetMetadata
+
+if TYPE_CHECKING:
+    from kafkapy.replica.replica_manager import ReplicaManager
+
+FetchCallback = Callable[[list[tuple[FetchPartition, FetchResult]]], None]
+Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
+
+
+class DelayedFetch(DelayedOperation):
+    """Completes when one of these holds for any partition (the letters are Kafka's):
+
+    A, B  this broker no longer leads it;  C  does not know it;  D  its directory went offline
+    E     the leader epoch of the request is fenced
+    F     the fetch offset is no longer on the segment of the end it may read to (the log rolled, or was truncated)
+    G     the bytes that became readable, over all partitions, reach the minimum
+    H     the log was truncated below what the fetcher has
+    """
+
+    __slots__ = ("_on_response", "_params", "_partitions", "_replica_manager")
+
+    def __init__(
+        self, params: FetchParams, partitions: Waiting, replica_manager: ReplicaManager, on_response: FetchCallback
+    ) -> None:
+        """`partitions`: each with the place of its fetch offset in the log, from the first read."""
+        super().__init__(params.max_wait_ms)
+        self._params = params
+        self._partitions = partitions
+        self._replica_manager = replica_manager
+        self._on_response = on_response
+
+    def try_complete(self) -> bool:
+        readable = 0
+        for asked, start in self._partitions:
+            found = self._replica_manager.find_partition(asked.topic_partition)
+            if isinstance(found, Error):  # B, C, D
+                return self.force_complete()
+            end_offset = found.end_offset(self._params.isolation)
+            if self._has_changed_role(found, asked):  # A, E, H
+                return self.force_complete()
+            if start.offset > end_offset:  # F
+                return self.force_complete()
+            if start.offset < end_offset:
+                end = found.log.offset_metadata(end_offset)
+                if start.segment_base_offset < end.segment_base_offset:  # F
+                    return self.force_complete()
+                readable += min(found.log.position_delta(start, end), asked.max_bytes)
+        return readable >= self._params.min_bytes and self.force_complete()  # G
+
+    def _has_changed_role(self, partition: Partition, asked: FetchPartition) -> bool:
+        if asked.current_leader_epoch not in (NO_EPOCH, partition.leader_epoch):
+            return True
+        if self._params.only_leader and not partition.is_leader:
+            return True
+        if asked.last_fetched_epoch == NO_EPOCH:
+            return False
+        end = partition.log.end_offset_for_epoch(asked.last_fetched_epoch)
+        return end.offset < asked.fetch_offset or end.epoch < asked.last_fetched_epoch
+
+    def on_complete(self) -> None:
+        asked = [asked for asked, _ in self._partitions]
+        read = self._replica_manager.read_from_log(self._params, asked, is_second_read=True)
+        self._on_response(read.results)

@@ -1,0 +1,168 @@
+"""What a fetch asks of the replica manager, and what it answers, one object for each partition."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from kafkapy._core.segment_file import FileRange
+from kafkapy.errors import Error
+from kafkapy.storage.log_results import LogOffsetMetadata
+from kafkapy.storage.transaction_index import AbortedTransaction
+from kafkapy.types import ZERO_UUID, OffsetAndEpoch, TopicPartition
+
+CONSUMER_REPLICA_ID = -1
+FUTURE_LOCAL_REPLICA_ID = -3
+
+Records = FileRange | bytes
+
+
+class FetchIsolation(IntEnum):
+    """Up to where a fetch may read."""
+
+    HIGH_WATERMARK = 0
+    LAST_STABLE_OFFSET = 1
+    LOG_END_OFFSET = 2
+
+    @classmethod
+    def of(cls, replica_id: int, isolation_level: int) -> FetchIsolation:
+        """Consumers by their isolation level (1: read_committed); followers and debugging fetches to the end."""
+        if replica_id >= 0 or replica_id == FUTURE_LOCAL_REPLICA_ID:
+            return cls.LOG_END_OFFSET
+        return cls.LAST_STABLE_OFFSET if isolation_level == 1 else cls.HIGH_WATERMARK
+
+
+class FetchParams:
+    """What holds for a whole fetch request. Immutable.
+
+    With `hard_max_bytes` (fetch versions below 3) a first batch larger than the limits is not returned whole.
+    `only_leader` is False for consumers that may read from a follower (KIP-392).
+    """
+
+    __slots__ = (
+        "hard_max_bytes",
+        "is_from_follower",
+        "isolation",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "only_leader",
+        "replica_epoch",
+        "replica_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        replica_id: int = CONSUMER_REPLICA_ID,
+        replica_epoch: int = -1,
+        max_wait_ms: int,
+        min_bytes: int,
+        max_bytes: int,
+        isolation_level: int = 0,
+        hard_max_bytes: bool = False,
+        only_leader: bool = True,
+    ) -> None:
+        self.replica_id = replica_id
+        self.replica_epoch = replica_epoch
+        self.max_wait_ms = max_wait_ms
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.isolation = FetchIsolation.of(replica_id, isolation_level)
+        self.hard_max_bytes = hard_max_bytes
+        self.is_from_follower = replica_id >= 0
+        self.only_leader = only_leader or self.is_from_follower
+
+
+class FetchPartition:
+    """One partition of a fetch request. -1 stands for "not given" in both epochs; a zero topic id likewise.
+
+    `topic` is None while the topic id is not known to this broker.
+    """
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "partition",
+        "topic",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic: str | None,
+        partition: int,
+        fetch_offset: int,
+        max_bytes: int,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        current_leader_epoch: int = -1,
+        last_fetched_epoch: int = -1,
+        log_start_offset: int = -1,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partition = partition
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.log_start_offset = log_start_offset
+        self.topic: str | None = None
+        self.topic_partition = TopicPartition("", partition)
+        if topic is not None:
+            self.resolve(topic)
+
+    def resolve(self, topic: str) -> None:
+        """The name of the topic id has become known."""
+        self.topic = topic
+        self.topic_partition = TopicPartition(topic, self.partition)
+
+
+class FetchResult:
+    """The answer for one partition; offsets are -1 where an error made them unknown."""
+
+    __slots__ = (
+        "aborted_transactions",
+        "diverging_epoch",
+        "error",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "preferred_read_replica",
+        "records",
+    )
+
+    def __init__(
+        self,
+        error: Error = Error.NONE,
+        high_watermark: int = -1,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        records: Records = b"",
+        aborted_transactions: list[AbortedTransaction] | None = None,
+        diverging_epoch: OffsetAndEpoch | None = None,
+    ) -> None:
+        self.error = error
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+        self.records = records
+        self.aborted_transactions = aborted_transactions
+        self.diverging_epoch = diverging_epoch
+        self.preferred_read_replica = -1
+
+
+class LogRead:
+    """What one pass over the partitions of a fetch found; `places` leaves out those with an error."""
+
+    __slots__ = ("bytes_readable", "must_answer", "places", "results")
+
+    def __init__(self) -> None:
+        self.results: list[tuple[FetchPartition, FetchResult]] = []
+        self.places: list[tuple[FetchPartition, LogOffsetMetadata]] = []
+        self.bytes_readable = 0
+        # An error or a diverging epoch is not kept waiting.
+        self.must_answer = False

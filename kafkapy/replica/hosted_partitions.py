@@ -1,0 +1,206 @@
+"""Which partitions this broker has: made, led, followed and dropped as the metadata image says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.topic_config import TopicConfig
+from kafkapy.errors import Error
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kafkapy.metadata.topics_image import PartitionImage, TopicImage
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.replica.partition import Partition
+from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
+
+logger = logging.getLogger("kafka.server.ReplicaManager")
+state_change_logger = logging.getLogger("state.change.logger")
+
+
+class HostedPartitions:
+    """Owns every Partition of this broker. Owner thread only.
+
+    Invariants: a partition is in `online` or in `offline`, never in both; each one online has the log, and the topic
+    id, that the log manager has for it. The logs themselves were created or deleted before `apply` is told.
+    `on_leadership(led, followed)` hears of every partition that this broker began or ceased to lead.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log_manager: LogManager,
+        context: ReplicaContext,
+        on_leadership: Callable[[list[Partition], list[Partition]], None],
+    ) -> None:
+        self.online: dict[TopicPartition, Partition] = {}
+        self.offline: set[TopicPartition] = set()
+        self._config = config
+        self._log_manager = log_manager
+        self._context = context
+        self._on_leadership = on_leadership
+        self._checkpointed: dict[TopicPartition, int] = {}
+        self._isr_expiration: TimerEntry | None = None
+
+    def find(self, topic_partition: TopicPartition) -> Partition | Error:
+        """The partition, or why it cannot be had here."""
+        partition = self.online.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self.offline:
+            return Error.KAFKA_STORAGE_ERROR
+        if self._context.metadata.image.topics.partition(topic_partition[0], topic_partition[1]) is not None:
+            return Error.NOT_LEADER_OR_FOLLOWER
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+
+    # -- metadata ------------------------------------------------------------------------------------------------
+
+    def startup(self, image: MetadataImage, checkpointed_high_watermarks: dict[TopicPartition, int]) -> None:
+        """Takes over everything that `image` places here; high watermarks begin where they were checkpointed."""
+        self._checkpointed = checkpointed_high_watermarks
+        self._change(image.topics.by_name.values(), image)
+        self._checkpointed = {}
+
+    def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Follows one step of the metadata: deleted topics first, as a new one may have the old name."""
+        for topic in delta.deleted_topics.values():
+            for index in topic.partitions:
+                self._drop(TopicPartition(topic.name, index), topic.topic_id)
+        if delta.changed_configs:
+            self._change_configs(delta.changed_configs, image)
+        if delta.changed_topics:
+            self._change(delta.changed_topics.values(), image)
+
+    def _change(self, topics: Iterable[TopicImage], image: MetadataImage) -> None:
+        led: list[Partition] = []
+        followed: list[Partition] = []
+        node_id = self._context.node_id
+        now_ms = self._context.clock.monotonic_ms()
+        for topic in topics:
+            for index, state in topic.partitions.items():
+                topic_partition = TopicPartition(topic.name, index)
+                if node_id not in state.replicas:
+                    self._drop(topic_partition, topic.topic_id)
+                    continue
+                partition = self._get_or_create(topic_partition, topic, image)
+                if partition is not None:
+                    self._take_role(partition, state, now_ms, led, followed)
+        if led or followed:
+            self._on_leadership(led, followed)
+        self._watch_isr()
+
+    def _take_role(
+        self,
+        partition: Partition,
+        state: PartitionImage,
+        now_ms: int,
+        led: list[Partition],
+        followed: list[Partition],
+    ) -> None:
+        old_epoch = partition.leader_epoch
+        if state.leader == self._context.node_id:
+            is_new = partition.make_leader(state, now_ms)
+            if is_new or partition.leader_epoch != old_epoch:
+                led.append(partition)
+        elif partition.make_follower(state):
+            followed.append(partition)
+
+    def _get_or_create(
+        self, topic_partition: TopicPartition, topic: TopicImage, image: MetadataImage
+    ) -> Partition | None:
+        partition = self.online.get(topic_partition)
+        if partition is not None and partition.topic_id == topic.topic_id:
+            return partition
+        if topic_partition in self.offline:
+            return None
+        log = self._log_manager.get_log(topic_partition)
+        if log is None or not log.directory.is_online:
+            state_change_logger.error("%s has no usable log: offline", topic_partition)
+            self.offline.add(topic_partition)
+            return None
+        if log.topic_id not in (topic.topic_id, ZERO_UUID):
+            state_change_logger.error(
+                "Topic id in the log of %s is %s, in the metadata %s: offline",
+                topic_partition,
+                uuid_to_string(log.topic_id),
+                uuid_to_string(topic.topic_id),
+            )
+            self.offline.add(topic_partition)
+            return None
+        checkpointed = self._checkpointed.get(topic_partition, 0)
+        log.high_watermark = max(log.log_start_offset, min(checkpointed, log.log_end_offset))
+        partition = Partition(topic_partition, topic.topic_id, log, self._context)
+        partition.min_insync_replicas = self._min_insync_replicas(topic.name, image)
+        self.online[topic_partition] = partition
+        return partition
+
+    def _drop(self, topic_partition: TopicPartition, topic_id: bytes) -> None:
+        """The partition is not here any more: whoever waits for it is answered."""
+        self.offline.discard(topic_partition)
+        partition = self.online.get(topic_partition)
+        if partition is None or partition.topic_id != topic_id:
+            return
+        del self.online[topic_partition]
+        partition.is_leader = False
+        self._context.delayed_operations.complete_all(topic_partition)
+        self._on_leadership([], [partition])
+
+    # -- configuration -------------------------------------------------------------------------------------------
+
+    def _change_configs(self, changed: set[tuple[int, str]], image: MetadataImage) -> None:
+        """Topics whose own configuration changed; all of them if the broker's did, which they inherit."""
+        if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
+            topics = {partition.topic for partition in self.online}
+        else:
+            topics = {name for resource_type, name in changed if resource_type == TOPIC_RESOURCE}
+        for topic in topics:
+            if topic in image.topics.by_name:
+                overrides = image.config(TOPIC_RESOURCE, topic)
+                self._log_manager.update_topic_config(topic, TopicConfig(self._config, overrides))
+        for topic_partition, partition in self.online.items():
+            if topic_partition.topic in topics:
+                partition.min_insync_replicas = self._min_insync_replicas(topic_partition.topic, image)
+                if partition.is_leader:
+                    partition.maybe_increment_high_watermark(self._context.clock.monotonic_ms())
+
+    def _min_insync_replicas(self, topic: str, image: MetadataImage) -> int:
+        text = image.config(TOPIC_RESOURCE, topic).get("min.insync.replicas")
+        return int(self._config["min.insync.replicas"] if text is None else text)
+
+    # -- failures and time ---------------------------------------------------------------------------------------
+
+    def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
+        """Everything in `directory` goes offline and answers KAFKA_STORAGE_ERROR; returns what did."""
+        lost = [partition for partition in self.online.values() if partition.log.directory.path == directory]
+        for partition in lost:
+            del self.online[partition.topic_partition]
+            self.offline.add(partition.topic_partition)
+            partition.is_leader = False
+        for partition in lost:
+            self._context.delayed_operations.complete_all(partition.topic_partition)
+        if lost:
+            logger.error("%d partitions are offline: their log directory %s failed", len(lost), directory)
+            self._on_leadership([], lost)
+        return [partition.topic_partition for partition in lost]
+
+    def _watch_isr(self) -> None:
+        """Looks for followers that fell behind, twice per lag limit, while there are any followers at all."""
+        if self._isr_expiration is None and any(partition.remote_replicas for partition in self.online.values()):
+            period_ms = self._context.replica_lag_max_ms // 2
+            self._isr_expiration = self._context.schedule(period_ms, self._expire_isr)
+
+    def _expire_isr(self) -> None:
+        self._isr_expiration = None
+        now_ms = self._context.clock.monotonic_ms()
+        for partition in tuple(self.online.values()):
+            if partition.remote_replicas:
+                partition.maybe_shrink_isr(now_ms)
+        self._watch_isr()
+
+    def stop(self) -> None:
+        if self._isr_expiration is not None:
+            self._isr_expiration.cancel()
+            self._isr_expiration = None

@@ -1,0 +1,40 @@
+"""The in-sync replicas of a partition, with a change that the controller has not confirmed yet (KIP-497).
+
+    committed --(a follower caught up)----> expanding --+
+        |                                               +--(confirmed, refused or overtaken)--> committed
+        +------(followers fell behind)----> shrinking --+
+"""
+
+from __future__ import annotations
+
+
+class IsrState:
+    """Immutable. `isr` is what the controller last confirmed, `proposed_isr` what it has been asked for.
+
+    The high watermark waits for `maximal_isr`, the larger of the two: whichever way the controller decides, a replica
+    that may be in the ISR has every record below the high watermark. Invariant: isr <= maximal_isr.
+    """
+
+    __slots__ = ("is_in_flight", "isr", "maximal_isr", "proposed_isr")
+
+    def __init__(
+        self, isr: frozenset[int], maximal_isr: frozenset[int], proposed_isr: frozenset[int], is_in_flight: bool
+    ) -> None:
+        self.isr = isr
+        self.maximal_isr = maximal_isr
+        self.proposed_isr = proposed_isr
+        self.is_in_flight = is_in_flight
+
+    @classmethod
+    def committed(cls, isr: frozenset[int]) -> IsrState:
+        return cls(isr, isr, isr, False)
+
+    def expanding(self, broker_id: int) -> IsrState:
+        grown = self.isr | {broker_id}
+        return IsrState(self.isr, grown, grown, True)
+
+    def shrinking(self, out_of_sync: frozenset[int]) -> IsrState:
+        return IsrState(self.isr, self.isr, self.isr - out_of_sync, True)
+
+    def last_committed(self) -> IsrState:
+        return IsrState.committed(self.isr)

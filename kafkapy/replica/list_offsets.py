@@ -1,0 +1,95 @@
+"""Offsets by timestamp, and the special timestamps that mean the earliest, the latest and others (ListOffsets)."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.replica.fetch import FetchIsolation
+from kafkapy.replica.partition import Partition
+from kafkapy.storage.log_results import TimestampAndOffset
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL_TIMESTAMP = -4
+LATEST_TIERED_TIMESTAMP = -5
+EARLIEST_PENDING_UPLOAD_TIMESTAMP = -6
+
+# The first ListOffsets version that knows each special timestamp.
+FIRST_VERSION = {
+    LATEST_TIMESTAMP: 0,
+    EARLIEST_TIMESTAMP: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL_TIMESTAMP: 8,
+    LATEST_TIERED_TIMESTAMP: 9,
+    EARLIEST_PENDING_UPLOAD_TIMESTAMP: 11,
+}
+NOT_FOUND = TimestampAndOffset(-1, -1, -1)
+
+
+def is_timestamp_supported(timestamp: int, version: int) -> bool:
+    """Whether a request of this version may ask for `timestamp`."""
+    return timestamp >= 0 or version >= FIRST_VERSION.get(timestamp, 1 << 15)
+
+
+def find_offset(
+    partition: Partition,
+    timestamp: int,
+    *,
+    isolation: FetchIsolation,
+    from_client: bool,
+    current_leader_epoch: int,
+    only_leader: bool,
+) -> TimestampAndOffset:
+    """The first offset with `timestamp` (ms) or later, or what a special timestamp means; NOT_FOUND if there is none.
+
+    OFFSET_NOT_AVAILABLE while a new leader's high watermark lies below its own start: the answer could go back later.
+    Other ApiErrors: not the leader, wrong epoch. OSError.
+    """
+    partition.check_access(current_leader_epoch, only_leader=only_leader)
+    log = partition.log
+    if timestamp in (LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP):
+        return NOT_FOUND  # nothing is ever tiered here
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+        start_offset = log.log_start_offset
+        return TimestampAndOffset(-1, start_offset, log.leader_epochs.epoch_for_offset(start_offset))
+    is_lagging = from_client and log.high_watermark < partition.leader_epoch_start_offset and partition.is_leader
+    if timestamp == LATEST_TIMESTAMP:
+        if is_lagging:
+            raise ApiError(Error.OFFSET_NOT_AVAILABLE)
+        return TimestampAndOffset(-1, partition.end_offset(isolation), partition.leader_epoch)
+    found = log.fetch_max_timestamp() if timestamp == MAX_TIMESTAMP else log.fetch_offset_by_timestamp(timestamp)
+    if found is not None and found.offset < partition.end_offset(isolation):
+        return found
+    if is_lagging:
+        raise ApiError(Error.OFFSET_NOT_AVAILABLE)
+    return NOT_FOUND
+
+
+def find_offsets_before(partition: Partition, timestamp: int, max_offsets: int, *, from_client: bool) -> list[int]:
+    """What version 0 asks: at most `max_offsets` segment starts written before `timestamp`, newest first.
+
+    The end of the log counts as a segment start, and for a client is cut down to the high watermark. ApiError, OSError.
+    """
+    partition.check_access(-1, only_leader=True)
+    log = partition.log
+    end_offset = log.high_watermark if from_client else log.log_end_offset
+    starts: list[tuple[int, float]] = []
+    for segment in log.segments:
+        modified_ms = os.stat(segment.path(".log")).st_mtime * 1000
+        starts.append((max(segment.base_offset, log.log_start_offset), modified_ms))
+    if log.segments.active.size:
+        starts.append((log.log_end_offset, float("inf")))
+    if timestamp == LATEST_TIMESTAMP:
+        last = len(starts)
+    elif timestamp == EARLIEST_TIMESTAMP:
+        last = 1
+    else:
+        last = bisect_right([modified_ms for _, modified_ms in starts], timestamp)
+    offsets = [offset for offset, _ in reversed(starts[:last])]
+    above = [offset for offset in offsets if offset > end_offset]
+    if above:
+        offsets = [end_offset, *(offset for offset in offsets if offset < end_offset)]
+    return offsets[: max(0, max_offsets)]

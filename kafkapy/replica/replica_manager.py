@@ -1,0 +1,285 @@
+"""Between the request handlers and the logs: what a request asks of several partitions (step "replica manager").
+
+An append goes to each partition, is answered (or waits for replicas), and then wakes the fetches that wait for data.
+A fetch reads each partition; with too little found it waits, and reads again when something changed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kafkapy._core.record_batch import RecordValidationError
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataCache, MetadataImage
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.replica.alter_partition import AlterPartitionPort
+from kafkapy.replica.append import PartitionResponse
+from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsCallback, DeleteRecordsResult
+from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
+from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
+from kafkapy.replica.hosted_partitions import HostedPartitions
+from kafkapy.replica.partition import ALL_REPLICAS, Partition
+from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.storage.log_manager import LogManager, read_checkpoint
+from kafkapy.storage.log_results import FetchData
+from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
+
+logger = logging.getLogger("kafka.server.ReplicaManager")
+
+# Kafka answers these without the log start offset, all other refusals of an append with it.
+_WITHOUT_LOG_START_OFFSET = frozenset(
+    {
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.MESSAGE_TOO_LARGE,
+        Error.RECORD_LIST_TOO_LARGE,
+        Error.CORRUPT_MESSAGE,
+        Error.KAFKA_STORAGE_ERROR,
+        Error.INVALID_TOPIC_EXCEPTION,
+    }
+)
+
+Found = TypeVar("Found")
+LeadershipListener = Callable[[list[Partition], list[Partition]], None]
+
+
+class ReplicaManager:
+    """Owns the partitions of this broker and the requests that wait for them.
+
+    Owner thread only, `checkpoint_high_watermarks` aside. Everything that writes calls back exactly once, perhaps
+    before it returns.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log_manager: LogManager,
+        metadata: MetadataCache,
+        clock: Clock,
+        schedule: Schedule,
+        node_id: int,
+        alter_partition: AlterPartitionPort,
+        *,
+        on_leadership: LeadershipListener = lambda led, followed: None,
+    ) -> None:
+        """`on_leadership(led, followed)` tells coordinators which partitions began to be led here, or ceased to be."""
+        lag_max_ms: int = config["replica.lag.time.max.ms"]
+        self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
+        self.delayed_operations = self.context.delayed_operations
+        self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership)
+        self.partitions: Mapping[TopicPartition, Partition] = self.hosted.online
+        self.find_partition = self.hosted.find
+        self._log_manager = log_manager
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def startup(self, image: MetadataImage) -> None:
+        """Takes over the partitions that `image` places here. The log manager has loaded their logs."""
+        high_watermarks: dict[TopicPartition, int] = {}
+        for directory in self._log_manager.directories:
+            if directory.is_online:
+                try:
+                    high_watermarks.update(read_checkpoint(directory.high_watermarks))
+                except OSError as error:
+                    self._log_manager.take_offline(directory.path, error)
+        self.hosted.startup(image, high_watermarks)
+
+    def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        """Follows one step of the metadata; logs were created and deleted accordingly before."""
+        self.hosted.apply(delta, image)
+
+    def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
+        """The log directory is offline: so are its partitions, which are returned."""
+        return self.hosted.handle_directory_failure(directory)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Writes `replication-offset-checkpoint` where it changed. Any thread, one at a time: it fsyncs.
+
+        It only reads numbers, each of which was true a moment ago; a high watermark that is too low is harmless.
+        """
+        self._log_manager.write_high_watermarks()
+
+    def shutdown(self) -> None:
+        """Answers everything that waits. The caller writes the last checkpoint."""
+        self.hosted.stop()
+        self.delayed_operations.force_complete_all()
+
+    def get_partition(self, topic_partition: TopicPartition) -> Partition:
+        """ApiError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (not hosted here), KAFKA_STORAGE_ERROR."""
+        partition = self.partitions.get(topic_partition)
+        if partition is None:
+            found = self.find_partition(topic_partition)
+            if isinstance(found, Error):
+                raise ApiError(found)
+            return found
+        return partition
+
+    # -- append --------------------------------------------------------------------------------------------------
+
+    def append_records(
+        self,
+        timeout_ms: int,
+        required_acks: int,
+        entries: Mapping[TopicPartition, memoryview],
+        on_response: ProduceCallback,
+        *,
+        from_client: bool = True,
+        internal_topics_allowed: bool = False,
+    ) -> None:
+        """Appends to each partition on its own: one refusal does not touch the others.
+
+        `entries` are writable (offsets are assigned in place) and borrowed until this returns. `on_response` gets one
+        answer for each entry: at once with acks 0 and 1, with acks -1 when the in-sync replicas have the records or
+        after `timeout_ms`.
+        """
+        responses: dict[TopicPartition, PartitionResponse] = {}
+        if required_acks not in (ALL_REPLICAS, 0, 1):
+            on_response({entry: PartitionResponse(Error.INVALID_REQUIRED_ACKS) for entry in entries})
+            return
+        appended: dict[TopicPartition, int] = {}
+        for topic_partition, records in entries.items():
+            try:
+                if not internal_topics_allowed and topic_partition[0] in INTERNAL_TOPICS:
+                    raise ApiError(Error.INVALID_TOPIC_EXCEPTION)
+                partition = self.get_partition(topic_partition)
+                info = partition.append_records_to_leader(records, required_acks, from_client=from_client)
+            except ApiError as error:
+                responses[topic_partition] = self._refused(topic_partition, error)
+            except StorageError as error:
+                logger.error("Append to %s failed: %s", topic_partition, error)
+                responses[topic_partition] = PartitionResponse(Error.KAFKA_STORAGE_ERROR)
+            else:
+                responses[topic_partition] = PartitionResponse(
+                    Error.NONE, info.first_offset, info.log_append_time, info.log_start_offset
+                )
+                appended[topic_partition] = info.last_offset + 1
+        if required_acks == ALL_REPLICAS and appended:
+            keys = tuple(appended)
+            operation = DelayedProduce(timeout_ms, responses, appended, self, on_response)
+            self.delayed_operations.produce.try_complete_else_watch(operation, keys)
+        else:
+            keys = tuple(appended)
+            on_response(responses)
+        # After the answer, as in Kafka: the producer is not kept waiting for the consumers that it wakes.
+        for topic_partition in keys:
+            self.delayed_operations.complete_all(topic_partition)
+
+    def _refused(self, topic_partition: TopicPartition, refusal: ApiError) -> PartitionResponse:
+        error = refusal.error
+        response = PartitionResponse(error)
+        partition = self.partitions.get(topic_partition)
+        if partition is not None and error not in _WITHOUT_LOG_START_OFFSET:
+            response.log_start_offset = partition.log.log_start_offset
+        if isinstance(refusal, RecordValidationError):
+            response.error_message = refusal.message
+            response.record_errors = tuple(refusal.record_errors)
+        if error is Error.UNKNOWN_SERVER_ERROR:
+            logger.error("Error processing append operation on partition %s: %s", topic_partition, refusal.message)
+        return response
+
+    # -- fetch ---------------------------------------------------------------------------------------------------
+
+    def fetch_messages(
+        self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback
+    ) -> None:
+        """Reads `partitions`; answers now or, with less than `min_bytes` and no error, when more is there.
+
+        `on_response` gets (what was asked, what was found), in the order of `partitions`.
+        """
+        read = self.read_from_log(params, partitions)
+        if params.max_wait_ms <= 0 or not partitions or read.must_answer or read.bytes_readable >= params.min_bytes:
+            on_response(read.results)
+            return
+        operation = DelayedFetch(params, read.places, self, on_response)
+        keys = [asked.topic_partition for asked in partitions]
+        self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
+
+    def read_from_log(
+        self, params: FetchParams, partitions: list[FetchPartition], *, is_second_read: bool = False
+    ) -> LogRead:
+        """One pass: at most `max_bytes` in all, but at least one whole batch from the first partition that has one."""
+        read = LogRead()
+        results = read.results
+        remaining = params.max_bytes
+        min_one_message = not params.hard_max_bytes
+        for asked in partitions:
+            result, data = self._read(params, asked, min(asked.max_bytes, remaining), min_one_message, is_second_read)
+            results.append((asked, result))
+            if data is None:
+                read.must_answer = True
+                continue
+            read.places.append((asked, data.offset_metadata))
+            size = len(result.records)
+            if size:
+                read.bytes_readable += size
+                min_one_message = False
+                remaining = max(0, remaining - size)
+        return read
+
+    def _read(
+        self, params: FetchParams, asked: FetchPartition, max_bytes: int, min_one_message: bool, is_second_read: bool
+    ) -> tuple[FetchResult, FetchData | None]:
+        try:
+            partition = self.get_partition(asked.topic_partition)
+            if asked.topic_id != ZERO_UUID and asked.topic_id != partition.topic_id:
+                raise ApiError(Error.INCONSISTENT_TOPIC_ID)
+            return partition.fetch_records(
+                params, asked, max_bytes, min_one_message=min_one_message, update_state=not is_second_read
+            )
+        except ApiError as error:
+            return FetchResult(error.error), None
+        except OSError as error:
+            self._read_failed(partition, error)
+            return FetchResult(Error.KAFKA_STORAGE_ERROR), None
+
+    def _read_failed(self, partition: Partition, error: OSError) -> None:
+        directory = partition.log.directory
+        logger.error("Error while reading %s in %s: %s", partition.topic_partition, directory.path, error)
+        self._log_manager.take_offline(directory.path, error)
+
+    def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
+        """What `find` (a search of replica/list_offsets) finds in the partition. ApiError."""
+        partition = self.get_partition(topic_partition)
+        try:
+            return find(partition)
+        except OSError as error:
+            self._read_failed(partition, error)
+            raise ApiError(Error.KAFKA_STORAGE_ERROR) from error
+
+    def offset_for_leader_epoch(
+        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
+    ) -> OffsetAndEpoch:
+        """Where `leader_epoch` ends in a log that is led here, (-1, -1) if that is not known. ApiError."""
+        partition = self.get_partition(topic_partition)
+        return partition.last_offset_for_leader_epoch(current_leader_epoch, leader_epoch, only_leader=True)
+
+    # -- delete --------------------------------------------------------------------------------------------------
+
+    def delete_records(
+        self, timeout_ms: int, offsets: Mapping[TopicPartition, int], on_response: DeleteRecordsCallback
+    ) -> None:
+        """Moves log start offsets up to `offsets` (-1: to the high watermark), and waits until all replicas have."""
+        results: dict[TopicPartition, DeleteRecordsResult] = {}
+        required: dict[TopicPartition, int] = {}
+        for topic_partition, offset in offsets.items():
+            try:
+                if topic_partition[0] in INTERNAL_TOPICS:
+                    raise ApiError(Error.INVALID_TOPIC_EXCEPTION)
+                required[topic_partition] = self.get_partition(topic_partition).delete_records_on_leader(offset)
+            except ApiError as error:
+                results[topic_partition] = DeleteRecordsResult(error.error)
+            except StorageError as error:
+                logger.error("DeleteRecords on %s failed: %s", topic_partition, error)
+                results[topic_partition] = DeleteRecordsResult(Error.KAFKA_STORAGE_ERROR)
+        if not required:
+            on_response(results)
+            return
+        keys = tuple(required)
+        operation = DelayedDeleteRecords(timeout_ms, results, required, self, on_response)
+        self.delayed_operations.delete_records.try_complete_else_watch(operation, keys)
