@@ -37,7 +37,7 @@ missing_packages() {
     2>/dev/null || names+=(python3-dev)
   "$python" -c 'import ensurepip, venv' 2>/dev/null || names+=(python3-venv)
   if [ "$kind" = tests ]; then
-    command -v java >/dev/null || names+=(default-jre-headless)
+    command -v javac >/dev/null || names+=(default-jdk-headless)
     command -v mvn >/dev/null || names+=(maven)
     command -v kcat >/dev/null || names+=(kcat)
     command -v git >/dev/null || names+=(git)
@@ -66,7 +66,8 @@ install_packages() {
 sources_state() {
   (
     cd "$ROOT"
-    find setup.py kafkapy -path kafkapy/protocol/messages -prune -o \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'crc32c_*.c' -o -name setup.py \
+    find setup.py kafkapy -path kafkapy/protocol/messages -prune -o \
+      \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'crc32c_*.c' -o -name setup.py \
       -o -path 'kafkapy/protocol/definitions/*.py' -o -path 'kafkapy/protocol/generator*.py' \) \
       -printf '%p %s %T@\n' | sort | cksum
   )

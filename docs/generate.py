@@ -1,0 +1,103 @@
+"""Writes the pages of docs/ that are made of tables in the code: `.venv/bin/python docs/generate.py`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kafkapy.config.row import REQUIRED, Row
+from kafkapy.config.startup_rules import REMOVED_KEYS
+from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS
+from kafkapy.config.value import default_value, format_value
+
+MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"
+MODES = {"READ_ONLY": "at start", "PER_BROKER": "per broker", "CLUSTER_WIDE": "cluster-wide"}
+
+CONFIGURATION = f"""{MADE_BY}
+# Configuration
+
+Every key of Apache Kafka 4.3, with its names, types, defaults and accepted values. A `server.properties` brought from
+Apache Kafka starts as it is.
+
+- A key that Kafka has and that changes nothing here (marked *no effect*) earns a warning that names it, and so does an
+  unknown key, with the nearest known one if it looks like a typing error.
+- A bad value of a known key is fatal, and so is what would weaken or change the service: SASL and SSL listeners,
+  `authorizer.class.name`, the policy, principal builder and quota callback classes, configuration providers, tiered
+  storage, `zookeeper.connect`, and `process.roles` without both roles.
+- Without a configuration file the broker listens on `localhost:9092`, keeps its data in `kafkapy/data` below
+  `$XDG_DATA_HOME` (or `~/.local/share`), and internal topics have one replica.
+- *Changes* says when a key can change: at start, for one broker while it runs, or for all brokers while they run.
+
+"""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _default(row: Row) -> str:
+    if row.default is REQUIRED:
+        return "(required)"
+    value = format_value(row.type, default_value(row))
+    return "(unset)" if value is None else f"`{value}`" if value else "(empty)"
+
+
+def _accepted(row: Row) -> str:
+    accepted = "" if row.validator is None else str(row.validator)
+    return f"`{_cell(accepted)}`" if accepted else ""
+
+
+def configuration() -> str:
+    """docs/configuration.md: every broker and topic key."""
+    lines = [
+        "## Broker keys",
+        "",
+        "| key | type | default | accepted | changes | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, row in sorted(BROKER_ROWS.items()):
+        meaning = _cell(row.documentation) + ("" if row.has_effect else " *No effect.*")
+        cells = (f"`{name}`", row.type.name.lower(), _default(row), _accepted(row), MODES[row.mode.name], meaning)
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "## Topic keys",
+        "",
+        "A topic without its own value has the broker's: the first key named that is set.",
+        "",
+    ]
+    lines += ["| key | type | default | accepted | broker's keys | meaning |", "|---|---|---|---|---|---|"]
+    for name, row in sorted(TOPIC_ROWS.items()):
+        broker_keys = ", ".join(f"`{key}`" for key, _ in TOPIC_SYNONYMS.get(name, ()))
+        cells = (
+            f"`{name}`",
+            row.type.name.lower(),
+            _default(row),
+            _accepted(row),
+            broker_keys,
+            _cell(row.documentation),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "## Keys of Kafka 3.9 that 4.x no longer has",
+        "",
+        "Ignored with a warning, and so is `zookeeper.*`:",
+        "",
+    ]
+    lines.append(", ".join(f"`{name}`" for name in sorted(REMOVED_KEYS)) + ".")
+    return CONFIGURATION + "\n".join(lines) + "\n"
+
+
+PAGES = {"configuration.md": configuration}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (Path(__file__).parent / name).write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What is declared in one place and used in others: configuration keys, generated pages, the README's commands."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+
+import pytest
+
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, TOPIC_ROWS
+from tests.style.sources import ROOT, package_sources
+
+KEYS = {*BROKER_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS}
+CONFIG_KEY = re.compile(r'\bconfig\["([^"]+)"\]')
+CODE_BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+README = (ROOT / "README.md").read_text()
+
+
+def test_configuration_keys_are_rows_of_the_table():
+    unknown = [
+        f"{path.relative_to(ROOT)}: {key}"
+        for path in package_sources()
+        for key in CONFIG_KEY.findall(path.read_text())
+        if key not in KEYS
+    ]
+    assert not unknown
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", load_generator().PAGES)
+def test_generated_page_is_up_to_date(name):
+    page = load_generator().PAGES[name]()
+    assert (ROOT / "docs" / name).read_text() == page, "run: .venv/bin/python docs/generate.py"
+
+
+def test_readme_commands_are_programs_of_the_repository():
+    words = [
+        line.split()[0] for kind, block in CODE_BLOCK.findall(README) if kind == "sh" for line in block.splitlines()
+    ]
+    programs = [word for word in words if word.startswith("./")]
+    assert {"./run-broker", "./run-tests"} <= set(programs)
+    for program in programs:
+        assert os.access(ROOT / program, os.X_OK), program
+
+
+def test_readme_python_is_python():
+    blocks = [block for kind, block in CODE_BLOCK.findall(README) if kind == "python"]
+    assert blocks
+    for block in blocks:
+        ast.parse(block)
+
+
+def test_ci_runs_the_readmes_test_command():
+    assert "run-tests" in (ROOT / ".ci" / "run").read_text()

@@ -1,0 +1,56 @@
+"""Who may import whom: the table of docs/architecture.md, held against every import and cimport."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.style.sources import PACKAGE, ROOT, imports, module_name, package_sources
+
+TABLE = re.compile(r"```layers\n(.*?)```", re.DOTALL)
+
+
+def allowed_imports() -> dict[str, set[str]]:
+    """Layer -> layers that it may import, itself included.
+
+    A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...`.
+    """
+    found = TABLE.search((ROOT / "docs" / "architecture.md").read_text())
+    assert found, "docs/architecture.md holds no ```layers block"
+    allowed: dict[str, set[str]] = {}
+    above: set[str] = set()
+    for line in found[1].splitlines():
+        names, has_list, listed = (part.strip() for part in line.partition(":"))
+        layers = [name.strip() for name in names.split(",") if name.strip()]
+        for layer in layers:
+            allowed[layer] = {layer} | ({name.strip() for name in listed.split(",")} if has_list else above)
+        if not has_list:
+            above = above | set(layers)
+    return allowed
+
+
+ALLOWED = allowed_imports()
+
+
+def layer_of(module: str) -> str:
+    return module.split(".")[1] if "." in module else module
+
+
+def test_every_package_has_its_layer():
+    found = {layer_of(module_name(path)) for path in package_sources() if path != PACKAGE / "__init__.py"}
+    assert found <= set(ALLOWED), f"not in the table of docs/architecture.md: {sorted(found - set(ALLOWED))}"
+
+
+@pytest.mark.parametrize("layer", sorted(ALLOWED))
+def test_imports_go_to_the_left_only(layer):
+    wrong = []
+    for path in package_sources():
+        if layer_of(module_name(path)) != layer:
+            continue
+        for line, name in imports(path):
+            target = layer_of(name)
+            # `from kafkapy import __version__` is everybody's
+            if target in ALLOWED and target not in ALLOWED[layer]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
