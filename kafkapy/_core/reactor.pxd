@@ -57,7 +57,7 @@ cdef class Reactor:
     cdef bint watch_ready
     cdef bint interrupted           # epoll_wait was interrupted: signal handlers want to run
     cdef public object dispatch
-    cdef object on_close
+    cdef public object on_close
     cdef object on_callback_error
     cdef object posted              # deque
     cdef object wheel

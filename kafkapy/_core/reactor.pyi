@@ -54,6 +54,7 @@ class Request:
 
 class Reactor:
     dispatch: Callable[[list[Request]], None]
+    on_close: Callable[[Connection, int], None] | None
     def __init__(
         self,
         dispatch: Callable[[list[Request]], None],

@@ -1,0 +1,156 @@
+"""One listener's socket: bound, then listening, then handing accepted connections to the reactor."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+
+from kafkapy._core.reactor import Reactor, Watch
+from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
+from kafkapy.network.connection_quotas import ConnectionQuotas
+
+logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
+
+ACCEPTS_PER_TURN = 32
+EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+EXHAUSTED_PAUSE_MS = 100
+
+
+def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
+    """A bound socket that does not listen yet; OSError naming the listener. Accepted sockets inherit its options."""
+    try:
+        if listener.host:
+            found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
+            # IPv4 first, as the JVM: "localhost" is 127.0.0.1 there.
+            family, address = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
+        else:
+            family, address = socket.AF_INET6, ("::", listener.port)
+            if not socket.has_dualstack_ipv6():
+                family, address = socket.AF_INET, ("0.0.0.0", listener.port)
+        bound = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise OSError(error.errno, f"Socket server failed to bind to {listener}: {error.strerror}") from error
+    try:
+        bound.setblocking(False)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not listener.host and family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        for key, option in (
+            ("socket.send.buffer.bytes", socket.SO_SNDBUF),
+            ("socket.receive.buffer.bytes", socket.SO_RCVBUF),
+        ):
+            if config[key] != -1:
+                bound.setsockopt(socket.SOL_SOCKET, option, config[key])
+        bound.bind(address)
+        bound.listen(config["socket.listen.backlog.size"])
+    except OSError as error:
+        bound.close()
+        raise OSError(error.errno, f"Socket server failed to bind to {listener}: {error.strerror}.") from error
+    return bound
+
+
+class Acceptor:
+    """Owns a listening socket. Reactor thread only.
+
+    From `__init__` on the system queues clients (so a port in use is found at once); from `start` on they are served.
+    It pauses, with no descriptor polled, while a limit is reached or the process has no descriptors left.
+    """
+
+    def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
+        self._socket = bind_listener(listener, config)
+        self.port: int = self._socket.getsockname()[1]
+        self.listener = listener._replace(port=self.port)
+        self._reactor = reactor
+        self._quotas: ConnectionQuotas | None = None
+        self._watch: Watch | None = None
+        self._accepted = 0
+        self._exhausted = False
+
+    def start(self, quotas: ConnectionQuotas) -> None:
+        """Serves the clients that wait."""
+        self._quotas = quotas
+        self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        self._socket.close()
+
+    def resume(self) -> None:
+        """Looks again whether a connection may be accepted."""
+        if self._watch is not None:
+            self._watch.resume()
+
+    def _accept_ready(self) -> None:
+        for _ in range(ACCEPTS_PER_TURN):
+            if not (self._may_accept() and self._accept_one()):
+                return
+
+    def _may_accept(self) -> bool:
+        assert self._quotas is not None
+        name = self.listener.name
+        delay_ms = self._quotas.delay_ms(name, self._reactor.now_ms)
+        if delay_ms:
+            self._pause(delay_ms)
+            return False
+        if not self._quotas.has_room(name):
+            self._pause(0)  # until a connection is closed
+            return False
+        return True
+
+    def _pause(self, duration_ms: int) -> None:
+        if self._watch is not None:
+            self._watch.pause()
+            if duration_ms:
+                self._reactor.schedule(duration_ms, self.resume)
+
+    def _accept_one(self) -> bool:
+        """Takes one connection; False if none waits or none can be had now."""
+        assert self._quotas is not None
+        try:
+            accepted, address = self._socket.accept()
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno not in EXHAUSTED:
+                return True  # that one was aborted while it waited
+            if not self._exhausted:
+                logger.error("Error while accepting connection on %s: %s", self.listener, error.strerror)
+                self._exhausted = True
+            self._pause(EXHAUSTED_PAUSE_MS)
+            return False
+        self._exhausted = False
+        host = str(address[0]).removeprefix("::ffff:")
+        self._quotas.spend_rate(self.listener.name)
+        if not self._quotas.has_room_for(host):
+            accepted.close()
+            limit = self._quotas.address_limit(host)
+            logger.info("Rejected connection from /%s, address already has the configured maximum of %d connections.",
+                        host, limit)  # fmt: skip
+            return True
+        self._adopt(accepted, host, int(address[1]))
+        return True
+
+    def _adopt(self, accepted: socket.socket, host: str, port: int) -> None:
+        assert self._quotas is not None
+        if self._quotas.is_full():
+            self._make_room()
+        local = accepted.getsockname()
+        identity = f"{str(local[0]).removeprefix('::ffff:')}:{local[1]}-{host}:{port}-0-{self._accepted}"
+        self._accepted += 1
+        accepted.setblocking(False)
+        self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity)
+        accepted.detach()
+        self._quotas.add(self.listener.name, host)
+
+    def _make_room(self) -> None:
+        """A protected listener is over the broker's limit: the least recently used connection of another goes."""
+        for connection in self._reactor.idle_order():
+            if connection.listener.name != self.listener.name:
+                connection.close("max.connections is reached and a broker connects")
+                return

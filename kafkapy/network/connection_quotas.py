@@ -1,0 +1,114 @@
+"""How many connections there may be: in all, on a listener, from an address, and how many new ones a second.
+
+As in Kafka, who would exceed `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and who
+would exceed `max.connections.per.ip` is closed at once.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from kafkapy.config import BrokerConfig
+from kafkapy.errors import ConfigError
+from kafkapy.network.token_bucket import TokenBucket
+
+OVERRIDES_KEY = "max.connections.per.ip.overrides"
+
+
+def parse_address_limits(text: str) -> dict[str, int]:
+    """`host:limit,...` -> limit by address; names are resolved. ConfigError naming the key."""
+    limits: dict[str, int] = {}
+    for element in filter(None, (part.strip() for part in text.split(","))):
+        host, colon, limit = element.rpartition(":")
+        if not colon or not host or not limit.isdigit():
+            raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {element} is not host:limit")
+        try:
+            found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise ConfigError(f"Invalid value {text} for configuration {OVERRIDES_KEY}: {host}: {error}") from error
+        for *_, address in found:
+            limits[str(address[0])] = int(limit)
+    return limits
+
+
+class ConnectionQuotas:
+    """Counts of open connections and the limits on them. Reactor thread only.
+
+    Invariants: total == sum of the listeners' counts == sum of the addresses' counts; no count of 0 is kept.
+    The limits are read from the configuration each time, so that a dynamic change holds for the next connection.
+    """
+
+    def __init__(self, config: BrokerConfig, listener_names: list[str], now_ms: int) -> None:
+        self._config = config
+        self._total = 0
+        self._by_listener: dict[str, int] = dict.fromkeys(listener_names, 0)
+        self._by_address: dict[str, int] = {}
+        self._rate = TokenBucket(config["max.connection.creation.rate"], now_ms)
+        self._listener_rates = {
+            name: TokenBucket(config.for_listener(name, "max.connection.creation.rate"), now_ms)
+            for name in listener_names
+        }
+        self._overrides_text: str = config[OVERRIDES_KEY]
+        self._overrides = parse_address_limits(self._overrides_text)
+        inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
+        self._protected = inter_broker if len(listener_names) > 1 else None
+
+    @property
+    def total(self) -> int:
+        return self._total
+
+    def is_protected(self, listener_name: str) -> bool:
+        """Whether connections to this listener may exceed `max.connections`, at the cost of other listeners'."""
+        return listener_name == self._protected
+
+    def is_full(self) -> bool:
+        """Whether the broker as a whole has as many connections as it may have."""
+        limit: int = self._config["max.connections"]
+        return self._total >= limit
+
+    def has_room(self, listener_name: str) -> bool:
+        """Whether the listener may take one more connection."""
+        if self._by_listener[listener_name] >= self._config.for_listener(listener_name, "max.connections"):
+            return False
+        return self.is_protected(listener_name) or not self.is_full()
+
+    def delay_ms(self, listener_name: str, now_ms: int) -> int:
+        """Milliseconds to wait before the listener may take one more connection; 0: now."""
+        key = "max.connection.creation.rate"
+        self._rate.set_rate(self._config[key], now_ms)
+        rate = self._listener_rates[listener_name]
+        rate.set_rate(self._config.for_listener(listener_name, key), now_ms)
+        own_delay_ms = rate.delay_ms(now_ms)
+        return own_delay_ms if self.is_protected(listener_name) else max(own_delay_ms, self._rate.delay_ms(now_ms))
+
+    def address_limit(self, host: str) -> int:
+        """How many connections the address may have."""
+        text = self._config[OVERRIDES_KEY]
+        if text != self._overrides_text:
+            self._overrides_text = text
+            self._overrides = parse_address_limits(text)
+        limit: int = self._overrides.get(host, self._config["max.connections.per.ip"])
+        return limit
+
+    def has_room_for(self, host: str) -> bool:
+        """Whether the address may have one more connection."""
+        return self._by_address.get(host, 0) < self.address_limit(host)
+
+    def spend_rate(self, listener_name: str) -> None:
+        """A connection was taken from the backlog, whether it is kept or not."""
+        self._rate.take()
+        self._listener_rates[listener_name].take()
+
+    def add(self, listener_name: str, host: str) -> None:
+        self._total += 1
+        self._by_listener[listener_name] += 1
+        self._by_address[host] = self._by_address.get(host, 0) + 1
+
+    def remove(self, listener_name: str, host: str) -> None:
+        self._total -= 1
+        self._by_listener[listener_name] -= 1
+        remaining = self._by_address[host] - 1
+        if remaining:
+            self._by_address[host] = remaining
+        else:
+            del self._by_address[host]

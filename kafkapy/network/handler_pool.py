@@ -1,0 +1,86 @@
+"""The threads for handlers that block, and the bounded channel to them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+
+logger = logging.getLogger("kafka.server.KafkaRequestHandler")
+
+# Runs on a pool thread; what it returns, if anything, is then run on the reactor's thread.
+Work = Callable[[], Callable[[], object] | None]
+
+
+class HandlerPool:
+    """Owns up to `thread_count` threads, started when first needed.
+
+    `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of work
+    wait, `pause` is called, and `resume` when there is room again: the reactor reads no requests meanwhile.
+    """
+
+    def __init__(
+        self,
+        thread_count: int,
+        queue_limit: int,
+        *,
+        post: Callable[[Callable[[], object]], None],
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+    ) -> None:
+        self._thread_count = thread_count
+        self._queue_limit = queue_limit
+        self._post = post
+        self._pause = pause
+        self._resume = resume
+        self._queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._unfinished = 0
+        self._paused = False
+        self._stopped = False
+
+    @property
+    def queued(self) -> int:
+        """How much work waits for a thread."""
+        return max(0, self._unfinished - self._thread_count)
+
+    def submit(self, work: Work) -> None:
+        if self._stopped:
+            raise RuntimeError("the handler pool has been stopped")
+        self._unfinished += 1
+        if len(self._threads) < min(self._unfinished, self._thread_count):
+            name = f"data-plane-kafka-request-handler-{len(self._threads)}"
+            thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._queue.put(work)
+        if not self._paused and self.queued >= self._queue_limit:
+            self._paused = True
+            self._pause()
+
+    def stop(self, timeout_s: float = 1.0) -> None:
+        """Finishes what was submitted, as far as `timeout_s` allows for each thread. Any thread but the pool's."""
+        self._stopped = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def _serve(self) -> None:
+        while (work := self._queue.get()) is not None:
+            continuation: Callable[[], object] | None = None
+            try:
+                continuation = work()
+            except Exception:
+                logger.exception("Unexpected error in a request handler thread")
+            self._post(partial(self._finished, continuation))
+
+    def _finished(self, continuation: Callable[[], object] | None) -> None:
+        self._unfinished -= 1
+        if self._paused and self.queued < self._queue_limit:
+            self._paused = False
+            self._resume()
+        if continuation is not None:
+            continuation()

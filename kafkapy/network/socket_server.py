@@ -1,0 +1,99 @@
+"""All listeners of a broker and what happens when connections end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from kafkapy._core import reactor as reactor_module
+from kafkapy._core.reactor import Connection, Reactor
+from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
+from kafkapy.network.acceptor import Acceptor
+from kafkapy.network.connection_quotas import ConnectionQuotas
+
+logger = logging.getLogger("kafka.network.SocketServer")
+
+# Ends that say something about the client or about us; the others are everyday life.
+NOTEWORTHY = frozenset(
+    (
+        reactor_module.CLOSED_FOR_INVALID_SIZE,
+        reactor_module.CLOSED_LOCALLY,
+        reactor_module.CLOSED_FOR_SHORT_FILE,
+        reactor_module.CLOSED_WITHOUT_MEMORY,
+    )
+)
+
+
+def log_callback_error(error: BaseException) -> None:
+    """For the reactor: a posted callback, timer or close listener raised."""
+    logger.error("Uncaught error on the reactor thread", exc_info=error)
+
+
+def create_reactor(config: BrokerConfig) -> Reactor:
+    """A reactor with the configuration's limits; its `dispatch` is set by whoever wires the broker."""
+    return Reactor(
+        _nobody_serves,
+        max_request_bytes=config["socket.request.max.bytes"],
+        queued_max_request_bytes=config["queued.max.request.bytes"],
+        connections_max_idle_ms=config["connections.max.idle.ms"],
+        on_callback_error=log_callback_error,
+    )
+
+
+def _nobody_serves(requests: object) -> None:
+    raise RuntimeError("the reactor has no dispatcher yet")
+
+
+class SocketServer:
+    """Owns the acceptors and the connection quotas. `__init__` and `start` before the reactor runs, or on its thread.
+
+    The order of a start: construct (binds everything, so a port in use fails early), read `endpoints` for the real
+    ports, `start` when the broker is ready to serve.
+    """
+
+    def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
+        """Binds all `listeners`; OSError naming the one that cannot be bound, and then none is."""
+        self._reactor = reactor
+        self._acceptors: list[Acceptor] = []
+        self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.now_ms)
+        reactor.on_close = self._on_close
+        try:
+            for listener in listeners:
+                self._acceptors.append(Acceptor(listener, config, reactor))
+        except OSError:
+            self.close()
+            raise
+
+    @property
+    def endpoints(self) -> list[Listener]:
+        """The listeners with the ports that they really have."""
+        return [acceptor.listener for acceptor in self._acceptors]
+
+    @property
+    def connection_count(self) -> int:
+        return self._quotas.total
+
+    def start(self) -> None:
+        """Serves the clients that wait and those to come."""
+        for acceptor in self._acceptors:
+            acceptor.start(self._quotas)
+            logger.info("Awaiting socket connections on %s", acceptor.listener)
+
+    def close(self) -> None:
+        """Stops listening; open connections stay until the reactor stops."""
+        for acceptor in self._acceptors:
+            acceptor.close()
+        self._acceptors.clear()
+
+    def _on_close(self, connection: Connection, kind: int) -> None:
+        self._quotas.remove(connection.listener.name, connection.peer_host)
+        for acceptor in self._acceptors:
+            acceptor.resume()
+        if kind in NOTEWORTHY:
+            logger.warning(
+                "Unexpected error from /%s:%d (channelId=%s); closing connection: %s",
+                connection.peer_host, connection.peer_port, connection.id, connection.describe_close(),
+            )  # fmt: skip
+        else:
+            logger.debug("Connection with /%s disconnected: %s", connection.peer_host, connection.describe_close())

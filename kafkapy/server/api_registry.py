@@ -1,0 +1,103 @@
+"""Which APIs are served, in which versions, by which handler: declared once, by the decorator on the handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
+
+from kafkapy.errors import Error
+from kafkapy.protocol.api import API_TABLE, ApiKey, request_class, response_header_version
+
+Handler = Callable[[Any, Any], Any]
+OnError = Callable[[Any, int, Error, "str | None"], Any]
+H = TypeVar("H", bound=Handler)
+
+DECLARATIONS = "served_apis"
+
+
+class ServedApi:
+    """One API as served: versions `lowest` to `highest`, its handler, and how it answers an error. Immutable."""
+
+    __slots__ = ("blocking", "flexible_header_from", "handler", "highest", "key", "lowest", "on_error", "request_class")
+
+    def __init__(
+        self, key: ApiKey, lowest: int, highest: int, handler: Handler, on_error: OnError | None, blocking: bool
+    ) -> None:
+        api = API_TABLE[key]
+        if not api.lowest <= lowest <= highest <= api.highest:
+            raise ValueError(f"{key.name} has versions {api.lowest} to {api.highest}, not {lowest} to {highest}")
+        self.key = key
+        self.lowest = lowest
+        self.highest = highest
+        self.handler = handler
+        self.on_error = on_error
+        self.blocking = blocking
+        self.request_class: Any = request_class(key)
+        # First version whose response header carries tagged fields; ApiVersions never does (KIP-511).
+        self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
+
+    def __repr__(self) -> str:
+        return f"ServedApi({self.key.name}, {self.lowest}-{self.highest})"
+
+
+def serves(
+    key: ApiKey, lowest: int, highest: int, *, on_error: OnError | None = None, blocking: bool = False
+) -> Callable[[H], H]:
+    """Declares that the function serves versions `lowest` to `highest` of an API.
+
+    `on_error(request, version, error, message)` makes the response for an error that the handler raised; without it
+    such an error closes the connection. A `blocking` handler runs on the handler pool.
+    """
+
+    def declare(handler: H) -> H:
+        declared: list[ServedApi] = getattr(handler, DECLARATIONS, [])
+        declared.append(ServedApi(key, lowest, highest, handler, on_error, blocking))
+        setattr(handler, DECLARATIONS, declared)
+        return handler
+
+    return declare
+
+
+def declared_in(module: ModuleType) -> list[ServedApi]:
+    """What the handlers defined in `module` serve."""
+    found: list[ServedApi] = []
+    for value in vars(module).values():
+        if callable(value) and getattr(value, "__module__", None) == module.__name__:
+            found += getattr(value, DECLARATIONS, ())
+    return found
+
+
+class ApiRegistry:
+    """Finds the handler of an API, importing its module when first asked. Reactor thread, or before it runs.
+
+    `modules` names the module of each served API; that a module serves what is said of it is checked when it is loaded.
+    """
+
+    def __init__(self, modules: Mapping[ApiKey, str]) -> None:
+        self._modules = dict(modules)
+        self._served: dict[int, ServedApi] = {}
+
+    def find(self, key: int) -> ServedApi | None:
+        """The API with this number, or None if it is not served."""
+        served = self._served.get(key)
+        if served is None and key in self._modules:
+            self._load(ApiKey(key))
+            served = self._served[key]
+        return served
+
+    def served(self) -> list[ServedApi]:
+        """All served APIs by key: loads every handler module."""
+        for key in self._modules:
+            self.find(key)
+        return [self._served[key] for key in sorted(self._served)]
+
+    def _load(self, key: ApiKey) -> None:
+        name = self._modules[key]
+        for served in declared_in(import_module(name)):
+            if self._modules.get(served.key) != name:
+                raise LookupError(f"{name} serves {served.key.name}, which the table of handler modules does not say")
+            self._served[served.key] = served
+        if key not in self._served:
+            raise LookupError(f"{name} does not serve {key.name}, as the table of handler modules says")

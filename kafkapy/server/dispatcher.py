@@ -1,0 +1,134 @@
+"""From a request's bytes to its handler and back: decodes the header, finds the API, calls (steps "request", "handler").
+
+What Kafka does with the unusual, and so do we: an unknown API key, a version that is not served or a body that cannot be
+read closes the connection; ApiVersions in an unknown version is answered in version 0, so that the client can try again.
+Bytes behind the body are ignored.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from kafkapy._core.reactor import Request
+from kafkapy._core.wire import Reader
+from kafkapy.errors import ApiError, Error, ProtocolViolation, StorageError
+from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header
+from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.server.api_registry import ServedApi
+from kafkapy.server.request_context import RequestContext, Session
+from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+LARGEST_KEY = max(API_TABLE)
+
+
+class Dispatcher:
+    """Its `dispatch` is the reactor's. Reactor thread only; `_by_key` fills as APIs are first asked for."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._registry = services.api_registry
+        self._by_key: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
+
+    def dispatch(self, requests: list[Request]) -> None:
+        """Serves each request: answered on return, or later by its handler."""
+        for request in requests:
+            self._serve(request)
+
+    def _serve(self, request: Request) -> None:
+        connection = request.connection
+        payload = request.payload
+        try:
+            header, pos = decode_request_header(payload)
+            served = self._by_key[header.request_api_key] or self._find(header.request_api_key)
+        except ProtocolViolation as violation:
+            if not self._answers_unknown_api_versions(request):
+                connection.close(str(violation))
+            return
+        version = header.request_api_version
+        if served is None or not served.lowest <= version <= served.highest:
+            self._refuse(request, header)
+            return
+        session = connection.state
+        if session is None:
+            session = connection.state = Session()
+        context = RequestContext(
+            self._services, connection, session, header, version >= served.flexible_header_from, request.received_ms
+        )
+        try:
+            message = served.request_class.read(Reader(payload, pos), version)
+        except ProtocolViolation as violation:
+            connection.close(f"Error getting request for apiKey: {served.key.name}, apiVersion: {version}: {violation}")
+            return
+        if served.blocking:
+            self._submit(served, context, message)
+            return
+        try:
+            response = served.handler(context, message)
+        except Exception as error:
+            if not context.answered:
+                self._fail(served, context, message, error)
+            else:
+                logger.exception("Error after request %r was answered", header)
+            return
+        if response is not None:
+            context.respond(response)
+
+    def _find(self, key: int) -> ServedApi | None:
+        served = self._by_key[key] = self._registry.find(key)
+        return served
+
+    def _answers_unknown_api_versions(self, request: Request) -> bool:
+        """A negative version of ApiVersions: answered, as Kafka does; its header says no more than that."""
+        reader = Reader(request.payload)
+        if reader.read_int16() != ApiKey.API_VERSIONS or reader.read_int16() >= 0:
+            return False
+        self._respond_unsupported(request, reader.read_int32())
+        return True
+
+    def _refuse(self, request: Request, header: RequestHeader) -> None:
+        """An API or version that is not served."""
+        if header.request_api_key == ApiKey.API_VERSIONS:
+            self._respond_unsupported(request, header.correlation_id)
+            return
+        name = ApiKey(header.request_api_key).name
+        request.connection.close(f"Received request api key {name} version {header.request_api_version} is not enabled")
+
+    def _respond_unsupported(self, request: Request, correlation_id: int) -> None:
+        served = self._find(ApiKey.API_VERSIONS)
+        assert served is not None and served.on_error is not None
+        response = served.on_error(None, 0, Error.UNSUPPORTED_VERSION, None)
+        request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
+
+    def _submit(self, served: ServedApi, context: RequestContext, message: Any) -> None:
+        """Runs the handler on the pool; what it returns or raises comes back to the reactor's thread."""
+
+        def work() -> Any:
+            try:
+                response = served.handler(context, message)
+            except Exception as error:
+                caught = error
+                return lambda: self._fail(served, context, message, caught)
+            return None if response is None else lambda: context.respond(response)
+
+        self._services.handler_pool.submit(work)
+
+    def _fail(self, served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
+        """Answers what the handler raised, in the way of its API."""
+        if isinstance(raised, ProtocolViolation):
+            context.connection.close(str(raised))
+            return
+        if isinstance(raised, ApiError):
+            error, text = raised.error, raised.message
+        elif isinstance(raised, StorageError):
+            logger.error("Request %r met a storage error: %s", context.header, raised)
+            error, text = Error.KAFKA_STORAGE_ERROR, None
+        else:
+            logger.error("Unexpected error handling request %r", context.header, exc_info=raised)
+            error, text = Error.UNKNOWN_SERVER_ERROR, None
+        if served.on_error is None:
+            context.connection.close(f"{served.key.name} failed: {error.name}")
+            return
+        context.respond(served.on_error(message, context.api_version, error, text))

@@ -1,0 +1,28 @@
+"""The handlers, one module per family of APIs, imported when one of their APIs is first asked for."""
+
+from kafkapy.protocol.api import ApiKey
+
+_FAMILIES: dict[str, tuple[ApiKey, ...]] = {
+    "api_versions": (ApiKey.API_VERSIONS,),
+    "coordinators": (ApiKey.FIND_COORDINATOR,),
+    "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),
+    "fetch": (ApiKey.FETCH,),
+    "groups": (
+        ApiKey.JOIN_GROUP,
+        ApiKey.SYNC_GROUP,
+        ApiKey.HEARTBEAT,
+        ApiKey.LEAVE_GROUP,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.LIST_GROUPS,
+        ApiKey.DELETE_GROUPS,
+    ),
+    "list_offsets": (ApiKey.LIST_OFFSETS,),
+    "log_dirs": (ApiKey.DESCRIBE_LOG_DIRS,),
+    "offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
+    "produce": (ApiKey.PRODUCE,),
+    "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
+    "records": (ApiKey.DELETE_RECORDS,),
+}
+
+# API -> the module with its handler. That module's decorators say which versions.
+HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}

@@ -1,0 +1,54 @@
+"""ApiVersions: which APIs, versions and features this broker serves (KIP-35, KIP-511, KIP-584)."""
+
+from __future__ import annotations
+
+import re
+
+from kafkapy.errors import Error
+from kafkapy.metadata.features import SUPPORTED_FEATURES
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+
+LOWEST, HIGHEST = 0, 4
+FIRST_VERSION_WITH_SOFTWARE = 3
+# Until version 3 a client refuses a feature whose lowest level is 0, so such features are not shown (KAFKA-17011).
+FIRST_VERSION_WITH_LEVEL_0 = 4
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def api_versions_error(
+    request: ApiVersionsRequest | None, version: int, error: Error, message: str | None
+) -> ApiVersionsResponse:
+    """The answer that carries an error: for an unknown version, with the versions of this API alone (KIP-511)."""
+    own = ApiVersionsResponse.ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=LOWEST, max_version=HIGHEST)
+    return ApiVersionsResponse(error_code=error, api_keys=[own] if error is Error.UNSUPPORTED_VERSION else [])
+
+
+@serves(ApiKey.API_VERSIONS, LOWEST, HIGHEST, on_error=api_versions_error)
+def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    version = context.api_version
+    if version >= FIRST_VERSION_WITH_SOFTWARE:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(SOFTWARE.fullmatch(name) for name in names):
+            return api_versions_error(request, version, Error.INVALID_REQUEST, None)
+        context.session.client_software_name, context.session.client_software_version = names
+    image = context.services.metadata.image
+    return ApiVersionsResponse(
+        api_keys=[
+            ApiVersionsResponse.ApiVersion(api_key=served.key, min_version=served.lowest, max_version=served.highest)
+            for served in context.services.api_registry.served()
+        ],
+        supported_features=[
+            ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in SUPPORTED_FEATURES.items()
+            if lowest > 0 or version >= FIRST_VERSION_WITH_LEVEL_0
+        ],
+        finalized_features_epoch=image.offset - 1,
+        finalized_features=[
+            ApiVersionsResponse.FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in image.features.items()
+            if level > 0
+        ],
+    )

@@ -1,0 +1,91 @@
+"""What a handler knows of the request it serves, and how it answers."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from kafkapy._core.reactor import Connection
+from kafkapy.protocol.messages.header import RequestHeader
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+ANONYMOUS = "User:ANONYMOUS"
+
+
+class Session:
+    """What stays true for all requests of a connection (`connection.state`). Reactor thread only."""
+
+    __slots__ = ("client_software_name", "client_software_version", "principal")
+
+    def __init__(self) -> None:
+        self.principal = ANONYMOUS
+        self.client_software_name = ""
+        self.client_software_version = ""
+
+
+class RequestContext:
+    """One request in process. Made by the dispatcher; `respond` once, on the reactor's thread, now or later."""
+
+    __slots__ = (
+        "answered",
+        "api_key",
+        "api_version",
+        "client_id",
+        "connection",
+        "correlation_id",
+        "flexible_header",
+        "header",
+        "listener",
+        "principal",
+        "received_ms",
+        "services",
+        "session",
+    )
+
+    def __init__(
+        self,
+        services: Services,
+        connection: Connection,
+        session: Session,
+        header: RequestHeader,
+        flexible_header: bool,
+        received_ms: int,
+    ) -> None:
+        self.services = services
+        self.connection = connection
+        self.session = session
+        self.principal: str = session.principal
+        self.listener: Any = connection.listener
+        self.header = header
+        self.api_key: int = header.request_api_key
+        self.api_version: int = header.request_api_version
+        self.correlation_id: int = header.correlation_id
+        self.client_id: str | None = header.client_id
+        self.flexible_header = flexible_header
+        self.received_ms = received_ms
+        self.answered = False
+
+    def respond(self, response: Any) -> None:
+        """Sends `response`, a message of the API's response class; None: the client expects no answer (acks=0).
+
+        A response that cannot be encoded is a bug of ours: it is logged and the connection closed, since the client
+        would wait for ever.
+        """
+        if self.answered:
+            raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
+        self.answered = True
+        if response is None:
+            self.connection.respond(None)
+            return
+        prefix = (self.correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
+        try:
+            chunks = response.encode_chunks(self.api_version, prefix + b"\0" if self.flexible_header else prefix)
+        except ValueError:
+            logger.exception("Response to %r cannot be encoded", self.header)
+            self.connection.close("the response could not be encoded")
+            return
+        self.connection.respond(chunks)
