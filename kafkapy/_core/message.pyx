@@ -23,6 +23,7 @@ cdef class Message:
 
     FIELDS = ()
     VERSIONS = range(0)
+    API_KEY = -1
 
     @classmethod
     def decode(cls, buffer, int version, Py_ssize_t pos=0, end=None):

@@ -14,7 +14,14 @@ from typing import Any
 
 FACTS = Path(__file__).parent.parent / "data" / "kafka_messages.json"
 NUMBERS = {"int8": ">b", "int16": ">h", "uint16": ">H", "int32": ">i", "uint32": ">I", "int64": ">q", "float64": ">d"}
-DEFAULTS: dict[str, Any] = {"bool": False, "float64": 0.0, "string": "", "bytes": b"", "uuid": bytes(16), "records": None}
+DEFAULTS: dict[str, Any] = {
+    "bool": False,
+    "float64": 0.0,
+    "string": "",
+    "bytes": b"",
+    "uuid": bytes(16),
+    "records": None,
+}
 
 
 class NotEncodable(Exception):
@@ -40,7 +47,7 @@ def attribute_name(name: str) -> str:
 
 @cache
 def versions_of(text: str | None, last: int) -> frozenset[int]:
-    """"0-3", "2+", "5", "0,8" or "none" as a set."""
+    """ "0-3", "2+", "5", "0,8" or "none" as a set."""
     found: set[int] = set()
     for part in (text or "none").replace("none", "").split(","):
         if part.endswith("+"):

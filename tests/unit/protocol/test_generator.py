@@ -1,0 +1,38 @@
+"""The generated files are those of the definitions, and writing them again changes nothing."""
+
+import ast
+
+import pytest
+
+from kafkapy.protocol import generator
+from kafkapy.protocol.generator_notation import read_definitions
+
+
+@pytest.fixture(scope="module")
+def files():
+    return generator.generate(read_definitions(generator.DEFINITIONS))
+
+
+def test_files_on_disk_are_up_to_date(files):
+    for name, content in files.items():
+        assert (generator.MESSAGES / name).read_text() == content, f"{name} is old: build again"
+
+
+def test_plain_modules_are_python(files):
+    for name, content in files.items():
+        if name.endswith((".py", ".pyi")):
+            ast.parse(content)
+
+
+def test_hot_messages_are_compiled(files):
+    compiled = {name.removesuffix(".pyx") for name in files if name.endswith(".pyx")}
+    assert compiled == generator.COMPILED
+    for name in compiled:
+        assert f"{name}.pyi" in files
+        assert f"{name}.py" not in files
+
+
+def test_second_run_leaves_files_alone():
+    before = {path: path.stat().st_mtime_ns for path in generator.MESSAGES.glob("*.py*")}
+    generator.main()
+    assert {path: path.stat().st_mtime_ns for path in generator.MESSAGES.glob("*.py*")} == before
