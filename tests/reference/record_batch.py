@@ -36,7 +36,7 @@ def varint(value: int) -> bytes:
 def read_varint(data: bytes, pos: int, bits: int = 32) -> tuple[int, int]:
     result = shift = 0
     while True:
-        if pos >= len(data) or shift >= bits + bits // 7:
+        if pos >= len(data) or shift >= (bits + 6) // 7 * 7:
             raise ValueError("bad varint")
         byte = data[pos]
         pos += 1
@@ -87,7 +87,7 @@ def encode_batch(
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
         base_timestamp=base_timestamp,
-        max_timestamp=overrides.get("max_timestamp", max((record.timestamp for record in records), default=-1)),
+        max_timestamp=overrides.get("max_timestamp", max(-1, -1, *(record.timestamp for record in records))),
         last_offset_delta=overrides.get(
             "last_offset_delta", records[-1].offset - base_offset if records else -1
         ),
@@ -162,7 +162,7 @@ def decode_record(data: bytes, pos: int, base_offset: int, base_timestamp: int) 
         content, pos = read_nullable(data, pos)
         if name is None:
             raise ValueError("null header key")
-        headers.append((name.decode("utf-8", "replace"), content))
+        headers.append((name.decode("utf-8", "surrogateescape"), content))
     return PlainRecord(base_offset + offset_delta, base_timestamp + timestamp_delta, key, value, tuple(headers)), pos
 
 
