@@ -1,4 +1,4 @@
-"""Bytes that a peer should not send: hostile lengths and counts cost nothing, and nothing but ProtocolViolation comes."""
+"""Bytes that a peer should not send: hostile lengths cost nothing, and nothing but ProtocolViolation comes out."""
 
 import random
 import tracemalloc
