@@ -10,7 +10,7 @@ from kafkapy.config import consistency, startup_rules
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
 from kafkapy.config.properties import read_properties
 from kafkapy.config.row import ConfigSource
-from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, broker_synonyms
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, broker_synonyms
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ConfigError
 
@@ -184,9 +184,9 @@ class BrokerConfig:
         return None
 
     def _parse_static(self) -> dict[str, Any]:
-        values = {name: default_value(row) for name, row in BROKER_ROWS.items()}
+        values = {name: default_value(row) for name, row in STATIC_ROWS.items()}
         for name, text in self.originals.items():
-            row = BROKER_ROWS.get(name)
+            row = STATIC_ROWS.get(name)
             if row is not None:
                 values[name] = parse_value(row, text)
         originals = self.originals

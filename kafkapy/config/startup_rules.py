@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, TOPIC_ROWS
+from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ _UNLISTED_KEYS = frozenset(
         "internal.metadata.delete.delay.millis",
         "internal.metadata.log.segment.bytes",
         "internal.metadata.max.batch.size.in.bytes",
-        "log.initial.task.delay.ms",
-        "producer.id.expiration.check.interval.ms",
         "server.max.startup.time.ms",
         "share.coordinator.cold.partition.snapshot.interval.ms",
         "share.coordinator.state.topic.prune.interval.ms",
@@ -130,9 +128,9 @@ def _warning(name: str) -> str | None:
     if name.startswith("listener.name."):
         plain = name.removeprefix("listener.name.").partition(".")[2]
         # SASL keys of a listener may carry the mechanism too
-        if plain not in BROKER_ROWS and plain.partition(".")[2] in BROKER_ROWS:
+        if plain not in STATIC_ROWS and plain.partition(".")[2] in STATIC_ROWS:
             plain = plain.partition(".")[2]
-    row = BROKER_ROWS.get(plain)
+    row = STATIC_ROWS.get(plain)
     if row is not None:
         return None if row.has_effect else f"The configuration key {name} has no effect in kafkapy and is ignored."
     if name in REMOVED_KEYS or name.startswith("zookeeper."):
@@ -145,6 +143,6 @@ def _warning(name: str) -> str | None:
         return f"The configuration key {name} is one of topics, not of brokers, and is ignored."
     from difflib import get_close_matches  # only for a key that nobody knows
 
-    near = get_close_matches(name, BROKER_ROWS, n=1, cutoff=0.8)
+    near = get_close_matches(name, STATIC_ROWS, n=1, cutoff=0.8)
     hint = f"; did you mean {near[0]}?" if near else "."
     return f"The configuration key {name} is unknown and is ignored{hint}"

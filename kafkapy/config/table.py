@@ -6,6 +6,7 @@ from itertools import chain
 
 from kafkapy.config.keys import (
     group,
+    internal,
     log,
     metrics,
     network,
@@ -37,6 +38,10 @@ _BROKER_MODULES = (
 )
 
 BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in _BROKER_MODULES)}
+# Keys that Kafka keeps to itself: read as the others, not described.
+INTERNAL_ROWS: dict[str, Row] = {row.name: row for row in internal.ROWS}
+# Every key that a broker's file may hold.
+STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS}
 # Keys that a broker has only while it runs: never in its file.
 DYNAMIC_ONLY_ROWS: dict[str, Row] = {row.name: row for row in replication.DYNAMIC_ONLY_ROWS}
 TOPIC_ROWS: dict[str, Row] = {row.name: row for row in topic.ROWS}

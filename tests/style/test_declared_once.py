@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, TOPIC_ROWS
+from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from tests.style.sources import ROOT, package_sources
 
-KEYS = {*BROKER_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS}
+KEYS = {*STATIC_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS}
 CONFIG_KEY = re.compile(r'\bconfig\["([^"]+)"\]')
 CODE_BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 README = (ROOT / "README.md").read_text()
@@ -26,6 +26,24 @@ def test_configuration_keys_are_rows_of_the_table():
         if key not in KEYS
     ]
     assert not unknown
+
+
+def named_outside_the_table() -> set[str]:
+    """Every string of the sources that could be a key, outside the rows themselves."""
+    table = ROOT / "kafkapy" / "config" / "keys"
+    return {
+        node.value
+        for path in package_sources()
+        if path.suffix == ".py" and table not in path.parents
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_a_key_has_an_effect_or_says_that_it_has_none():
+    """A row is `key` if the code reads it and `inert` if not: the warning at start depends on it."""
+    named = named_outside_the_table()
+    assert not sorted(name for name, row in BROKER_ROWS.items() if row.has_effect and name not in named)
 
 
 def load_generator():

@@ -86,15 +86,15 @@ ROWS = (
         "max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM, READ_ONLY,
         "Partitions described by one DescribeTopicPartitions request.",
     ),
-    key(
+    inert(
         "delete.records.purgatory.purge.interval.requests", INT, 1, ANY, MEDIUM, READ_ONLY,
         "Completed delayed deletions kept before they are purged.",
     ),
-    key(
+    inert(
         "fetch.purgatory.purge.interval.requests", INT, 1000, ANY, MEDIUM, READ_ONLY,
         "Completed delayed fetches kept before they are purged.",
     ),
-    key(
+    inert(
         "producer.purgatory.purge.interval.requests", INT, 1000, ANY, MEDIUM, READ_ONLY,
         "Completed delayed produces kept before they are purged.",
     ),
