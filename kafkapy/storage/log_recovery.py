@@ -212,6 +212,8 @@ class LogLoader:
         end_offset = suspects[0].base_offset
         for segment in suspects:
             logger.info("Recovering segment %d of %s", segment.base_offset, self.topic_partition)
+            self.producers.map_end_offset = segment.base_offset
+            self.producers.take_snapshot(sync=False)
             end_offset, truncated = self._recover_segment(segment)
             if truncated:
                 logger.warning("%s is cut at offset %d: %d bytes dropped", self.topic_partition, end_offset, truncated)

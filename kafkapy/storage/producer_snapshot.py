@@ -1,6 +1,6 @@
 """`<offset>.snapshot`: the producers of a log as they were before that offset.
 
-0 version int16 (1) | 2 crc32c uint32 of what follows | 6 count int32 | then per producer, 58 bytes:
+0 version int16 (1) | 2 crc32c uint32 of what follows | 6 count int32 | then per producer, 46 bytes:
 producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
 coordinator epoch int32, first offset of the current transaction int64 (-1)
 """
