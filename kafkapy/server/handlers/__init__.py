@@ -16,6 +16,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
         ApiKey.LIST_GROUPS,
         ApiKey.DELETE_GROUPS,
     ),
+    "metadata": (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS),
     "list_offsets": (ApiKey.LIST_OFFSETS,),
     "log_dirs": (ApiKey.DESCRIBE_LOG_DIRS,),
     "offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),

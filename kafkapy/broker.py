@@ -1,0 +1,312 @@
+"""The composition root: constructs and wires everything, starts it in order and stops it in the reverse order.
+
+    start   lock directories | bind listeners | open the metadata log | load logs | new epoch, register | take over
+            replicas | unfence: leaders are elected | serve
+    stop    give up leadership, fenced | answer what waits, close connections | close the metadata log | close logs,
+            checkpoints | clean-shutdown markers
+
+Nothing is written before everything that could be refused has been looked at. After a fatal failure (the metadata log,
+the last log directory) `stop` leaves no clean-shutdown marker: the next start recovers.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from kafkapy import __version__
+from kafkapy.config import BrokerConfig
+from kafkapy.controller.partitions import assign_directories, partitions_to_assign
+from kafkapy.coordinator.group.group_config import GroupConfig
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
+from kafkapy.errors import ConfigError, StorageError
+from kafkapy.metadata.image import MetadataCache, MetadataImage
+from kafkapy.network.handler_pool import HandlerPool
+from kafkapy.network.socket_server import SocketServer, create_reactor
+from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
+from kafkapy.quorum.controller_loop import ControllerLoop
+from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, QuorumSettings
+from kafkapy.quorum.format_directory import format_directories
+from kafkapy.quorum.voters import ControllerListener
+from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.server.background_tasks import BackgroundTasks
+from kafkapy.server.controller_ports import LocalAlterPartition
+from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
+from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.fetch_session import FetchSessions
+from kafkapy.server.metadata_publisher import MetadataPublisher
+from kafkapy.server.services import Services
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.types import Clock, SystemClock, TopicPartition
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+# Longest wait for answers in process and unsent bytes at a clean stop.
+STOP_GRACE_MS = 1000
+# A thread that holds the interpreter lock gives it up after this long: half a millisecond keeps the tail short.
+SWITCH_INTERVAL_S = 0.0005
+
+
+class Broker:
+    """Owns every part and every thread of a broker. `start` and `stop` once each, from one thread."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock | None = None,
+        filesystem: Filesystem | None = None,
+        on_fatal: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot go on."""
+        self.config = config
+        self._clock = clock or SystemClock()
+        self._filesystem = filesystem or Filesystem()
+        self._on_fatal = on_fatal
+        self._fatal: BaseException | None = None
+        self.cluster_id = ""
+        self.background = BackgroundTasks(self._clock)
+        self.reactor = create_reactor(config)
+        self.log_manager = LogManager(
+            config,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            on_directory_failure=self._directory_failed,
+            schedule=lambda delay_ms, work: self.background.once("storage", delay_ms, work),
+            run_in_background=lambda work: self.background.soon("flush", work),
+        )
+        self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
+
+    # -- start ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """ConfigError, StorageError or OSError with one clear sentence; then call `abort`."""
+        config = self.config
+        for warning in config.warnings:
+            logger.warning("%s", warning)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self.background.start()
+        self.log_manager.lock()
+        self.socket_server = SocketServer(config.broker_listeners, config, self.reactor)
+        image = self._open_quorum()
+        self._wire()
+        clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
+        self.log_manager.startup(lambda topic: self._publisher.topic_config(image, topic), self._stray_judge(image))
+        self.controller.start(image)
+        self._publisher.take_over(self.controller.image)
+        self.replica_manager.startup(self.controller.image)
+        self._register(clean_broker_epoch)
+        self._schedule_background()
+        self.socket_server.start()
+        self._reactor_thread.start()
+        gc.collect()
+        gc.freeze()
+        logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
+
+    def _open_quorum(self) -> MetadataImage:
+        config = self.config
+        listeners = config.controller_listeners
+        listener = ControllerListener(listeners[0].name, listeners[0].host, listeners[0].port) if listeners else None
+        properties = format_directories(
+            config.log_dirs,
+            config.metadata_log_dir,
+            config.node_id,
+            self._filesystem,
+            self._clock,
+            controller_listener=listener,
+        )
+        own = properties[config.metadata_log_dir]
+        if own.cluster_id is None or own.directory_id is None:
+            raise ConfigError(f"{config.metadata_log_dir}: meta.properties names no cluster.id")
+        self.cluster_id = own.cluster_id
+        settings = QuorumSettings(
+            config.metadata_log_dir,
+            config.node_id,
+            own.directory_id,
+            config["controller.quorum.voters"],
+            listener,
+            min_insync_replicas=config["min.insync.replicas"],
+            segment_bytes=config["metadata.log.segment.bytes"],
+            snapshot_after_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
+            snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
+            retention_bytes=config["metadata.max.retention.bytes"],
+            retention_ms=config["metadata.max.retention.ms"],
+        )
+        self._quorum = EmbeddedQuorum(settings, self._filesystem, self._clock)
+        return self._quorum.open()
+
+    def _wire(self) -> None:
+        config, clock, reactor = self.config, self._clock, self.reactor
+        metadata = MetadataCache()
+        self.controller = ControllerLoop(self._quorum, metadata, clock, self._fail)
+        self.replica_manager = ReplicaManager(
+            config,
+            self.log_manager,
+            metadata,
+            clock,
+            reactor.schedule,
+            config.node_id,
+            LocalAlterPartition(self.controller, config.node_id, reactor.post),
+            on_leadership=lambda led, followed: self.group_coordinator.on_leadership(led, followed),
+        )
+        self.group_coordinator = GroupCoordinator(
+            GroupConfig.from_broker_config(config),
+            log=ReplicatedCoordinatorLog(self.replica_manager, config["offsets.commit.timeout.ms"]),
+            schedule=reactor.schedule,
+            clock=clock,
+        )
+        self.handler_pool = HandlerPool(
+            config["num.io.threads"],
+            config["queued.max.requests"],
+            post=reactor.post,
+            pause=reactor.pause_intake,
+            resume=reactor.resume_intake,
+        )
+        self._publisher = MetadataPublisher(
+            config, self.log_manager, self.replica_manager, config.node_id, reactor.post
+        )
+        self.controller.add_listener(self._publisher)
+        self.lifecycle = BrokerLifecycle(self.controller, config)
+        reactor.dispatch = Dispatcher(self._services(metadata)).dispatch
+
+    def _services(self, metadata: MetadataCache) -> Services:
+        config = self.config
+        return Services(
+            config=config,
+            clock=self._clock,
+            reactor=self.reactor,
+            metadata=metadata,
+            replica_manager=self.replica_manager,
+            log_manager=self.log_manager,
+            controller=self.controller,
+            group_coordinator=self.group_coordinator,
+            fetch_sessions=FetchSessions(self._clock, config["max.incremental.fetch.session.cache.slots"]),
+            producer_ids=ProducerIdManager(blocks_from_controller(self.controller, self.reactor.post, config.node_id)),
+            handler_pool=self.handler_pool,
+            node_id=config.node_id,
+            cluster_id=self.cluster_id,
+        )
+
+    def _stray_judge(self, image: MetadataImage) -> Callable[[bytes | None, TopicPartition, bytes], bool]:
+        """A directory is a stray if the metadata does not know its topic id and partition as ours."""
+
+        def is_stray(topic_id: bytes | None, partition: TopicPartition, directory_id: bytes) -> bool:
+            topic = image.topics.by_id.get(topic_id) if topic_id is not None else None
+            state = topic.partitions.get(partition.partition) if topic is not None else None
+            return state is None or self.config.node_id not in state.replicas
+
+        return is_stray
+
+    def _register(self, clean_broker_epoch: int) -> None:
+        """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
+        node_id = self.config.node_id
+        directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
+        self.lifecycle.register(directory_ids, clean_broker_epoch)
+        found = {
+            (log.topic_id, log.topic_partition.partition): log.directory.directory_id for log in self.log_manager.logs()
+        }
+        wrong = partitions_to_assign(self.controller.image, node_id, found)
+        if wrong:
+            self.controller.submit(lambda image: assign_directories(image, node_id, wrong)).result()
+        self.lifecycle.unfence()
+
+    def _schedule_background(self) -> None:
+        config, every, log_manager = self.config, self.background.every, self.log_manager
+        every("checkpoint-recovery", config["log.flush.offset.checkpoint.interval.ms"], log_manager.write_recovery_points)
+        every(
+            "checkpoint-log-start",
+            config["log.flush.start.offset.checkpoint.interval.ms"],
+            log_manager.write_log_start_offsets,
+        )
+        every(
+            "checkpoint-high-watermark",
+            config["replica.high.watermark.checkpoint.interval.ms"],
+            self.replica_manager.checkpoint_high_watermarks,
+        )
+        flush_ms = config["log.flush.scheduler.interval.ms"]
+        if flush_ms < 1 << 40:
+            every("flush", flush_ms, log_manager.run_flush)
+        self._every_in_slices(config["log.retention.check.interval.ms"], log_manager.retention_steps)
+        expiry_ms = config["producer.id.expiration.check.interval.ms"]
+        every("producer-expiry", expiry_ms, lambda: self.reactor.post(log_manager.remove_expired_producers))
+
+    def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
+        """Work of the reactor's thread, one step per wake-up, so that requests are served in between."""
+
+        def step(remaining: Iterator[object]) -> None:
+            for _ in remaining:
+                self.reactor.post(lambda: step(remaining))
+                return
+
+        self.background.every("retention", period_ms, lambda: self.reactor.post(lambda: step(steps())))
+
+    def ready_line(self) -> str:
+        listeners = ", ".join(map(str, self.socket_server.endpoints))
+        return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {', '.join(self.config.log_dirs)}"
+
+    # -- failure -------------------------------------------------------------------------------------------------
+
+    def _run_reactor(self) -> None:
+        try:
+            self.reactor.run()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """The broker cannot go on; any thread."""
+        if self._fatal is None:
+            self._fatal = error
+            logger.critical("Fatal error, the broker stops: %s", error)
+            self._on_fatal()
+
+    def _directory_failed(self, path: str, error: Exception) -> None:
+        is_last = not any(directory.is_online for directory in self.log_manager.directories)
+        if is_last or path == self.config.metadata_log_dir:
+            what = "all log directories have failed" if is_last else f"the metadata log's directory {path} has failed"
+            self._fail(StorageError(path, f"{what}: {error}"))
+            return
+        self.reactor.post(lambda: self.replica_manager.handle_directory_failure(path))
+
+    # -- stop ----------------------------------------------------------------------------------------------------
+
+    def stop(self) -> int:
+        """Stops everything; the exit status of the process: 0, or 1 after a fatal failure."""
+        logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
+        if self._fatal is None:
+            try:
+                self.lifecycle.stop()
+            except Exception as error:
+                self._fail(error)
+        self._stop_serving()
+        self.controller.stop()
+        self.handler_pool.stop()
+        self.background.stop()
+        if self._fatal is not None:
+            self.log_manager.unlock()
+            logger.critical("[KafkaRaftServer nodeId=%d] stopped after: %s", self.config.node_id, self._fatal)
+            return 1
+        self.log_manager.write_high_watermarks()
+        self.log_manager.shutdown(self.lifecycle.broker_epoch)
+        logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
+        return 0
+
+    def _stop_serving(self) -> None:
+        if not self._reactor_thread.is_alive():
+            return
+        self.reactor.post(self.socket_server.close)
+        self.reactor.post(self.replica_manager.shutdown)
+        self.reactor.stop(STOP_GRACE_MS)
+        self._reactor_thread.join()
+
+    def abort(self) -> None:
+        """Lets go of what a failed `start` has taken; the directories stay as after a crash."""
+        socket_server = getattr(self, "socket_server", None)
+        if socket_server is not None and not self._reactor_thread.is_alive():
+            socket_server.close()
+        self.background.stop()
+        self.log_manager.unlock()

@@ -1,0 +1,91 @@
+"""Carries each committed change of the metadata to what acts on it: logs, configuration, replicas.
+
+Runs on the controller's thread after commit. Work that blocks (creating and deleting log directories) is done there;
+what belongs to the reactor's thread is posted to it, so that the change arrives before the answer to its request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.topic_config import TopicConfig
+from kafkapy.errors import StorageError
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.types import TopicPartition
+
+logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
+config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
+
+
+class MetadataPublisher:
+    """Owns nothing; the controller loop's listener. Controller thread only, `take_over` aside."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        log_manager: LogManager,
+        replica_manager: ReplicaManager,
+        node_id: int,
+        post: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._config = config
+        self._log_manager = log_manager
+        self._replica_manager = replica_manager
+        self._node_id = node_id
+        self._post = post
+
+    def take_over(self, image: MetadataImage) -> None:
+        """The first image, before any thread runs: dynamic configuration, and topics whose directories are missing."""
+        self._apply_broker_config(image)
+        self._create_logs(image.topics.by_name.values(), image)
+
+    def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
+        for topic in delta.deleted_topics.values():
+            self._delete_logs(topic)
+        if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
+            self._apply_broker_config(image)
+        self._create_logs(delta.changed_topics.values(), image)
+        self._post(lambda: self._replica_manager.apply(delta, image))
+
+    def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
+        return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
+
+    def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage) -> None:
+        for topic in topics:
+            config: TopicConfig | None = None
+            for number, partition in topic.partitions.items():
+                topic_partition = TopicPartition(topic.name, number)
+                if self._node_id not in partition.replicas or self._log_manager.get_log(topic_partition) is not None:
+                    continue
+                config = config or self.topic_config(image, topic.name)
+                directory_id = partition.directory_of(self._node_id)
+                try:
+                    self._log_manager.create_log(topic_partition, topic.topic_id, config, directory_id)
+                except StorageError as error:
+                    logger.error("%s is offline: %s", topic_partition, error)
+
+    def _delete_logs(self, topic: TopicImage) -> None:
+        for number in topic.partitions:
+            topic_partition = TopicPartition(topic.name, number)
+            log = self._log_manager.get_log(topic_partition)
+            if log is None or log.topic_id != topic.topic_id:
+                continue
+            try:
+                self._log_manager.delete_log(topic_partition)
+            except StorageError as error:
+                logger.error("%s could not be deleted: %s", topic_partition, error)
+
+    def _apply_broker_config(self, image: MetadataImage) -> None:
+        default = image.config(BROKER_RESOURCE, "")
+        own = image.config(BROKER_RESOURCE, str(self._node_id))
+        changed, complaints = self._config.apply_dynamic(default, own)
+        for complaint in complaints:
+            config_logger.error("%s", complaint)
+        if changed:
+            config_logger.info("Dynamic configuration changed: %s", ", ".join(sorted(changed)))
