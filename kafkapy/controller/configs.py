@@ -141,9 +141,7 @@ def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequ
     if change is None:
         return
     if resource[1]:
-        raise ApiError(
-            Error.INVALID_CONFIG, "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
-        )
+        raise ApiError(Error.INVALID_CONFIG, "Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
     if change.operation == OperationType.DELETE:
         raise ApiError(
             Error.INVALID_CONFIG, "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
@@ -175,9 +173,7 @@ def _changed_list(
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:
         name = OperationType(change.operation).name
-        raise ApiError(
-            Error.INVALID_CONFIG, f"Can't {name} to key {change.name} because its type is not LIST."
-        )
+        raise ApiError(Error.INVALID_CONFIG, f"Can't {name} to key {change.name} because its type is not LIST.")
     if current is None:
         is_topic = resource[0] == TOPIC_RESOURCE
         value = topic_defaults(broker_config)[change.name] if is_topic else default_value(row)

@@ -65,7 +65,5 @@ def _elect(image: MetadataImage, election: Election, topic_partition: TopicParti
     change.election = election
     record = change.build()
     if record is None or (is_preferred and record[0].leader != partition.preferred_replica):
-        raise ApiError(
-            Error.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else Error.ELIGIBLE_LEADERS_NOT_AVAILABLE
-        )
+        raise ApiError(Error.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     return record

@@ -91,9 +91,10 @@ def partitions_to_assign(
     for (topic_id, partition_id), directory_id in found.items():
         topic = image.topics.by_id.get(topic_id)
         partition = None if topic is None else topic.partitions.get(partition_id)
-        if partition is not None and broker_id in partition.replicas:
-            if partition.directory_of(broker_id) != directory_id:
-                wrong[topic_id, partition_id] = directory_id
+        if partition is None or broker_id not in partition.replicas:
+            continue
+        if partition.directory_of(broker_id) != directory_id:
+            wrong[topic_id, partition_id] = directory_id
     return wrong
 
 

@@ -123,9 +123,7 @@ def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
     if topic.num_partitions < -1 or topic.num_partitions == 0:
-        raise ApiError(
-            Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
-        )
+        raise ApiError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
     partitions = rules.broker_config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
     if factor == -1:
@@ -172,9 +170,7 @@ def _manual_assignments(image: MetadataImage, topic: NewTopic) -> dict[int, tupl
         _check_replicas(image, partition_id, replicas, factor)
         assignments[partition_id] = tuple(replicas)
     if sorted(assignments) != list(range(len(assignments))):
-        raise ApiError(
-            Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
-        )
+        raise ApiError(Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
     return dict(sorted(assignments.items()))
 
 
@@ -218,9 +214,7 @@ def _new_partition(
     return PartitionImage(replicas, directories, isr, (), (), (), (), isr[0], RECOVERED, 0, 0)
 
 
-def _directory_of(
-    image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules
-) -> bytes:
+def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules) -> bytes:
     directories = image.brokers[replica].log_dirs
     if len(directories) == 1:
         return directories[0]
@@ -262,7 +256,8 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
     if topic.total_count < current:
         raise ApiError(
             Error.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {current} partition(s); {topic.total_count} would not be an increase.",
+            f"The topic {topic.name} currently has {current} partition(s); {topic.total_count} would not be an "
+            "increase.",
         )
     additional = topic.total_count - current
     _check_total(additional)

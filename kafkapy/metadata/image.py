@@ -73,9 +73,21 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 
 
 class MetadataCache:
-    """The newest published image.  One attribute: written by the controller's thread, read by any, atomically."""
+    """The newest published image, and the answers that readers have made of it.
 
-    __slots__ = ("image",)
+    `current` is one attribute: replaced by the controller's thread, read by any, atomically.  The answers belong to the
+    reactor's thread alone; they go with the image that they were made of.
+    """
+
+    __slots__ = ("current",)
 
     def __init__(self, image: MetadataImage = EMPTY_IMAGE) -> None:
-        self.image = image
+        self.current: tuple[MetadataImage, dict[object, bytes]] = (image, {})
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.current[0]
+
+    @image.setter
+    def image(self, image: MetadataImage) -> None:
+        self.current = (image, {})

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.config.listener import Listener
 from kafkapy.config.topic_config import TopicConfig
 from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
@@ -37,14 +38,22 @@ class BrokerLifecycle:
         self._config = config
         self._node_id = config.node_id
 
-    def register(self, directory_ids: Sequence[bytes], clean_broker_epoch: int) -> int:
+    def register(
+        self,
+        directory_ids: Sequence[bytes],
+        clean_broker_epoch: int,
+        advertised: Sequence[Listener] | None = None,
+    ) -> int:
         """Registers, fenced, and returns the broker epoch.
 
+        `advertised` are the listeners as clients reach them, if the configuration's are not (port 0).
         `directory_ids` are those of all online log directories; `clean_broker_epoch` is what their clean-shutdown
         markers named, -1 if one of them had none.  StorageError and ApiError from the controller.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
-        registration = self._registration(directory_ids)
+        registration = self._registration(
+            directory_ids, self._config.advertised_listeners if advertised is None else advertised
+        )
         self.broker_epoch = self._loop.submit(
             lambda image: register_broker(image, registration, clean_broker_epoch)
         ).result()
@@ -64,12 +73,12 @@ class BrokerLifecycle:
         overrides = self._loop.image.config(TOPIC_RESOURCE, topic)
         return bool(TopicConfig(self._config, overrides)["unclean.leader.election.enable"])
 
-    def _registration(self, directory_ids: Sequence[bytes]) -> BrokerRegistration:
+    def _registration(self, directory_ids: Sequence[bytes], advertised: Sequence[Listener]) -> BrokerRegistration:
         endpoints = {
             listener.name: Endpoint(
                 listener.name, listener.host, listener.port, SECURITY_PROTOCOL_IDS[listener.security_protocol]
             )
-            for listener in self._config.advertised_listeners
+            for listener in advertised
         }
         return BrokerRegistration(
             broker_id=self._node_id,

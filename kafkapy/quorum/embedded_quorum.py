@@ -1,9 +1,9 @@
 """A quorum of one voter: this node leads every epoch and its metadata log is the cluster's state.
 
-    open()         reads and checks everything, writes nothing unless all of it can be served -> the image
-    begin_epoch()  quorum-state, LeaderChange, on an empty log the bootstrap records, RegisterController
-    append()       records as durable batches
-    close()        indexes and producer snapshot, as a clean stop of Kafka leaves them
+open()         reads and checks everything, writes nothing unless all of it can be served -> the image
+begin_epoch()  quorum-state, LeaderChange, on an empty log the bootstrap records, RegisterController
+append()       records as durable batches
+close()        indexes and producer snapshot, as a clean stop of Kafka leaves them
 """
 
 from __future__ import annotations
@@ -202,9 +202,7 @@ class EmbeddedQuorum:
 
     def _leader_change(self) -> LeaderChangeMessage:
         voter = LeaderChangeMessage.Voter(voter_id=self.settings.node_id)
-        return LeaderChangeMessage(
-            version=0, leader_id=self.settings.node_id, voters=[voter], granting_voters=[voter]
-        )
+        return LeaderChangeMessage(version=0, leader_id=self.settings.node_id, voters=[voter], granting_voters=[voter])
 
     def _voter_changes(self) -> list[Any]:
         """What the log does not hold yet: the voters that only the formatted snapshot names, a moved listener."""

@@ -65,9 +65,7 @@ def format_directories(
     return formatted
 
 
-def check_identity(
-    found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None
-) -> str | None:
+def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
     """The cluster id of the formatted directories, None if none is.  ConfigError: they are another node's or
     another cluster's, or of the ZooKeeper era."""
     first: str | None = None
@@ -76,8 +74,8 @@ def check_identity(
             continue
         if properties.version == 0:
             raise ConfigError(
-                f"{directory}: meta.properties version 0 is of a cluster with ZooKeeper; it has to be migrated to KRaft "
-                "by Apache Kafka 3.9 before it can be opened"
+                f"{directory}: meta.properties version 0 is of a cluster with ZooKeeper; it has to be migrated to "
+                "KRaft by Apache Kafka 3.9 before it can be opened"
             )
         if properties.node_id != node_id:
             raise ConfigError(

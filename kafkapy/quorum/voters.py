@@ -34,9 +34,7 @@ class VoterSet(NamedTuple):
 
     def records(self) -> list[Any]:
         """The control records that make this set the quorum's."""
-        endpoint = VotersRecord.Endpoint(
-            name=self.listener.name, host=self.listener.host, port=self.listener.port
-        )
+        endpoint = VotersRecord.Endpoint(name=self.listener.name, host=self.listener.host, port=self.listener.port)
         feature = VotersRecord.KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
         voter = VotersRecord.Voter(
             voter_id=self.node_id,

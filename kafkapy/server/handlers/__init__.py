@@ -4,7 +4,10 @@ from kafkapy.protocol.api import ApiKey
 
 _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "api_versions": (ApiKey.API_VERSIONS,),
+    "cluster": (ApiKey.DESCRIBE_CLUSTER,),
+    "configs": (ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
+    "elections": (ApiKey.ELECT_LEADERS,),
     "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),
     "fetch": (ApiKey.FETCH,),
     "groups": (
@@ -16,13 +19,14 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
         ApiKey.LIST_GROUPS,
         ApiKey.DELETE_GROUPS,
     ),
-    "metadata": (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS),
     "list_offsets": (ApiKey.LIST_OFFSETS,),
     "log_dirs": (ApiKey.DESCRIBE_LOG_DIRS,),
+    "metadata": (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS),
     "offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
     "produce": (ApiKey.PRODUCE,),
     "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
     "records": (ApiKey.DELETE_RECORDS,),
+    "topics": (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
 }
 
 # API -> the module with its handler. That module's decorators say which versions.

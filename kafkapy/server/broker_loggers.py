@@ -1,0 +1,73 @@
+"""The resource BROKER_LOGGER: levels of this process's loggers, described and changed while it runs (KIP-412)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from kafkapy.config.describe import ConfigEntry, ConfigSynonym
+from kafkapy.config.row import ConfigType
+from kafkapy.controller.configs import ConfigChange, OperationType
+from kafkapy.controller.result import SUCCESS, ErrorMessage
+from kafkapy.errors import ApiError, Error
+
+ROOT = "root"
+LOGGER_SOURCE = 6
+# Kafka's names of levels, those of Python's logging that come nearest.
+LEVELS = {
+    "TRACE": logging.DEBUG,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+}
+_NAMES = {level: name for name, level in LEVELS.items()}
+
+
+def describe_loggers() -> list[ConfigEntry]:
+    """Every logger that exists, with the level in force."""
+    names = [ROOT, *sorted(logging.root.manager.loggerDict)]
+    entries = []
+    for name in names:
+        level = _NAMES.get(_logger(name).getEffectiveLevel(), "INFO")
+        synonym = ConfigSynonym(name, level, LOGGER_SOURCE)  # type: ignore[arg-type]
+        source = synonym.source
+        entries.append(ConfigEntry(name, level, False, source, False, [synonym], ConfigType.STRING, ""))
+    return entries
+
+
+def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
+    """Sets levels, or with DELETE inherits them again; all of them or, with an error, none."""
+    try:
+        for change in changes:
+            _check(change)
+    except ApiError as error:
+        return ErrorMessage(error.error, error.message)
+    if not validate_only:
+        for change in changes:
+            deleted = change.operation == OperationType.DELETE
+            _logger(change.name).setLevel(logging.NOTSET if deleted else LEVELS[change.value or ""])
+    return SUCCESS
+
+
+def _check(change: ConfigChange) -> None:
+    if change.operation not in (OperationType.SET, OperationType.DELETE):
+        raise ApiError(
+            Error.INVALID_REQUEST, f"operation {change.operation} is not allowed for the BROKER_LOGGER resource"
+        )
+    if change.name != ROOT and change.name not in logging.root.manager.loggerDict:
+        raise ApiError(Error.INVALID_CONFIG, f"Logger {change.name} does not exist!")
+    if change.operation == OperationType.DELETE:
+        if change.name == ROOT:
+            raise ApiError(Error.INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
+    elif change.value not in LEVELS:
+        raise ApiError(
+            Error.INVALID_CONFIG,
+            f"Cannot set the log level of {change.name} to {change.value} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(LEVELS)}",
+        )
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(None if name == ROOT else name)

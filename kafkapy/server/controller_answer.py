@@ -1,0 +1,50 @@
+"""Answers a request when the controller has committed what it asked for, without making the reactor's thread wait."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from kafkapy.controller.result import ControllerResult
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.server.request_context import RequestContext
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+Response = TypeVar("Response")
+
+
+def answer_when_committed(
+    context: RequestContext,
+    operation: Callable[[MetadataImage], ControllerResult[Response]],
+    answer: Callable[[Response], Any],
+    failure: Callable[[Error, str | None], Any],
+) -> None:
+    """Submits `operation` and responds with `answer(response)`, or `failure(error, message)`, on the reactor's thread.
+
+    The listeners' own posts come first: who asks again sees what was committed.
+    """
+    reactor = context.services.reactor
+    future = context.services.controller.submit(operation)
+
+    def done(finished: Future[Response]) -> None:
+        reactor.post(lambda: context.respond(_response(finished, answer, failure)))
+
+    future.add_done_callback(done)
+
+
+def _response(
+    finished: Future[Response], answer: Callable[[Response], Any], failure: Callable[[Error, str | None], Any]
+) -> Any:
+    error = finished.exception()
+    if error is None:
+        try:
+            return answer(finished.result())
+        except Exception as bug:
+            error = bug
+    if isinstance(error, ApiError):
+        return failure(error.error, error.message)
+    logger.error("a request to the controller failed", exc_info=error)
+    return failure(Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR.message)

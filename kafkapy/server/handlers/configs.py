@@ -1,0 +1,294 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: of topics, brokers, groups and client metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
+from kafkapy.config.row import ConfigSource, ConfigType
+from kafkapy.controller.configs import (
+    ConfigChange,
+    ConfigResource,
+    OperationType,
+    incremental_alter_configs,
+    legacy_alter_configs,
+)
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topic_name import validate_topic_name
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kafkapy.server.api_registry import serves
+from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
+from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.services import Services
+
+# Sources that only these resources have.
+CLIENT_METRICS_SOURCE = 7
+GROUP_SOURCE = 8
+
+DescribedResource = DescribeConfigsResponse.DescribeConfigsResult
+DescribedEntry = DescribeConfigsResponse.DescribeConfigsResourceResult
+
+
+# -- DescribeConfigs
+
+
+def describe_configs_error(
+    request: DescribeConfigsRequest, version: int, error: Error, message: str | None
+) -> DescribeConfigsResponse:
+    return DescribeConfigsResponse(results=[_failed(resource, error, message) for resource in request.resources])
+
+
+@serves(ApiKey.DESCRIBE_CONFIGS, 0, 4, on_error=describe_configs_error)
+def handle_describe_configs(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    results = []
+    for resource in request.resources:
+        try:
+            entries = _describe(context.services, resource.resource_type, resource.resource_name)
+        except ApiError as error:
+            results.append(_failed(resource, error.error, error.message))
+            continue
+        keys = resource.configuration_keys
+        if keys:
+            wanted = set(keys)
+            entries = [entry for entry in entries if entry.name in wanted]
+        results.append(
+            DescribedResource(
+                error_code=Error.NONE,
+                error_message=None,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+                configs=[_entry(entry, request) for entry in entries],
+            )
+        )
+    return DescribeConfigsResponse(results=results)
+
+
+def _failed(
+    resource: DescribeConfigsRequest.DescribeConfigsResource, error: Error, message: str | None
+) -> DescribedResource:
+    return DescribedResource(
+        error_code=error,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[],
+    )
+
+
+def _describe(services: Services, resource_type: int, name: str) -> list[ConfigEntry]:
+    image = services.metadata.image
+    if resource_type == TOPIC_RESOURCE:
+        validate_topic_name(name)
+        if name not in image.topics.by_name:
+            raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return describe_topic(services.config, image.config(TOPIC_RESOURCE, name))
+    if resource_type == BROKER_RESOURCE:
+        if not name:
+            return describe_broker_defaults(services.config)
+        _check_broker_id(services, name, " or empty string")
+        return describe_broker(services.config)
+    if resource_type == BROKER_LOGGER_RESOURCE:
+        if not name:
+            raise ApiError(Error.INVALID_REQUEST, "Broker id must not be empty")
+        _check_broker_id(services, name, "")
+        return describe_loggers()
+    if resource_type == CLIENT_METRICS_RESOURCE and name:
+        return _plain_entries(image.config(resource_type, name), CLIENT_METRICS_SOURCE)
+    if resource_type == GROUP_RESOURCE and name:
+        return _plain_entries(image.config(resource_type, name), GROUP_SOURCE)
+    if resource_type in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE):
+        raise ApiError(Error.INVALID_REQUEST, "Resource name must not be empty")
+    raise ApiError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
+
+
+def _plain_entries(overrides: Mapping[str, str], source: int) -> list[ConfigEntry]:
+    return [
+        ConfigEntry(name, value, False, source, False, [], ConfigType.STRING, "")  # type: ignore[arg-type]
+        for name, value in overrides.items()
+    ]
+
+
+def _check_broker_id(services: Services, name: str, alternative: str) -> None:
+    if not name.lstrip("-").isdigit():
+        raise ApiError(Error.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if int(name) != services.node_id:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            f"Unexpected broker id, expected {services.node_id}{alternative}, but received {name}",
+        )
+
+
+def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribedEntry:
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribedEntry(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        is_default=entry.source == ConfigSource.DEFAULT,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[
+            DescribeConfigsResponse.DescribeConfigsSynonym(
+                name=synonym.name, value=synonym.value, source=synonym.source
+            )
+            for synonym in synonyms
+        ],
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+# -- AlterConfigs and IncrementalAlterConfigs
+
+
+def alter_configs_error(
+    request: AlterConfigsRequest, version: int, error: Error, message: str | None
+) -> AlterConfigsResponse:
+    failed = ErrorMessage(error, message)
+    return _altered(_keys(request.resources), {}, failed)
+
+
+def incremental_alter_configs_error(
+    request: IncrementalAlterConfigsRequest, version: int, error: Error, message: str | None
+) -> IncrementalAlterConfigsResponse:
+    failed = ErrorMessage(error, message)
+    return _incrementally_altered(_keys(request.resources), {}, failed)
+
+
+@serves(ApiKey.ALTER_CONFIGS, 0, 2, on_error=alter_configs_error)
+def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) -> None:
+    services, version = context.services, context.api_version
+    keys = _keys(request.resources)
+    changes = {
+        (resource.resource_type, resource.resource_name): [
+            ConfigChange(config.name, OperationType.SET, config.value) for config in resource.configs
+        ]
+        for resource in request.resources
+    }
+    failed = _preprocess(services, keys, changes)
+    wanted = {
+        resource: {change.name: change.value for change in changes[resource]}
+        for resource in changes
+        if resource not in failed
+    }
+    answer_when_committed(
+        context,
+        lambda image: legacy_alter_configs(image, services.config, wanted, validate_only=request.validate_only),
+        lambda results: _altered(keys, failed | results, None),
+        lambda error, message: alter_configs_error(request, version, error, message),
+    )
+
+
+@serves(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, on_error=incremental_alter_configs_error)
+def handle_incremental_alter_configs(context: RequestContext, request: IncrementalAlterConfigsRequest) -> None:
+    services, version = context.services, context.api_version
+    keys = _keys(request.resources)
+    changes = {
+        (resource.resource_type, resource.resource_name): [
+            ConfigChange(config.name, config.config_operation, config.value) for config in resource.configs
+        ]
+        for resource in request.resources
+    }
+    done = _preprocess(services, keys, changes)
+    for resource in changes:
+        if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
+            done[resource] = alter_logger_levels(changes[resource], validate_only=request.validate_only)
+    wanted = {resource: changes[resource] for resource in changes if resource not in done}
+    answer_when_committed(
+        context,
+        lambda image: incremental_alter_configs(image, services.config, wanted, validate_only=request.validate_only),
+        lambda results: _incrementally_altered(keys, done | results, None),
+        lambda error, message: incremental_alter_configs_error(request, version, error, message),
+    )
+
+
+def _keys(resources: Iterable[object]) -> list[ConfigResource]:
+    return [(each.resource_type, each.resource_name) for each in resources]  # type: ignore[attr-defined]
+
+
+def _preprocess(
+    services: Services, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
+) -> dict[ConfigResource, ErrorMessage]:
+    """What is wrong with the request itself, by resource."""
+    failed: dict[ConfigResource, ErrorMessage] = {}
+    counts = Counter(keys)
+    for resource, resource_changes in changes.items():
+        try:
+            if counts[resource] > 1:
+                raise ApiError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+            if resource[0] in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE) and resource[1]:
+                _check_node_id(services, resource[1])
+            _check_changes(resource_changes)
+        except ApiError as error:
+            failed[resource] = ErrorMessage(error.error, error.message)
+    return failed
+
+
+def _check_node_id(services: Services, name: str) -> None:
+    if not name.lstrip("-").isdigit():
+        raise ApiError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if int(name) != services.node_id:
+        raise ApiError(Error.INVALID_REQUEST, f"Unexpected broker id, expected {services.node_id}, but received {name}")
+
+
+def _check_changes(changes: list[ConfigChange]) -> None:
+    if len({change.name for change in changes}) != len(changes):
+        raise ApiError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+    missing = [change.name for change in changes if change.value is None and change.operation != OperationType.DELETE]
+    if missing:
+        raise ApiError(Error.INVALID_REQUEST, "Null value not supported for : " + ", ".join(missing))
+
+
+def _altered(
+    keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
+) -> AlterConfigsResponse:
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=result.error,
+                error_message=result.message,
+                resource_type=resource_type,
+                resource_name=resource_name,
+            )
+            for (resource_type, resource_name), result in _in_order(keys, results, default)
+        ]
+    )
+
+
+def _incrementally_altered(
+    keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
+                error_code=result.error,
+                error_message=result.message,
+                resource_type=resource_type,
+                resource_name=resource_name,
+            )
+            for (resource_type, resource_name), result in _in_order(keys, results, default)
+        ]
+    )
+
+
+def _in_order(
+    keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
+) -> list[tuple[ConfigResource, ErrorMessage]]:
+    """Each resource of the request once, with its result."""
+    return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

@@ -1,0 +1,278 @@
+"""Metadata and DescribeTopicPartitions: topics, partitions and leaders, and the brokers to ask.
+
+Metadata is asked all the time and changes rarely: an encoded answer is kept as long as the image it was made of.
+"""
+
+from __future__ import annotations
+
+from kafkapy.controller.topic_name import is_valid_topic_name
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.auto_topic_creation import create_missing_topic
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.topic_metadata import (
+    ALL_CLUSTER_OPERATIONS,
+    ALL_TOPIC_OPERATIONS,
+    OPERATIONS_NOT_ASKED_FOR,
+    ClusterView,
+)
+from kafkapy.types import ZERO_UUID
+
+# Answers kept per image: so many, and none larger than this.
+MAX_KEPT_ANSWERS = 256
+MAX_KEPT_BYTES = 64 * 1024
+# From these versions on: topics may be asked for by id; a leader without the listener has an error of its own.
+TOPIC_ID_VERSION = 12
+LISTENER_NOT_FOUND_VERSION = 6
+
+TopicAnswer = MetadataResponse.MetadataResponseTopic
+DescribedTopic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+
+
+class KeptAnswer:
+    """An encoded response body.  Immutable; stands in for the message when the answer is written."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    def encode_chunks(self, version: int, prefix: bytes = b"") -> list[bytes]:
+        return [prefix + self.body]
+
+
+def metadata_error(request: MetadataRequest, version: int, error: Error, message: str | None) -> MetadataResponse:
+    topics = [
+        TopicAnswer(error_code=error, name=_name_of(topic, version), topic_id=topic.topic_id, partitions=[])
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=error)
+
+
+@serves(ApiKey.METADATA, 0, 13, on_error=metadata_error)
+def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | KeptAnswer:
+    version = context.api_version
+    image, kept = context.services.metadata.current
+    key = _key_of(context, request)
+    answer = kept.get(key)
+    if answer is not None:
+        return KeptAnswer(answer)
+    response, is_complete = _answer(context, request, image)
+    if is_complete and len(kept) < MAX_KEPT_ANSWERS:
+        answer = response.encode(version)
+        if len(answer) <= MAX_KEPT_BYTES:
+            kept[key] = answer
+        return KeptAnswer(answer)
+    return response
+
+
+def _key_of(context: RequestContext, request: MetadataRequest) -> object:
+    """Everything of the request that the answer depends on beside the image."""
+    topics = request.topics
+    wanted = None if topics is None else tuple([(topic.name, topic.topic_id) for topic in topics])
+    return (
+        context.api_version,
+        context.listener.name,
+        request.include_cluster_authorized_operations,
+        request.include_topic_authorized_operations,
+        wanted,
+    )
+
+
+def _answer(context: RequestContext, request: MetadataRequest, image: MetadataImage) -> tuple[MetadataResponse, bool]:
+    """The response, and whether every topic of it exists (else it is not to be kept: asking may create topics)."""
+    version, services = context.api_version, context.services
+    view = ClusterView(image, context.listener.name)
+    found, missing = _find_topics(request, version, image)
+    operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else OPERATIONS_NOT_ASKED_FOR
+    topics = [_topic(topic, view, version, operations) for topic in found]
+    may_create = services.config["auto.create.topics.enable"] and request.allow_auto_topic_creation
+    for name, topic_id in missing:
+        if name is None:
+            error = Error.UNKNOWN_TOPIC_ID
+        elif may_create:
+            error = create_missing_topic(services, name)
+        else:
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Error.INVALID_TOPIC_EXCEPTION
+        topics.append(
+            TopicAnswer(
+                error_code=error,
+                name=name if name is not None or version >= TOPIC_ID_VERSION else "",
+                topic_id=topic_id,
+                is_internal=name in INTERNAL_TOPICS,
+                partitions=[],
+            )
+        )
+    asked_for_cluster = request.include_cluster_authorized_operations and 8 <= version <= 10
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(
+                node_id=broker_id, host=endpoint.host, port=endpoint.port, rack=view.rack_of(broker_id)
+            )
+            for broker_id, endpoint in view.endpoints.items()
+        ],
+        cluster_id=services.cluster_id,
+        controller_id=services.node_id,
+        topics=topics,
+        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked_for_cluster else OPERATIONS_NOT_ASKED_FOR,
+    )
+    return response, not missing
+
+
+def _find_topics(
+    request: MetadataRequest, version: int, image: MetadataImage
+) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
+    """The topics asked for, and (name, id) of those that do not exist; each once."""
+    if request.topics is None or (version == 0 and not request.topics):
+        return list(image.topics.by_name.values()), []
+    if version < TOPIC_ID_VERSION:
+        for topic in request.topics:
+            if topic.name is None:
+                raise ApiError(Error.INVALID_REQUEST, f"Topic name can not be null for version {version}")
+            if topic.topic_id != ZERO_UUID:
+                raise ApiError(Error.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
+    by_id = any(topic.topic_id != ZERO_UUID for topic in request.topics)
+    found: dict[bytes, TopicImage] = {}
+    missing: dict[tuple[str | None, bytes], None] = {}
+    for topic in request.topics:
+        if by_id:
+            if topic.topic_id == ZERO_UUID:
+                continue
+            existing = image.topics.by_id.get(topic.topic_id)
+            absent: tuple[str | None, bytes] = (None, topic.topic_id)
+        else:
+            name = topic.name or ""
+            existing = image.topics.by_name.get(name)
+            absent = (name, ZERO_UUID)
+        if existing is None:
+            missing[absent] = None
+        else:
+            found[existing.topic_id] = existing
+    return list(found.values()), list(missing)
+
+
+def _name_of(topic: MetadataRequest.MetadataRequestTopic, version: int) -> str | None:
+    return topic.name if topic.name is not None or version >= TOPIC_ID_VERSION else ""
+
+
+def _topic(topic: TopicImage, view: ClusterView, version: int, operations: int) -> TopicAnswer:
+    partitions = []
+    for partition_id, partition in topic.partitions.items():
+        described = view.describe(
+            partition, name_missing_listener=version >= LISTENER_NOT_FOUND_VERSION, strict=version == 0
+        )
+        partitions.append(
+            MetadataResponse.MetadataResponsePartition(
+                error_code=described.error,
+                partition_index=partition_id,
+                leader_id=described.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=described.replicas,
+                isr_nodes=described.isr,
+                offline_replicas=described.offline_replicas,
+            )
+        )
+    return TopicAnswer(
+        error_code=Error.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=partitions,
+        topic_authorized_operations=operations,
+    )
+
+
+def describe_topic_partitions_error(
+    request: DescribeTopicPartitionsRequest, version: int, error: Error, message: str | None
+) -> DescribeTopicPartitionsResponse:
+    topics = [DescribedTopic(error_code=error, name=topic.name) for topic in request.topics]
+    return DescribeTopicPartitionsResponse(topics=topics)
+
+
+@serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, on_error=describe_topic_partitions_error)
+def describe_topic_partitions(
+    context: RequestContext, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    image = context.services.metadata.image
+    view = ClusterView(image, context.listener.name)
+    names, start = _names_from_cursor(request, image)
+    limit = context.services.config["max.request.partition.size.limit"]
+    remaining = max(min(limit, request.response_partition_limit), 1)
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if remaining == 0:
+            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=0)
+            break
+        topic = image.topics.by_name.get(name)
+        if topic is None:
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Error.INVALID_TOPIC_EXCEPTION
+            response.topics.append(DescribedTopic(error_code=error, name=name))
+            continue
+        first = start.get(name, 0)
+        chosen = [partition_id for partition_id in sorted(topic.partitions) if partition_id >= first]
+        response.topics.append(_described_topic(topic, chosen[:remaining], view))
+        if len(chosen) > remaining:
+            response.next_cursor = DescribeTopicPartitionsResponse.Cursor(
+                topic_name=name, partition_index=chosen[remaining]
+            )
+            break
+        remaining -= len(chosen)
+    return response
+
+
+def _names_from_cursor(
+    request: DescribeTopicPartitionsRequest, image: MetadataImage
+) -> tuple[list[str], dict[str, int]]:
+    """The topics from the cursor on, sorted, and the partition to begin with in the cursor's topic."""
+    names = sorted({topic.name for topic in request.topics} if request.topics else image.topics.by_name)
+    cursor = request.cursor
+    if cursor is None:
+        return names, {}
+    if request.topics and cursor.topic_name not in names:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}",
+        )
+    if cursor.partition_index < 0:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor.partition_index}",
+        )
+    return [name for name in names if name >= cursor.topic_name], {cursor.topic_name: cursor.partition_index}
+
+
+def _described_topic(topic: TopicImage, chosen: list[int], view: ClusterView) -> DescribedTopic:
+    partitions = []
+    for partition_id in chosen:
+        partition = topic.partitions[partition_id]
+        described = view.describe(partition)
+        partitions.append(
+            DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
+                error_code=described.error,
+                partition_index=partition_id,
+                leader_id=described.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=described.replicas,
+                isr_nodes=described.isr,
+                eligible_leader_replicas=list(partition.elr),
+                last_known_elr=list(partition.last_known_elr),
+                offline_replicas=described.offline_replicas,
+            )
+        )
+    return DescribedTopic(
+        error_code=Error.NONE,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=partitions,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )

@@ -1,0 +1,239 @@
+"""CreateTopics, DeleteTopics, CreatePartitions: answered when the controller has committed the change."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkapy.config.describe import describe_topic
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topics import (
+    CreatedTopic,
+    MorePartitions,
+    NewTopic,
+    PlacementRules,
+    create_partitions,
+    create_topics,
+    delete_topics,
+)
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.services import Services
+from kafkapy.types import ZERO_UUID
+
+DUPLICATE_NAME = ErrorMessage(Error.INVALID_REQUEST, "Duplicate topic name.")
+# Before this version a client does not know TOPIC_DELETION_DISABLED.
+DELETION_DISABLED_VERSION = 3
+
+TopicResult = CreateTopicsResponse.CreatableTopicResult
+DeletedTopic = DeleteTopicsResponse.DeletableTopicResult
+
+
+def placement_rules(services: Services) -> PlacementRules:
+    return PlacementRules(services.config, services.node_id)
+
+
+# -- CreateTopics
+
+
+def create_topics_error(
+    request: CreateTopicsRequest, version: int, error: Error, message: str | None
+) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[TopicResult(name=topic.name, error_code=error, error_message=message) for topic in request.topics]
+    )
+
+
+@serves(ApiKey.CREATE_TOPICS, 0, 7, on_error=create_topics_error)
+def handle_create_topics(context: RequestContext, request: CreateTopicsRequest) -> None:
+    services, version = context.services, context.api_version
+    counts = Counter(topic.name for topic in request.topics)
+    wanted = [_new_topic(topic) for topic in request.topics if counts[topic.name] == 1]
+    duplicates = [name for name, count in counts.items() if count > 1]
+    rules = placement_rules(services)
+
+    def answer(created: dict[str, CreatedTopic]) -> CreateTopicsResponse:
+        results = [TopicResult(name=name, error_code=DUPLICATE_NAME.error, error_message=DUPLICATE_NAME.message)
+                   for name in duplicates]  # fmt: skip
+        results += [_topic_result(services, name, topic) for name, topic in created.items()]
+        return CreateTopicsResponse(topics=results)
+
+    answer_when_committed(
+        context,
+        lambda image: create_topics(image, wanted, rules, validate_only=request.validate_only),
+        answer,
+        lambda error, message: create_topics_error(request, version, error, message),
+    )
+
+
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(assignment.partition_index, assignment.broker_ids) for assignment in topic.assignments],
+        {config.name: config.value for config in topic.configs},
+    )
+
+
+def _topic_result(services: Services, name: str, created: CreatedTopic) -> TopicResult:
+    if created.error.error:
+        return TopicResult(name=name, error_code=created.error.error, error_message=created.error.message)
+    entries = sorted(describe_topic(services.config, created.overrides))
+    return TopicResult(
+        name=name,
+        topic_id=created.topic_id,
+        error_code=Error.NONE,
+        error_message=None,
+        num_partitions=created.num_partitions,
+        replication_factor=created.replication_factor,
+        configs=[
+            CreateTopicsResponse.CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in entries
+        ],
+    )
+
+
+# -- DeleteTopics
+
+
+def delete_topics_error(
+    request: DeleteTopicsRequest, version: int, error: Error, message: str | None
+) -> DeleteTopicsResponse:
+    named = [(topic.name, topic.topic_id) for topic in request.topics]
+    named += [(name, ZERO_UUID) for name in request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletedTopic(name=name, topic_id=topic_id, error_code=error, error_message=message)
+            for name, topic_id in named
+        ]
+    )
+
+
+@serves(ApiKey.DELETE_TOPICS, 0, 6, on_error=delete_topics_error)
+def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> None:
+    version = context.api_version
+    if not context.services.config["delete.topic.enable"]:
+        if version < DELETION_DISABLED_VERSION:
+            raise ApiError(Error.INVALID_REQUEST, "Topic deletion is disabled.")
+        raise ApiError(Error.TOPIC_DELETION_DISABLED)
+    wanted = [(topic.name, topic.topic_id) for topic in request.topics]
+    wanted += [(name, ZERO_UUID) for name in request.topic_names]
+    names_and_ids, failed = _resolve(context.services.metadata.image, wanted)
+
+    def answer(deleted: dict[bytes, ErrorMessage]) -> DeleteTopicsResponse:
+        responses = list(failed)
+        for topic_id, result in deleted.items():
+            responses.append(_deleted_topic(names_and_ids[topic_id], topic_id, result))
+        return DeleteTopicsResponse(responses=responses)
+
+    answer_when_committed(
+        context,
+        lambda image: delete_topics(image, list(names_and_ids)),
+        answer,
+        lambda error, message: delete_topics_error(request, version, error, message),
+    )
+
+
+def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> DeletedTopic:
+    return DeletedTopic(name=name, topic_id=topic_id, error_code=result.error, error_message=result.message)
+
+
+def _resolve(
+    image: MetadataImage, wanted: list[tuple[str | None, bytes]]
+) -> tuple[dict[bytes, str | None], list[DeletedTopic]]:
+    """Topic id -> name of what can be deleted, and the answers for the rest."""
+    found: dict[bytes, str | None] = {}
+    failed: list[DeletedTopic] = []
+    counts = Counter(wanted)
+    for (name, topic_id), count in counts.items():
+        by_id = topic_id != ZERO_UUID
+        problem: ErrorMessage | None = None
+        if name is not None and by_id:
+            problem = ErrorMessage(Error.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+        elif name is None and not by_id:
+            problem = ErrorMessage(Error.INVALID_REQUEST, "Neither topic name nor id were specified.")
+        elif count > 1:
+            problem = ErrorMessage(Error.INVALID_REQUEST, "Duplicate topic id.") if by_id else DUPLICATE_NAME
+        if problem is not None:
+            failed.append(_deleted_topic(name, topic_id, problem))
+            continue
+        topic = image.topics.by_id.get(topic_id) if name is None else image.topics.by_name.get(name)
+        if topic is None:
+            error = Error.UNKNOWN_TOPIC_ID if name is None else Error.UNKNOWN_TOPIC_OR_PARTITION
+            failed.append(_deleted_topic(name, topic_id, ErrorMessage(error, error.message)))
+        elif topic.topic_id in found:
+            failed.append(
+                _deleted_topic(
+                    name,
+                    topic_id,
+                    ErrorMessage(
+                        Error.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied."
+                    ),
+                )
+            )
+        else:
+            found[topic.topic_id] = topic.name
+    return found, failed
+
+
+# -- CreatePartitions
+
+
+def create_partitions_error(
+    request: CreatePartitionsRequest, version: int, error: Error, message: str | None
+) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsResponse.CreatePartitionsTopicResult(
+                name=topic.name, error_code=error, error_message=message
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@serves(ApiKey.CREATE_PARTITIONS, 0, 3, on_error=create_partitions_error)
+def handle_create_partitions(context: RequestContext, request: CreatePartitionsRequest) -> None:
+    version = context.api_version
+    counts = Counter(topic.name for topic in request.topics)
+    duplicates = {name: DUPLICATE_NAME for name, count in counts.items() if count > 1}
+    wanted = [
+        MorePartitions(
+            topic.name,
+            topic.count,
+            None if topic.assignments is None else [assignment.broker_ids for assignment in topic.assignments],
+        )
+        for topic in request.topics
+        if counts[topic.name] == 1
+    ]
+    rules = placement_rules(context.services)
+
+    def answer(results: dict[str, ErrorMessage]) -> CreatePartitionsResponse:
+        return CreatePartitionsResponse(
+            results=[
+                CreatePartitionsResponse.CreatePartitionsTopicResult(
+                    name=name, error_code=result.error, error_message=result.message
+                )
+                for name, result in (duplicates | results).items()
+            ]
+        )
+
+    answer_when_committed(
+        context,
+        lambda image: create_partitions(image, wanted, rules, validate_only=request.validate_only),
+        answer,
+        lambda error, message: create_partitions_error(request, version, error, message),
+    )

@@ -1,0 +1,88 @@
+"""Brokers and partitions of an image as clients are told: who is alive, on which listener, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.metadata.cluster_image import BrokerRegistration, Endpoint
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.topics_image import (
+    DIRECTORY_LOST,
+    DIRECTORY_MIGRATING,
+    DIRECTORY_UNASSIGNED,
+    NO_LEADER,
+    PartitionImage,
+)
+
+# What may be done with a topic and with the cluster, as bits: everything, while nobody is forbidden anything.
+# READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS
+ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+# CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE
+ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+OPERATIONS_NOT_ASKED_FOR = -(2**31)
+
+
+class DescribedPartition(NamedTuple):
+    """A partition for clients of one listener.  With an error the leader is -1."""
+
+    error: Error
+    leader: int
+    replicas: list[int]
+    isr: list[int]
+    offline_replicas: list[int]
+
+
+class ClusterView:
+    """An image as seen through one listener.  Immutable; cheap to make."""
+
+    __slots__ = ("_image", "endpoints")
+
+    def __init__(self, image: MetadataImage, listener_name: str) -> None:
+        self._image = image
+        self.endpoints: dict[int, Endpoint] = {
+            broker_id: broker.endpoints[listener_name]
+            for broker_id, broker in image.brokers.items()
+            if not broker.fenced and listener_name in broker.endpoints
+        }
+
+    def rack_of(self, broker_id: int) -> str | None:
+        return self._image.brokers[broker_id].rack
+
+    def describe(
+        self, partition: PartitionImage, *, name_missing_listener: bool = True, strict: bool = False
+    ) -> DescribedPartition:
+        """`strict`: only replicas that can be reached are named (Metadata version 0); `name_missing_listener`: a leader
+        without this listener has an error of its own."""
+        replicas, isr = list(partition.replicas), list(partition.isr)
+        offline = self._offline_replicas(partition)
+        if strict:
+            replicas = self._alive(replicas)
+            isr = self._alive(isr)
+        if partition.leader not in self.endpoints:
+            known = partition.leader != NO_LEADER and partition.leader in self._image.brokers
+            error = Error.LISTENER_NOT_FOUND if known and name_missing_listener else Error.LEADER_NOT_AVAILABLE
+            return DescribedPartition(error, NO_LEADER, replicas, isr, offline)
+        complete = len(replicas) == len(partition.replicas) and len(isr) == len(partition.isr)
+        error = Error.NONE if complete else Error.REPLICA_NOT_AVAILABLE
+        return DescribedPartition(error, partition.leader, replicas, isr, offline)
+
+    def _alive(self, brokers: Iterable[int]) -> list[int]:
+        return [broker_id for broker_id in brokers if broker_id in self.endpoints]
+
+    def _offline_replicas(self, partition: PartitionImage) -> list[int]:
+        offline = []
+        for replica, directory in zip(partition.replicas, partition.directories, strict=True):
+            broker = self._image.brokers.get(replica)
+            if broker is None or broker.fenced or not _is_online(broker, directory):
+                offline.append(replica)
+        return offline
+
+
+def _is_online(broker: BrokerRegistration, directory: bytes) -> bool:
+    if directory in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
+        return True
+    if directory == DIRECTORY_LOST:
+        return False
+    return not broker.log_dirs or directory in broker.log_dirs
