@@ -1,8 +1,8 @@
-"""From a request's bytes to its handler and back: decodes the header, finds the API, calls (steps "request", "handler").
+"""From a request's bytes to its handler: decodes the header, finds the API, calls (steps "request" and "handler").
 
-What Kafka does with the unusual, and so do we: an unknown API key, a version that is not served or a body that cannot be
-read closes the connection; ApiVersions in an unknown version is answered in version 0, so that the client can try again.
-Bytes behind the body are ignored.
+What Kafka does with the unusual, and so do we: an unknown API key, a version that is not served or a body that cannot
+be read closes the connection; ApiVersions in an unknown version is answered in version 0, so that the client can try
+again. Bytes behind the body are ignored.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class Dispatcher:
 
     def _respond_unsupported(self, request: Request, correlation_id: int) -> None:
         served = self._find(ApiKey.API_VERSIONS)
-        assert served is not None and served.on_error is not None
+        assert served is not None
+        assert served.on_error is not None
         response = served.on_error(None, 0, Error.UNSUPPORTED_VERSION, None)
         request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
 
@@ -131,4 +132,8 @@ class Dispatcher:
         if served.on_error is None:
             context.connection.close(f"{served.key.name} failed: {error.name}")
             return
-        context.respond(served.on_error(message, context.api_version, error, text))
+        response = served.on_error(message, context.api_version, error, text)
+        if response is None:  # the client listens to no answer: a close is all that it can notice
+            context.connection.close(f"{served.key.name} failed: {error.name}")
+            return
+        context.respond(response)

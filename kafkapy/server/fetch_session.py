@@ -1,0 +1,187 @@
+"""Incremental fetch sessions (KIP-227): a client names its partitions once, then only what changed, both ways.
+
+A fetch request opens a *context*, the context gives the partitions to read, and takes their results to say which of
+them go into the answer:
+
+    session id, epoch     context      partitions to read             answered
+    any, -1 (final)       sessionless  those of the request           all; the session named is closed
+    any, 0 (initial)      full         those of the request           all, with a new session if there is room
+    id, epoch expected    incremental  the session's, as changed      those with news
+    id, anything else     refused      none                           none, with the error
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+
+from kafkapy.errors import Error
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.replica.fetch import FetchPartition, FetchResult
+from kafkapy.server.fetch_session_cache import (
+    INITIAL_EPOCH,
+    CachedPartition,
+    FetchSession,
+    FetchSessionCache,
+    PartitionKey,
+    next_epoch,
+)
+from kafkapy.types import ZERO_UUID, Clock
+
+INVALID_SESSION_ID = 0
+FINAL_EPOCH = -1
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+
+TopicName = Callable[[bytes], str | None]
+Results = list[tuple[FetchPartition, FetchResult]]
+
+
+class FetchContext:
+    """One fetch request's view of its partitions. `partitions` are to be read; `answer` says what to send of them."""
+
+    __slots__ = ("partitions",)
+
+    def __init__(self, partitions: Iterable[FetchPartition]) -> None:
+        self.partitions = partitions
+
+    def answer(self, results: Results) -> tuple[Error, int, Results]:
+        """(error of the whole response, session id, what goes into it)."""
+        return Error.NONE, INVALID_SESSION_ID, results
+
+
+class RefusedFetchContext(FetchContext):
+    """A session that is not there, or not where the client believes it to be."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(())
+        self.error = error
+
+    def answer(self, results: Results) -> tuple[Error, int, Results]:
+        return self.error, INVALID_SESSION_ID, []
+
+
+class FullFetchContext(FetchContext):
+    """Names all its partitions and asks for a session, which is made when the results are known."""
+
+    __slots__ = ("_cache", "_is_privileged", "_keyed", "_now_ms", "_uses_topic_ids")
+
+    def __init__(
+        self,
+        keyed: dict[PartitionKey, CachedPartition],
+        cache: FetchSessionCache,
+        now_ms: int,
+        *,
+        is_privileged: bool,
+        uses_topic_ids: bool,
+    ) -> None:
+        super().__init__(keyed.values())
+        self._keyed = keyed
+        self._cache = cache
+        self._now_ms = now_ms
+        self._is_privileged = is_privileged
+        self._uses_topic_ids = uses_topic_ids
+
+    def answer(self, results: Results) -> tuple[Error, int, Results]:
+        for partition, result in results:
+            assert isinstance(partition, CachedPartition)
+            partition.remember(result)
+        session = self._cache.maybe_create(
+            self._now_ms, self._keyed, is_privileged=self._is_privileged, uses_topic_ids=self._uses_topic_ids
+        )
+        return Error.NONE, INVALID_SESSION_ID if session is None else session.session_id, results
+
+
+class IncrementalFetchContext(FetchContext):
+    """Continues a session. Its answer holds only partitions with records, an error, or offsets that moved."""
+
+    __slots__ = ("_expected_epoch", "_session")
+
+    def __init__(self, session: FetchSession) -> None:
+        super().__init__(session.partitions.values())
+        self._session = session
+        self._expected_epoch = session.epoch
+
+    def answer(self, results: Results) -> tuple[Error, int, Results]:
+        session = self._session
+        if session.epoch != self._expected_epoch:  # another connection used the session while this fetch waited
+            return Error.INVALID_FETCH_SESSION_EPOCH, session.session_id, []
+        changed: Results = []
+        for partition, result in results:
+            assert isinstance(partition, CachedPartition)
+            if partition.remember(result):
+                changed.append((partition, result))
+                if len(result.records):
+                    session.move_to_end(partition)
+        return Error.NONE, session.session_id, changed
+
+
+class FetchSessions:
+    """Opens the context of each fetch request. Owns the cache of sessions. Owner thread only."""
+
+    def __init__(self, clock: Clock, max_slots: int, random_id: Callable[[], int] | None = None) -> None:
+        self._clock = clock
+        self.cache = FetchSessionCache(max_slots, random_id or (lambda: random.randrange(1, 1 << 31)))
+
+    def open(self, request: FetchRequest, version: int, topic_name: TopicName, *, is_follower: bool) -> FetchContext:
+        """The context of `request`; `topic_name` resolves topic ids (versions 13 and later)."""
+        session_id: int = request.session_id
+        epoch: int = request.session_epoch
+        uses_topic_ids = version >= FIRST_VERSION_WITH_TOPIC_IDS
+        if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            return self._incremental(request, uses_topic_ids, topic_name)
+        if session_id != INVALID_SESSION_ID:
+            self.cache.remove(session_id)
+        keyed: dict[PartitionKey, CachedPartition] = {}
+        _update(keyed, request, uses_topic_ids, topic_name)
+        if epoch == FINAL_EPOCH:
+            return FetchContext(keyed.values())
+        return FullFetchContext(
+            keyed,
+            self.cache,
+            self._clock.monotonic_ms(),
+            is_privileged=is_follower,
+            uses_topic_ids=uses_topic_ids,
+        )
+
+    def _incremental(self, request: FetchRequest, uses_topic_ids: bool, topic_name: TopicName) -> FetchContext:
+        session = self.cache.get(request.session_id)
+        if session is None:
+            return RefusedFetchContext(Error.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != request.session_epoch:
+            return RefusedFetchContext(Error.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return RefusedFetchContext(Error.FETCH_SESSION_TOPIC_ID_ERROR)
+        partitions = session.partitions
+        if request.topics:
+            _update(partitions, request, uses_topic_ids, topic_name)
+        for forgotten in request.forgotten_topics_data:
+            topic = forgotten.topic_id if uses_topic_ids else forgotten.topic
+            for partition in forgotten.partitions:
+                partitions.pop((topic, partition), None)
+        if not partitions:
+            self.cache.remove(session.session_id)
+            return FetchContext(())
+        if session.has_unknown_topics:
+            session.resolve_topics(topic_name)
+        self.cache.touch(session, self._clock.monotonic_ms())
+        session.epoch = next_epoch(session.epoch)
+        return IncrementalFetchContext(session)
+
+
+def _update(
+    partitions: dict[PartitionKey, CachedPartition], request: FetchRequest, uses_topic_ids: bool, topic_name: TopicName
+) -> None:
+    """Adds the partitions of the request, or moves those that are there to where the client has come."""
+    for topic in request.topics:
+        topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
+        topic_key = topic_id if uses_topic_ids else topic.topic
+        for asked in topic.partitions:
+            key = (topic_key, asked.partition)
+            known = partitions.get(key)
+            if known is None:
+                name = topic_name(topic_id) if uses_topic_ids else topic.topic
+                partitions[key] = CachedPartition(name, topic_id, asked)
+            else:
+                known.follow(asked)

@@ -1,0 +1,168 @@
+"""Fetch: reads partitions for consumers and followers, within a session or without (step "handler")."""
+
+from __future__ import annotations
+
+from kafkapy._core.segment_file import FileRange
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, Records
+from kafkapy.server.api_registry import serves
+from kafkapy.server.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, FetchContext, Results
+from kafkapy.server.leader_hints import LeaderNode, leader_hint
+from kafkapy.server.request_context import RequestContext
+
+FIRST_VERSION_WITH_MAX_BYTES = 3
+FIRST_VERSION_WITH_BATCHES = 4
+FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 7
+FIRST_VERSION_WITH_RACK = 11
+FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
+FIRST_VERSION_WITH_REPLICA_STATE = 15
+FIRST_VERSION_WITH_NODE_ENDPOINTS = 16
+
+_MAGIC_AT = 16
+_WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
+
+
+def fetch_error(request: FetchRequest, version: int, error: Error, message: str | None) -> FetchResponse:
+    """The error for the whole response, and for every partition named, as clients before sessions look there."""
+    return FetchResponse(
+        error_code=error,
+        session_id=request.session_id,
+        responses=[
+            FetchResponse.FetchableTopicResponse(
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partitions=[
+                    FetchResponse.PartitionData(
+                        partition_index=partition.partition, error_code=error, high_watermark=-1, records=b""
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+@serves(ApiKey.FETCH, 0, 18, on_error=fetch_error)
+def fetch(context: RequestContext, request: FetchRequest) -> None:
+    version = context.api_version
+    services = context.services
+    manager = services.replica_manager
+    by_id = services.metadata.image.topics.by_id
+
+    def topic_name(topic_id: bytes) -> str | None:
+        topic = by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    params = fetch_params(context, request)
+    session = services.fetch_sessions.open(request, version, topic_name, is_follower=params.is_from_follower)
+    interesting: list[FetchPartition] = []
+    erroneous: Results = []
+    for partition in session.partitions:
+        if partition.topic_partition in manager.partitions:
+            interesting.append(partition)
+        elif partition.topic is None:
+            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_ID)))
+        elif manager.find_partition(partition.topic_partition) is Error.UNKNOWN_TOPIC_OR_PARTITION:
+            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_OR_PARTITION)))
+        else:
+            interesting.append(partition)
+
+    def answer(results: Results) -> None:
+        context.respond(fetch_response(context, session, results + erroneous if erroneous else results))
+
+    if interesting:
+        manager.fetch_messages(params, interesting, answer)
+    else:
+        answer([])
+
+
+def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
+    version = context.api_version
+    has_replica_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
+    max_bytes = min(request.max_bytes, context.services.config["fetch.max.bytes"])
+    return FetchParams(
+        replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
+        replica_epoch=request.replica_state.replica_epoch if has_replica_state else -1,
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=min(request.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        isolation_level=request.isolation_level,
+        hard_max_bytes=version < FIRST_VERSION_WITH_MAX_BYTES,
+        only_leader=version < FIRST_VERSION_WITH_RACK,
+    )
+
+
+def fetch_response(context: RequestContext, session: FetchContext, results: Results) -> FetchResponse:
+    """What the session lets through of `results`; partitions of a topic that follow each other share its entry."""
+    version = context.api_version
+    error, session_id, to_send = session.answer(results)
+    nodes: dict[int, LeaderNode] = {}
+    topics: list[FetchResponse.FetchableTopicResponse] = []
+    previous: object = None
+    with_topic_ids = version >= FIRST_VERSION_WITH_TOPIC_IDS
+    for asked, result in to_send:
+        key: object = asked.topic_id if with_topic_ids else asked.topic
+        if key != previous:
+            previous = key
+            topics.append(FetchResponse.FetchableTopicResponse(topic=asked.topic or "", topic_id=asked.topic_id))
+            topics[-1].partitions = []
+        data = partition_data(asked, result, version)
+        if result.error in _WRONG_LEADER and version >= FIRST_VERSION_WITH_NODE_ENDPOINTS:
+            hint = leader_hint(context, asked.topic_partition)
+            data.current_leader = FetchResponse.LeaderIdAndEpoch(
+                leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
+            )
+            if hint.node is not None:
+                nodes[hint.leader_id] = hint.node
+        topics[-1].partitions.append(data)
+    response = FetchResponse(
+        error_code=error if version >= FIRST_VERSION_WITH_TOP_LEVEL_ERROR else 0,
+        session_id=session_id,
+        responses=topics,
+    )
+    if nodes:
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes.values()
+        ]
+    return response
+
+
+def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
+    if version < FIRST_VERSION_WITH_BATCHES and not is_readable(result.records, version):
+        result = FetchResult(Error.UNSUPPORTED_VERSION)
+    aborted = result.aborted_transactions
+    data = FetchResponse.PartitionData(
+        partition_index=asked.partition,
+        error_code=result.error,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        aborted_transactions=None,
+        records=result.records,
+    )
+    if aborted is not None:
+        data.aborted_transactions = [
+            FetchResponse.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+            for each in aborted
+        ]
+    elif result.error:
+        data.aborted_transactions = []
+    diverging = result.diverging_epoch
+    if diverging is not None and version >= FIRST_VERSION_WITH_DIVERGING_EPOCH:
+        data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging.epoch, end_offset=diverging.offset)
+    return data
+
+
+def is_readable(records: Records, version: int) -> bool:
+    """Whether a client of this old version knows the format of the first batch; all of a log usually share it."""
+    if len(records) <= _MAGIC_AT:
+        return True
+    if isinstance(records, FileRange):
+        magic = records.file.pread(records.position + _MAGIC_AT, 1)[0]
+    else:
+        magic = records[_MAGIC_AT]
+    return magic <= (1 if version >= 2 else 0)

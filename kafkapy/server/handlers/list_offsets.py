@@ -1,0 +1,107 @@
+"""ListOffsets: offsets by timestamp, the earliest, the latest, that of the newest timestamp."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.replica.fetch import CONSUMER_REPLICA_ID, FetchIsolation
+from kafkapy.replica.list_offsets import find_offset, find_offsets_before, is_timestamp_supported
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+DEBUGGING_REPLICA_ID = -2
+FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
+FIRST_VERSION_WITH_LEADER_EPOCH = 4
+
+PartitionAnswer = ListOffsetsResponse.ListOffsetsPartitionResponse
+Answer = Callable[[str, ListOffsetsRequest.ListOffsetsPartition], PartitionAnswer]
+
+
+def list_offsets_error(
+    request: ListOffsetsRequest, version: int, error: Error, message: str | None
+) -> ListOffsetsResponse:
+    def answer(topic: str, asked: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
+        return PartitionAnswer(partition_index=asked.partition_index, error_code=error)
+
+    return _response(request, answer)
+
+
+@serves(ApiKey.LIST_OFFSETS, 0, 11, on_error=list_offsets_error)
+def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+
+    def answer(topic: str, asked: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
+        if named[topic, asked.partition_index] > 1 and context.api_version > 0:
+            return PartitionAnswer(partition_index=asked.partition_index, error_code=Error.INVALID_REQUEST)
+        try:
+            return _find(context, request, topic, asked)
+        except ApiError as error:
+            return PartitionAnswer(
+                partition_index=asked.partition_index, error_code=_code_for(error.error, context.api_version)
+            )
+
+    return _response(request, answer)
+
+
+def _find(
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    asked: ListOffsetsRequest.ListOffsetsPartition,
+) -> PartitionAnswer:
+    version = context.api_version
+    manager = context.services.replica_manager
+    topic_partition = TopicPartition(topic, asked.partition_index)
+    from_client = request.replica_id == CONSUMER_REPLICA_ID
+    if version == 0:
+        offsets = manager.fetch_offset(
+            topic_partition,
+            lambda partition: find_offsets_before(
+                partition, asked.timestamp, asked.max_num_offsets, from_client=from_client
+            ),
+        )
+        return PartitionAnswer(partition_index=asked.partition_index, old_style_offsets=offsets)
+    if not is_timestamp_supported(asked.timestamp, version):
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    isolation = FetchIsolation.LOG_END_OFFSET
+    if from_client:
+        isolation = FetchIsolation.of(CONSUMER_REPLICA_ID, request.isolation_level)
+    found = manager.fetch_offset(
+        topic_partition,
+        lambda partition: find_offset(
+            partition,
+            asked.timestamp,
+            isolation=isolation,
+            from_client=from_client,
+            current_leader_epoch=asked.current_leader_epoch,
+            only_leader=request.replica_id != DEBUGGING_REPLICA_ID,
+        ),
+    )
+    return PartitionAnswer(
+        partition_index=asked.partition_index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1,
+    )
+
+
+def _code_for(error: Error, version: int) -> Error:
+    if error is Error.OFFSET_NOT_AVAILABLE and version < FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE:
+        return Error.LEADER_NOT_AVAILABLE
+    return error
+
+
+def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsResponse.ListOffsetsTopicResponse(
+                name=topic.name, partitions=[answer(topic.name, asked) for asked in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,193 @@
+"""Produce: takes record batches to their partitions and answers where they landed (step "handler")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.replica.append import PartitionResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.leader_hints import LeaderNode, leader_hint
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+ADMIN_CLIENT_ID = "__admin_client"
+FIRST_VERSION_WITH_BATCHES = 3
+FIRST_VERSION_WITH_ZSTD = 7
+FIRST_VERSION_WITH_LEADER_HINTS = 10
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+
+# Offsets in a batch header: magic, and the low byte of the attributes. Up to there all formats agree.
+_MAGIC_AT = 16
+_ATTRIBUTES_AT = 22
+_HEADER_BYTES = 61
+_CODEC_MASK = 0x07
+_ZSTD = 4
+_TRANSACTIONAL = 0x10
+
+Responses = Mapping[TopicPartition, PartitionResponse]
+
+
+def produce_error(
+    request: ProduceRequest, version: int, error: Error, message: str | None
+) -> ProduceResponse | None:
+    """The same error for every partition; nothing with acks 0."""
+    if request.acks == 0:
+        return None
+    has_message = message is not None and message != error.message
+    return ProduceResponse(
+        responses=[
+            ProduceResponse.TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[
+                    ProduceResponse.PartitionProduceResponse(
+                        index=partition.index,
+                        error_code=error,
+                        base_offset=-1,
+                        error_message=message if has_message else None,
+                    )
+                    for partition in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+@serves(ApiKey.PRODUCE, 0, 13, on_error=produce_error)
+def produce(context: RequestContext, request: ProduceRequest) -> None:
+    version = context.api_version
+    manager = context.services.replica_manager
+    by_id = context.services.metadata.image.topics.by_id
+    entries: dict[TopicPartition, memoryview] = {}
+    refused: dict[TopicPartition, PartitionResponse] = {}
+    names: list[str] = []
+    for topic in request.topic_data:
+        if version >= FIRST_VERSION_WITH_TOPIC_IDS:
+            known = by_id.get(topic.topic_id)
+            name = known.name if known is not None else ""
+        else:
+            name = topic.name
+        names.append(name)
+        for data in topic.partition_data:
+            if not name and version >= FIRST_VERSION_WITH_TOPIC_IDS:
+                continue  # answered with UNKNOWN_TOPIC_ID below
+            topic_partition = TopicPartition(name, data.index)
+            if topic_partition not in manager.partitions:
+                error = manager.find_partition(topic_partition)
+                if error is Error.UNKNOWN_TOPIC_OR_PARTITION:
+                    refused[topic_partition] = PartitionResponse(error)
+                    continue
+            error = check_records(data.records, version, request.transactional_id)
+            if error:
+                refused[topic_partition] = PartitionResponse(error)
+            else:
+                entries[topic_partition] = data.records
+
+    def answer(appended: Responses) -> None:
+        responses = {**refused, **appended} if refused else appended
+        if request.acks == 0:
+            answer_without_acks(context, request, names, responses)
+        else:
+            context.respond(produce_response(context, request, names, responses))
+
+    if not entries:
+        answer({})
+        return
+    manager.append_records(
+        request.timeout_ms,
+        request.acks,
+        entries,
+        answer,
+        internal_topics_allowed=context.client_id == ADMIN_CLIENT_ID,
+    )
+
+
+def check_records(records: memoryview | None, version: int, transactional_id: str | None) -> Error:
+    """What a produce version does not allow, seen in the header of the first batch; the log checks all the rest.
+
+    ApiError for the whole request: transactional records without a transactional id.
+    """
+    if records is None or len(records) < _HEADER_BYTES:
+        # Shorter than any batch of today; an old format is told apart where its magic can be read.
+        if records is not None and len(records) > _MAGIC_AT and version < FIRST_VERSION_WITH_BATCHES:
+            return Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
+        return Error.INVALID_RECORD
+    if records[_MAGIC_AT] != 2:
+        if version < FIRST_VERSION_WITH_BATCHES and records[_MAGIC_AT] < 2:
+            return Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
+        return Error.INVALID_RECORD
+    attributes = records[_ATTRIBUTES_AT]
+    if attributes & _CODEC_MASK == _ZSTD and version < FIRST_VERSION_WITH_ZSTD:
+        return Error.UNSUPPORTED_COMPRESSION_TYPE
+    if attributes & _TRANSACTIONAL:
+        if transactional_id is None:
+            raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        # What a transaction coordinator says of an id that it does not know; there is none on this broker yet.
+        return Error.INVALID_PRODUCER_ID_MAPPING
+    return Error.NONE
+
+
+def answer_without_acks(
+    context: RequestContext, request: ProduceRequest, names: list[str], responses: Responses
+) -> None:
+    """Nothing is sent. An error closes the connection: the only way to tell a producer that does not listen."""
+    has_error = len(responses) == 0 and bool(request.topic_data)
+    for topic, name in zip(request.topic_data, names, strict=True):
+        for data in topic.partition_data:
+            response = responses.get(TopicPartition(name, data.index))
+            if response is None or response.error:
+                has_error = True
+    if has_error:
+        context.connection.close(f"produce with acks=0 from client {context.client_id} failed")
+    else:
+        context.respond(None)
+
+
+def produce_response(
+    context: RequestContext, request: ProduceRequest, names: list[str], responses: Responses
+) -> ProduceResponse:
+    version = context.api_version
+    nodes: dict[int, LeaderNode] = {}
+    topics = []
+    for topic, name in zip(request.topic_data, names, strict=True):
+        partitions = []
+        for data in topic.partition_data:
+            topic_partition = TopicPartition(name, data.index)
+            found = responses.get(topic_partition) or PartitionResponse(Error.UNKNOWN_TOPIC_ID)
+            answer = ProduceResponse.PartitionProduceResponse(
+                index=data.index,
+                error_code=found.error,
+                base_offset=found.base_offset,
+                log_append_time_ms=found.log_append_time_ms,
+                log_start_offset=found.log_start_offset,
+            )
+            if found.error:
+                answer.error_message = found.error_message
+                answer.record_errors = [
+                    ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+                    for index, message in found.record_errors
+                ]
+                if found.error is Error.NOT_LEADER_OR_FOLLOWER and version >= FIRST_VERSION_WITH_LEADER_HINTS:
+                    hint = leader_hint(context, topic_partition)
+                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                        leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
+                    )
+                    if hint.node is not None:
+                        nodes[hint.leader_id] = hint.node
+            partitions.append(answer)
+        topics.append(
+            ProduceResponse.TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=partitions
+            )
+        )
+    response = ProduceResponse(responses=topics)
+    if nodes:
+        response.node_endpoints = [
+            ProduceResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in nodes.values()
+        ]
+    return response

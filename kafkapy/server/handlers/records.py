@@ -1,0 +1,49 @@
+"""DeleteRecords: moves the log start offset of partitions."""
+
+from __future__ import annotations
+
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from kafkapy.replica.delayed_delete_records import INVALID_LOW_WATERMARK, DeleteRecordsResult
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+
+def delete_records_error(
+    request: DeleteRecordsRequest, version: int, error: Error, message: str | None
+) -> DeleteRecordsResponse:
+    named = [
+        TopicPartition(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions
+    ]
+    return _response(dict.fromkeys(named, DeleteRecordsResult(error)))
+
+
+@serves(ApiKey.DELETE_RECORDS, 0, 2, on_error=delete_records_error)
+def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> None:
+    manager = context.services.replica_manager
+    offsets = {
+        TopicPartition(topic.name, asked.partition_index): asked.offset
+        for topic in request.topics
+        for asked in topic.partitions
+    }
+    manager.delete_records(request.timeout_ms, offsets, lambda results: context.respond(_response(results)))
+
+
+def _response(results: dict[TopicPartition, DeleteRecordsResult]) -> DeleteRecordsResponse:
+    topics: dict[str, DeleteRecordsResponse.DeleteRecordsTopicResult] = {}
+    for topic_partition, result in results.items():
+        topic = topics.get(topic_partition.topic)
+        if topic is None:
+            topic = topics[topic_partition.topic] = DeleteRecordsResponse.DeleteRecordsTopicResult(
+                name=topic_partition.topic, partitions=[]
+            )
+        topic.partitions.append(
+            DeleteRecordsResponse.DeleteRecordsPartitionResult(
+                partition_index=topic_partition.partition,
+                low_watermark=INVALID_LOW_WATERMARK if result.error else result.low_watermark,
+                error_code=result.error,
+            )
+        )
+    return DeleteRecordsResponse(topics=list(topics.values()))

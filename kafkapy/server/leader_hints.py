@@ -1,0 +1,45 @@
+"""Where the leader of a partition is, for clients that asked the wrong broker (KIP-951)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.metadata.topics_image import NO_LEADER
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+
+class LeaderNode(NamedTuple):
+    """A broker as a client of one listener reaches it."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class LeaderHint(NamedTuple):
+    """The leader known here, -1 if none, and its node if it can be reached on the client's listener."""
+
+    leader_id: int
+    leader_epoch: int
+    node: LeaderNode | None
+
+
+def leader_hint(context: RequestContext, topic_partition: TopicPartition) -> LeaderHint:
+    services = context.services
+    image = services.metadata.image
+    found = services.replica_manager.find_partition(topic_partition)
+    if not isinstance(found, Error):
+        leader_id, leader_epoch = found.leader_id, found.leader_epoch
+    else:
+        partition = image.topics.partition(topic_partition.topic, topic_partition.partition)
+        if partition is None:
+            return LeaderHint(NO_LEADER, -1, None)
+        leader_id, leader_epoch = partition.leader, partition.leader_epoch
+    broker = image.brokers.get(leader_id)
+    endpoint = None if broker is None or broker.fenced else broker.endpoints.get(context.listener.name)
+    if broker is None or endpoint is None:
+        return LeaderHint(leader_id, leader_epoch, None)
+    return LeaderHint(leader_id, leader_epoch, LeaderNode(leader_id, endpoint.host, endpoint.port, broker.rack))

@@ -1,0 +1,86 @@
+"""Calls handlers as the dispatcher does, on a ReplicaWorld: requests are encoded and decoded, answers too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from kafkapy.coordinator.producer_id_manager import ProducerIdManager
+from kafkapy.errors import ApiError
+from kafkapy.protocol.api import request_class, response_class
+from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.server.api_registry import DECLARATIONS
+from kafkapy.server.fetch_session import FetchSessions
+from kafkapy.server.request_context import RequestContext, Session
+from tests.replica_world import NODE_ID, ReplicaWorld
+
+
+class RecordingConnection:
+    """Keeps what a handler sends, as one bytes object for each answer; None for "no answer"."""
+
+    def __init__(self, listener_name="PLAINTEXT"):
+        self.id = "test"
+        self.listener = SimpleNamespace(name=listener_name)
+        self.answers = []
+        self.closed = None
+
+    def respond(self, chunks):
+        if chunks is None:
+            self.answers.append(None)
+            return
+        self.answers.append(b"".join(bytes(chunk.read() if hasattr(chunk, "read") else chunk) for chunk in chunks))
+
+    def close(self, reason):
+        self.closed = reason
+
+
+class HandlerWorld(ReplicaWorld):
+    """`blocks` collects who asked for a block of producer ids."""
+
+    def __init__(self, root, **keywords):
+        super().__init__(root, **keywords)
+        self.blocks = []
+        self.services = SimpleNamespace(
+            config=self.config,
+            clock=self.clock,
+            metadata=self.metadata,
+            node_id=NODE_ID,
+            replica_manager=self.manager,
+            log_manager=self.log_manager,
+            fetch_sessions=FetchSessions(self.clock, self.config["max.incremental.fetch.session.cache.slots"]),
+            producer_ids=ProducerIdManager(self.blocks.append),
+        )
+
+    def send(self, handler, request, version, *, client_id="test"):
+        """Returns a pending answer: `.response` when there is one, `.connection`."""
+        (served,) = getattr(handler, DECLARATIONS)
+        assert served.lowest <= version <= served.highest
+        encoded = bytearray(request.encode(version))
+        decoded = request_class(served.key).decode(memoryview(encoded), version)
+        header = RequestHeader(
+            request_api_key=served.key, request_api_version=version, correlation_id=7, client_id=client_id
+        )
+        connection = RecordingConnection()
+        context = RequestContext(self.services, connection, Session(), header, False, 0)
+        try:
+            response = handler(context, decoded)
+        except ApiError as error:
+            response = served.on_error(decoded, version, error.error, error.message)
+        if response is not None:
+            context.respond(response)
+        return Answer(connection, response_class(served.key), version)
+
+
+class Answer:
+    def __init__(self, connection, response_type, version):
+        self.connection = connection
+        self._response_type = response_type
+        self._version = version
+
+    @property
+    def is_answered(self):
+        return bool(self.connection.answers)
+
+    @property
+    def response(self):
+        (data,) = self.connection.answers
+        return self._response_type.decode(memoryview(data), self._version, 4)
