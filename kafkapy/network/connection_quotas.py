@@ -1,7 +1,7 @@
 """How many connections there may be: in all, on a listener, from an address, and how many new ones a second.
 
-As in Kafka, who would exceed `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and who
-would exceed `max.connections.per.ip` is closed at once.
+As in Kafka, who would exceed `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
+who would exceed `max.connections.per.ip` is closed at once.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ Work = Callable[[], Callable[[], object] | None]
 class HandlerPool:
     """Owns up to `thread_count` threads, started when first needed.
 
-    `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of work
-    wait, `pause` is called, and `resume` when there is room again: the reactor reads no requests meanwhile.
+    `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of
+    work wait, `pause` is called, and `resume` when there is room again: the reactor reads no requests meanwhile.
     """
 
     def __init__(

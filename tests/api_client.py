@@ -1,0 +1,76 @@
+"""A server with the dispatcher and chosen handlers, and requests sent to it as bytes."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.config import BrokerConfig
+from kafkapy.metadata.image import EMPTY_IMAGE, MetadataCache, MetadataImage
+from kafkapy.network.handler_pool import HandlerPool
+from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
+from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+from kafkapy.server.api_registry import ApiRegistry
+from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.server.services import Services
+from kafkapy.types import SystemClock
+from tests.reactor_harness import ReactorHarness, frame, receive_frame
+
+CONFIG = {
+    "node.id": "1",
+    "process.roles": "broker,controller",
+    "controller.quorum.voters": "1@localhost:9093",
+    "listeners": "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093",
+    "controller.listener.names": "CONTROLLER",
+}
+
+
+class ApiServer:
+    """Owns a running reactor with a dispatcher on it; `services` may be filled before the first request."""
+
+    def __init__(self, modules: Mapping[ApiKey, str] = HANDLER_MODULES, image: MetadataImage = EMPTY_IMAGE) -> None:
+        self.harness = ReactorHarness(lambda requests: self.dispatcher.dispatch(requests))
+        reactor = self.harness.reactor
+        self.services = Services(
+            config=BrokerConfig(CONFIG),
+            clock=SystemClock(),
+            reactor=reactor,
+            metadata=MetadataCache(image),
+            node_id=1,
+            cluster_id="cluster",
+            handler_pool=HandlerPool(
+                2, 100, post=reactor.post, pause=reactor.pause_intake, resume=reactor.resume_intake
+            ),
+            api_registry=ApiRegistry(modules),
+        )
+        self.dispatcher = Dispatcher(self.services)
+
+    def connect(self) -> socket.socket:
+        return self.harness.connect()
+
+    def close(self) -> None:
+        self.harness.close()
+        self.services.handler_pool.stop()
+
+
+def request_bytes(key: int, version: int, body: Any, correlation_id: int = 7, client_id: str | None = "tests") -> bytes:
+    """Header and body; `body` is a message, or bytes as they are."""
+    header = RequestHeader(
+        request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
+    )
+    encoded = body if isinstance(body, bytes) else body.encode(version)
+    return header.encode(request_header_version(ApiKey(key), version)) + encoded
+
+
+def ask(client: socket.socket, key: ApiKey, version: int, body: Any, response_class: Any) -> Any:
+    """Sends one request and gives its decoded response."""
+    client.sendall(frame(request_bytes(key, version, body)))
+    payload = receive_frame(client)
+    header_version = response_header_version(key, version)
+    correlation_id = struct.unpack_from(">i", payload)[0]
+    assert correlation_id == 7
+    header_size = len(ResponseHeader(correlation_id=7).encode(header_version))
+    return response_class.decode(payload, version, header_size)

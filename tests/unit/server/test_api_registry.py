@@ -1,0 +1,39 @@
+"""Declarations by decorator, lazy loading, and a table that must agree with its modules."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.protocol.api import ApiKey
+from kafkapy.server.api_registry import ApiRegistry, serves
+from kafkapy.server.handlers import HANDLER_MODULES
+
+SCRIPTED = "tests.unit.server.scripted_handlers"
+
+
+def test_an_api_is_found_by_its_number_with_its_versions() -> None:
+    registry = ApiRegistry({ApiKey.HEARTBEAT: SCRIPTED, ApiKey.FIND_COORDINATOR: SCRIPTED})
+    served = registry.find(12)
+    assert served is not None
+    assert repr(served) == "ServedApi(HEARTBEAT, 0-3)"
+    assert served.flexible_header_from == 4
+    assert registry.find(0) is None
+    assert [each.key for each in registry.served()] == [ApiKey.FIND_COORDINATOR, ApiKey.HEARTBEAT]
+
+
+def test_the_table_and_the_decorators_must_agree() -> None:
+    with pytest.raises(LookupError, match="FIND_COORDINATOR"):
+        ApiRegistry({ApiKey.HEARTBEAT: SCRIPTED}).find(ApiKey.HEARTBEAT)
+    with pytest.raises(LookupError, match="does not serve PRODUCE"):
+        ApiRegistry({ApiKey.PRODUCE: SCRIPTED, ApiKey.HEARTBEAT: SCRIPTED, ApiKey.FIND_COORDINATOR: SCRIPTED}).find(
+            ApiKey.PRODUCE
+        )
+
+
+def test_versions_that_the_protocol_does_not_have_cannot_be_served() -> None:
+    with pytest.raises(ValueError, match="API_VERSIONS has versions 0 to 4, not 0 to 5"):
+        serves(ApiKey.API_VERSIONS, 0, 5)(lambda context, request: None)
+
+
+def test_every_module_of_the_table_loads_and_serves_what_it_says() -> None:
+    assert {served.key for served in ApiRegistry(HANDLER_MODULES).served()} == set(HANDLER_MODULES)
