@@ -42,6 +42,7 @@ cdef class Reader:
     cpdef list read_uuid_array(self, bint compact, bint nullable)
     cpdef list read_string_array(self, bint compact, bint nullable)
     cpdef bint read_present(self) except? -1
+    cpdef bint read_tagged_present(self) except? -1
     cpdef Py_ssize_t read_tag_count(self) except -1
     cpdef uint32_t read_tag(self) except? 4294967295
     cpdef Py_ssize_t read_tag_end(self) except -1
@@ -87,6 +88,7 @@ cdef class Writer:
     cpdef int write_uuid_array(self, elements, bint compact, bint nullable) except -1
     cpdef int write_string_array(self, elements, bint compact, bint nullable) except -1
     cpdef int write_present(self, value) except -1
+    cpdef int write_tagged_present(self, value) except -1
     cpdef Py_ssize_t begin_tag(self, uint32_t tag) except -1
     cpdef int end_tag(self, Py_ssize_t mark) except -1
     cpdef Py_ssize_t write_unknown_tags_below(self, unknown, Py_ssize_t index, int64_t below) except -1

@@ -249,6 +249,10 @@ cdef class Reader:
         """The byte before a nullable struct: negative is null."""
         return self.read_int8() >= 0
 
+    cpdef bint read_tagged_present(self) except? -1:
+        """The varint before a nullable struct that is a tagged field: 0 is null."""
+        return self.read_unsigned_varint() != 0
+
     cpdef Py_ssize_t read_tag_count(self) except -1:
         cdef Py_ssize_t count = self.read_unsigned_varint()
         if count:
@@ -513,6 +517,10 @@ cdef class Writer:
     cpdef int write_present(self, value) except -1:
         """The byte before a nullable struct."""
         return self.write_int8(-1 if value is None else 1)
+
+    cpdef int write_tagged_present(self, value) except -1:
+        """The varint before a nullable struct that is a tagged field."""
+        return self.write_unsigned_varint(0 if value is None else 1)
 
     cpdef Py_ssize_t begin_tag(self, uint32_t tag) except -1:
         """Starts a tagged field; `end_tag` takes what this returns, the place of the size."""

@@ -7,7 +7,7 @@ the wire, a condition on `version` where versions differ, no table at run time. 
 
 from collections.abc import Iterator
 
-from kafkapy.protocol.generator_notation import Field, Message, Struct, Versions, snake_case
+from kafkapy.protocol.generator_notation import DefinitionError, Field, Message, Struct, Versions, snake_case
 
 ANNOTATIONS = {
     "bool": "bool", "int8": "int", "int16": "int", "uint16": "int", "int32": "int", "uint32": "int", "int64": "int",
@@ -202,6 +202,12 @@ class ClassWriter:
         self.line("return " + " and ".join(unset))
         self.depth -= 1
 
+    def presence(self, field: Field) -> str:
+        """What goes before a nullable struct: a signed byte, but an unsigned varint within a tagged field."""
+        if field.tagged and field.tagged != field.versions:
+            raise DefinitionError(f"{field.name}: a nullable struct is tagged in all of its versions or in none")
+        return "tagged_present" if field.tagged else "present"
+
     # -- reading
 
     def flexible(self, struct: Struct) -> str:
@@ -272,7 +278,10 @@ class ClassWriter:
             else:
                 self.line(f"{name} = [{element} for _ in range(reader.read_array_length({compact}))]")
         elif field.struct:
-            self.line(f"{name} = {self.read_struct(field.struct)}" + (" if reader.read_present() else None" * nullable))
+            self.line(
+                f"{name} = {self.read_struct(field.struct)}"
+                + (f" if reader.read_{self.presence(field)}() else None" * nullable)
+            )
         elif field.type in SIZED:
             self.line(f"{name} = reader.read_{or_null}{field.type}({compact})")
         else:
@@ -375,7 +384,7 @@ class ClassWriter:
             statement = self.write_struct(field.struct, element) if field.struct else call
             self.line(f"    {statement}")
         elif field.struct and nullable:
-            self.line(f"writer.write_present({value})")
+            self.line(f"writer.write_{self.presence(field)}({value})")
             self.line(f"if {value} is not None:")
             self.line(f"    {self.write_struct(field.struct, value)}")
         elif field.struct:

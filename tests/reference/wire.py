@@ -149,7 +149,7 @@ class Codec:
             return self.encode_sized(body, compact, False, None if value is None else len(value))
         if "fields" in field:
             if value is None:
-                return b"\xff"
+                return b"\x00" if self.is_tagged(field) else b"\xff"
             present = b"\x01" if self.holds(field.get("nullable_versions")) else b""
             return present + self.encode_fields(field["fields"], value)
         if kind in ("string", "bytes", "records"):
@@ -218,7 +218,10 @@ class Codec:
             element = {**field, "type": kind[2:], "nullable_versions": "none"}
             return None if count is None else [self.decode_field(element) for _ in range(count)]
         if "fields" in field:
-            if nullable and struct.unpack(">b", self.take(1))[0] < 0:
+            if nullable and self.is_tagged(field):
+                if self.take_unsigned_varint() == 0:
+                    return None
+            elif nullable and struct.unpack(">b", self.take(1))[0] < 0:
                 return None
             return self.decode_fields(field["fields"])
         if kind in ("string", "bytes", "records"):

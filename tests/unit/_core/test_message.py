@@ -86,7 +86,7 @@ def test_nullable_tagged_struct():
     assert unset.classic_member_metadata == ConsumerGroupMemberMetadataValue.ClassicMemberMetadata()
     assert unset.encode(0).endswith(b"\x00")
     null = ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
-    assert null.encode(0).endswith(bytes.fromhex("01 00 01 ff"))
+    assert null.encode(0).endswith(bytes.fromhex("01 00 01 00"))
     assert ConsumerGroupMemberMetadataValue.decode(null.encode(0), 0) == null
 
 
