@@ -1,5 +1,9 @@
-"""Builds kafkapy: generates the protocol from its definitions, then compiles one extension per `.pyx`."""
+"""Builds kafkapy: generates the protocol from its definitions, then compiles one extension per `.pyx`.
 
+With KAFKAPY_LINK_ONLY set nothing is built: `pip install -e` then only links a tree that was built in place.
+"""
+
+import os
 import runpy
 from pathlib import Path
 
@@ -12,7 +16,13 @@ COMPILER_FLAGS = ["-O2", "-g0", "-fno-strict-aliasing", "-Wall", "-Wno-unused-fu
 C_SOURCES = {"crc32c": ["crc32c_hardware.c"]}
 
 GENERATOR = ROOT / "kafkapy" / "protocol" / "generator.py"
-runpy.run_path(str(GENERATOR), run_name="__main__")
+COMPILER_DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+}
 
 
 def extension(source: Path) -> Extension:
@@ -23,16 +33,14 @@ def extension(source: Path) -> Extension:
     )
 
 
-EXTENSIONS = [extension(source) for source in sorted((ROOT / "kafkapy").glob("**/*.pyx"))]
-setup(
-    ext_modules=cythonize(
-        EXTENSIONS,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": False,
-        },
-    )
-)
+def extensions() -> list[Extension]:
+    if os.environ.get("KAFKAPY_LINK_ONLY"):
+        return []
+    runpy.run_path(str(GENERATOR), run_name="__main__")
+    found = [extension(source) for source in sorted((ROOT / "kafkapy").glob("**/*.pyx"))]
+    built: list[Extension] = cythonize(found, compiler_directives=COMPILER_DIRECTIVES, nthreads=os.cpu_count() or 1)
+    return built
+
+
+if __name__ == "__main__":  # the processes of cythonize import this file too
+    setup(ext_modules=extensions())

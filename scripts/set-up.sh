@@ -78,10 +78,10 @@ install_python_packages() {
   wanted=$(cksum <"$ROOT/pyproject.toml")
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
   [ "$kind" = tests ] && extra="[test]"
-  say "installing Python packages and building (a few minutes the first time)"
+  say "installing Python packages"
   [ -x "$PYTHON" ] || quietly "$python" -m venv "$VENV"
   quietly "$PYTHON" -m pip install -q "setuptools>=70" "cython>=3.1,<4"
-  quietly "$PYTHON" -m pip install -q --no-build-isolation -e "$ROOT$extra"
+  quietly env KAFKAPY_LINK_ONLY=1 "$PYTHON" -m pip install -q --no-build-isolation -e "$ROOT$extra"
   echo "$wanted" >"$stamp"
 }
 
@@ -89,7 +89,8 @@ build() {
   local stamp=$VENV/.built state
   state=$(sources_state)
   [ "$(cat "$stamp" 2>/dev/null)" = "$state" ] && return 0
-  (cd "$ROOT" && quietly "$PYTHON" setup.py -q build_ext --inplace)
+  say "compiling (a minute or two the first time)"
+  (cd "$ROOT" && quietly "$PYTHON" setup.py -q build_ext --inplace -j "$(nproc)")
   echo "$state" >"$stamp"
 }
 
