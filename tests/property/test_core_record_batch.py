@@ -1,6 +1,7 @@
 """Building, reading, validating and assigning record batches agree with the slow reference, in every codec."""
 
 import zlib
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,7 +77,11 @@ def test_builder_and_view_agree_with_the_reference(records, codec, base_offset, 
     batch = RecordBatch(b"??" + data, 2)
     assert batch.is_valid()
     assert [tuple(record) for record in batch] == expected
-    assert (batch.base_offset, batch.last_offset, batch.record_count) == (base_offset, expected[-1].offset, len(records))
+    assert (batch.base_offset, batch.last_offset, batch.record_count) == (
+        base_offset,
+        expected[-1].offset,
+        len(records),
+    )
     assert batch.max_timestamp == max(-1, *(record.timestamp for record in expected))
     assert batch.last_sequence == (len(records) - 1 if producer_id >= 0 else -1)
 
@@ -123,7 +128,7 @@ def gzip_pieces(body: bytes, cuts: list[int]) -> bytes:
     """One gzip member per piece: the scanner sees the body in chunks that end exactly there."""
     edges = [0, *sorted(cut for cut in cuts if 0 < cut < len(body)), len(body)]
     stream = b""
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         member = zlib.compressobj(wbits=31)
         stream += member.compress(body[start:end]) + member.flush()
     return stream
@@ -132,7 +137,9 @@ def gzip_pieces(body: bytes, cuts: list[int]) -> bytes:
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(-300, 300), CONTENT, st.lists(st.tuples(NAMES, CONTENT), max_size=2)), min_size=1, max_size=4
+        st.tuples(st.integers(-300, 300), CONTENT, st.lists(st.tuples(NAMES, CONTENT), max_size=2)),
+        min_size=1,
+        max_size=4,
     ),
     st.integers(0, 40),
     st.binary(min_size=1, max_size=3),

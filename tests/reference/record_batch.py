@@ -53,7 +53,9 @@ def nullable(data: bytes | None) -> bytes:
     return varint(-1) if data is None else varint(len(data)) + data
 
 
-def encode_record(timestamp_delta: int, offset_delta: int, key: bytes | None, value: bytes | None, headers: Headers = ()):
+def encode_record(
+    timestamp_delta: int, offset_delta: int, key: bytes | None, value: bytes | None, headers: Headers = ()
+):
     body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + nullable(key) + nullable(value)
     body += varint(len(headers))
     for name, content in headers:
@@ -73,7 +75,7 @@ def encode_batch(
     compress: Callable[[bytes], bytes] = bytes,
     **overrides: int,
 ) -> bytes:
-    """`overrides` put wrong values into header fields: magic, last_offset_delta, base_timestamp, max_timestamp, count."""
+    """`overrides` are wrong header fields: magic, last_offset_delta, base_timestamp, max_timestamp, count."""
     base_timestamp = overrides.get("base_timestamp", records[0].timestamp if records else -1)
     body = b"".join(
         encode_record(record.timestamp - base_timestamp, record.offset - base_offset, *record[2:]) for record in records
@@ -88,9 +90,7 @@ def encode_batch(
         base_sequence=base_sequence,
         base_timestamp=base_timestamp,
         max_timestamp=overrides.get("max_timestamp", max(-1, -1, *(record.timestamp for record in records))),
-        last_offset_delta=overrides.get(
-            "last_offset_delta", records[-1].offset - base_offset if records else -1
-        ),
+        last_offset_delta=overrides.get("last_offset_delta", records[-1].offset - base_offset if records else -1),
         count=overrides.get("count", len(records)),
         magic=overrides.get("magic", 2),
     )

@@ -49,7 +49,7 @@ def code(data: bytes, **limits: object) -> int:
 
 
 @pytest.mark.parametrize(
-    "name, data, expected",
+    ("name", "data", "expected"),
     [
         ("good", WHOLE, 0),
         ("wrong crc", batch(BODY, crc=5), 2),
@@ -96,7 +96,7 @@ START = b"\0\0\0\x02k\x02v"
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
-    "name, body, count, expected",
+    ("name", "body", "count", "expected"),
     [
         ("good", BODY, 3, 0),
         ("count 2 of 3", BODY, 2, 87),
@@ -138,7 +138,7 @@ def test_last_offset_delta_must_fit_the_count(codec):
 
 
 @pytest.mark.parametrize(
-    "codec, garbage, cut, behind", [(1, -1, -1, 0), (2, -1, -1, -1), (3, -1, -1, 0), (4, -1, -1, -1)]
+    ("codec", "garbage", "cut", "behind"), [(1, -1, -1, 0), (2, -1, -1, -1), (3, -1, -1, 0), (4, -1, -1, -1)]
 )
 def test_compressed_garbage(codec, garbage, cut, behind):
     stream = compress(codec, BODY)
@@ -167,7 +167,9 @@ def test_too_large():
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_compacted_topic_wants_keys(codec):
     data = encode_batch(
-        [record(0, key=None), record(1), record(2, key=None)], attributes=codec, compress=lambda body: compress(codec, body)
+        [record(0, key=None), record(1), record(2, key=None)],
+        attributes=codec,
+        compress=lambda body: compress(codec, body),
     )
     with pytest.raises(RecordValidationError) as caught:
         validate_batches(data, **(LIMITS | {"compacted": True}), topic_partition="compact-0")
