@@ -1,0 +1,73 @@
+"""aiokafka."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from tests.clients.client import Client
+from tests.clients.records import SentRecord
+
+DEADLINE_SECONDS = 60
+
+
+class AiokafkaClient(Client):
+    name = "aiokafka"
+
+    def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:
+        asyncio.run(_produce(bootstrap, topic, None if codec == "none" else codec, records))
+
+    def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
+        assigned = [TopicPartition(topic, number) for number in range(partitions)]
+        return asyncio.run(_consume(bootstrap, None, None, assigned, count))
+
+    def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:
+        return asyncio.run(_consume(bootstrap, topic, group, [], count))
+
+
+async def _produce(bootstrap: str, topic: str, codec: str | None, records: Sequence[SentRecord]) -> None:
+    async with AIOKafkaProducer(
+        bootstrap_servers=bootstrap, compression_type=codec, acks="all", linger_ms=5
+    ) as producer:
+        waiting = [
+            await producer.send(
+                topic,
+                record.value,
+                record.key,
+                record.partition,
+                record.timestamp,
+                headers=[(name, value) for name, value in record.headers],
+            )
+            for record in records
+        ]
+        await asyncio.gather(*waiting)
+
+
+async def _consume(
+    bootstrap: str, topic: str | None, group: str | None, assigned: list[Any], count: int
+) -> list[SentRecord]:
+    consumer = AIOKafkaConsumer(
+        *([topic] if topic else []),
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    if assigned:
+        consumer.assign(assigned)
+    received: list[SentRecord] = []
+    async with consumer, asyncio.timeout(DEADLINE_SECONDS):
+        while len(received) < count:
+            for records in (await consumer.getmany(timeout_ms=200)).values():
+                received.extend(map(_received, records))
+        if group:
+            await consumer.commit()
+    return received
+
+
+def _received(record: Any) -> SentRecord:
+    headers = tuple((name, value) for name, value in record.headers)
+    return SentRecord(record.partition, record.timestamp, record.key, record.value, headers, record.offset)

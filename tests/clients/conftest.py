@@ -1,0 +1,94 @@
+"""One broker for all client tests, and every client.
+
+KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka: what a test demands must hold there too.
+KAFKAPY_CLIENT_RECORDS: how many records each client carries with each codec (1,000).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.broker_process import BrokerProcess
+from tests.clients.aiokafka_client import AiokafkaClient
+from tests.clients.client import Client
+from tests.clients.confluent_client import ConfluentClient
+from tests.clients.console_client import ConsoleClient
+from tests.clients.java_client import JavaClient
+from tests.clients.kafka_python_client import KafkaPythonClient
+from tests.clients.kcat_client import KcatClient
+from tests.peers import ApacheKafka, kafka_directory
+
+CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka", "kcat", "java-4.3", "java-3.9", "console")
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def record_count() -> int:
+    return int(os.environ.get("KAFKAPY_CLIENT_RECORDS", "1000"))
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running broker."""
+    directory = tmp_path_factory.mktemp("server")
+    if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
+        with ApacheKafka(kafka_directory("4.3.0"), directory, heap=("-Xmx512M",)) as kafka:
+            yield kafka.bootstrap
+    else:
+        with BrokerProcess(directory) as broker:
+            yield broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def clients(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]:
+    """The client of a name; the Java ones are compiled when first asked for."""
+    made: dict[str, Client] = {}
+
+    def make(name: str) -> Client:
+        if name.startswith("java"):
+            version = {"java-4.3": "4.3.0", "java-3.9": "3.9.1"}[name]
+            return JavaClient(kafka_directory(version), tmp_path_factory.mktemp(name), name)
+        if name == "console":
+            return ConsoleClient(kafka_directory("4.3.0"))
+        classes: dict[str, type[Client]] = {
+            "confluent-kafka": ConfluentClient,
+            "kafka-python": KafkaPythonClient,
+            "aiokafka": AiokafkaClient,
+            "kcat": KcatClient,
+        }
+        return classes[name]()
+
+    def client(name: str) -> Client:
+        if name not in made:
+            made[name] = make(name)
+        return made[name]
+
+    return client
+
+
+@pytest.fixture
+def new_topic(bootstrap: str) -> Callable[[int], str]:
+    """Makes a topic of its own with that many partitions."""
+
+    def create(partitions: int) -> str:
+        name = f"topic-{os.getpid()}-{next(_numbers)}"
+        create_topic(bootstrap, name, partitions)
+        return name
+
+    return create
+
+
+def create_topic(bootstrap: str, name: str, partitions: int, **configs: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(30)
+
+
+@pytest.fixture(scope="session")
+def kafka_libs() -> Path:
+    return kafka_directory("4.3.0")

@@ -1,0 +1,17 @@
+"""The README's first use, as it stands there, against a live broker."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from tests.broker_process import ROOT, BrokerProcess
+
+
+def test_first_use(broker: BrokerProcess) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    program = program.replace("localhost:9092", broker.bootstrap)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "b'first' b'hello'\n"
