@@ -168,7 +168,12 @@ class Broker:
             resume=reactor.resume_intake,
         )
         self._publisher = MetadataPublisher(
-            config, self.log_manager, self.replica_manager, config.node_id, reactor.post
+            config,
+            self.log_manager,
+            self.replica_manager,
+            config.node_id,
+            reactor.post,
+            on_topics_deleted=self.group_coordinator.forget_topics,
         )
         self.controller.add_listener(self._publisher)
         self.lifecycle = BrokerLifecycle(self.controller, config)
@@ -299,6 +304,7 @@ class Broker:
         if not self._reactor_thread.is_alive():
             return
         self.reactor.post(self.socket_server.close)
+        self.reactor.post(self.group_coordinator.shutdown)
         self.reactor.post(self.replica_manager.shutdown)
         self.reactor.stop(STOP_GRACE_MS)
         self._reactor_thread.join()

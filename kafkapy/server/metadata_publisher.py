@@ -33,12 +33,16 @@ class MetadataPublisher:
         replica_manager: ReplicaManager,
         node_id: int,
         post: Callable[[Callable[[], None]], None],
+        *,
+        on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
     ) -> None:
+        """`on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone."""
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
         self._node_id = node_id
         self._post = post
+        self._on_topics_deleted = on_topics_deleted
 
     def take_over(self, image: MetadataImage) -> None:
         """The first image, before any thread runs: dynamic configuration, and topics whose directories are missing."""
@@ -51,7 +55,13 @@ class MetadataPublisher:
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
         self._create_logs(delta.changed_topics.values(), image)
-        self._post(lambda: self._replica_manager.apply(delta, image))
+        deleted = [topic.name for topic in delta.deleted_topics.values()]
+        self._post(lambda: self._apply(delta, image, deleted))
+
+    def _apply(self, delta: MetadataDelta, image: MetadataImage, deleted: list[str]) -> None:
+        self._replica_manager.apply(delta, image)
+        if deleted:
+            self._on_topics_deleted(deleted)
 
     def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafkapy.server.api_registry import serves
-from kafkapy.server.request_context import RequestContext
-
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkapy.server.api_registry import serves
 from kafkapy.server.internal_topics import create_internal_topic
+from kafkapy.server.request_context import RequestContext
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _BATCHED_VERSION = 4
@@ -36,14 +35,14 @@ def find_coordinator_error(
 
 @serves(ApiKey.FIND_COORDINATOR, 0, 6, on_error=find_coordinator_error)
 def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE) or (
-        request.key_type == _SHARE and context.api_version < _SHARE_VERSION
-    ):
+    if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise ApiError(Error.INVALID_REQUEST)
     return _response(request, context.api_version, lambda key: _find(context, request.key_type, key))
 
 
 def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
+    if key_type == _SHARE and context.api_version < _SHARE_VERSION:
+        return _Coordinator(Error.INVALID_REQUEST)
     if key_type != _GROUP:
         # No transaction or share coordinator is served: the client keeps looking, which is the truth.
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkapy.server.api_registry import serves
-from kafkapy.server.request_context import RequestContext
-
 from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -17,6 +14,8 @@ from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
 
 # READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS as bits: what can be done with a group.
 ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kafkapy.server.api_registry import serves
-from kafkapy.server.request_context import RequestContext
-
 from kafkapy.coordinator.group.offset_requests import (
     CommitCall,
     FetchCall,
@@ -20,6 +17,8 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID
 
 _TOPIC_ID_VERSION = 10
