@@ -2,11 +2,19 @@
 from libc.stdint cimport int64_t
 
 
+cdef class Bucket:
+    cdef dict entries                    # sequence -> TimerEntry
+    cdef int64_t earliest_ms             # of its entries, or UNKNOWN until someone asks; only if there are entries
+
+    cdef int put(self, TimerEntry entry) except -1
+    cdef int64_t earliest(self) except -3
+
+
 cdef class TimerEntry:
     cdef readonly int64_t deadline_ms
     cdef readonly object callback        # None once cancelled or expired
     cdef readonly int64_t sequence       # order of insertion, breaks ties between equal deadlines
-    cdef dict bucket                     # the bucket that holds it, None if it waits no longer
+    cdef Bucket bucket                   # that holds it, None if it waits no longer
     cdef TimingWheel wheel
 
     cpdef bint cancel(self)
@@ -16,8 +24,8 @@ cdef class TimingWheel:
     cdef readonly int64_t tick_ms
     cdef readonly int64_t wheel_size     # buckets per level
     cdef readonly int64_t current_ms     # never goes back; may lag behind advances that expired nothing
-    cdef list levels                     # of lists of buckets: dict sequence -> TimerEntry; level n has ticks of wheel_size**n
-    cdef dict due                        # entries added with a deadline that has passed
+    cdef list levels                     # of lists of buckets; level n has ticks of tick_ms * wheel_size**n
+    cdef Bucket due                      # entries added with a deadline that has passed
     cdef Py_ssize_t count
     cdef int64_t next_sequence
     cdef int64_t earliest_ms             # of all entries, NONE_WAITING, or UNKNOWN until someone asks

@@ -11,10 +11,35 @@ its bucket there, it expires or falls to a lower level. With ticks of 1 ms and 2
 Nothing runs here: the owner asks `next_deadline_ms` how long it may sleep (exact, so that an idle broker does not wake
 up for nothing) and `advance` what has expired.
 """
+from libc.stdint cimport INT64_MAX
 
 cdef enum:
     NONE_WAITING = -1
     UNKNOWN = -2
+
+
+cdef class Bucket:
+    """Owns the entries of one stretch of time, and knows the earliest, so that a wheel need not look at all of them."""
+
+    def __cinit__(self):
+        self.entries = {}
+
+    cdef int put(self, TimerEntry entry) except -1:
+        if not self.entries or (self.earliest_ms != UNKNOWN and entry.deadline_ms < self.earliest_ms):
+            # A negative deadline would read as one of the marks; any past deadline is as good as 0.
+            self.earliest_ms = max(entry.deadline_ms, <int64_t>0)
+        self.entries[entry.sequence] = entry
+        entry.bucket = self
+        return 0
+
+    cdef int64_t earliest(self) except -3:
+        cdef TimerEntry entry
+        cdef int64_t found = INT64_MAX
+        if self.earliest_ms == UNKNOWN:
+            for entry in self.entries.values():
+                found = min(found, entry.deadline_ms)
+            self.earliest_ms = max(found, <int64_t>0)
+        return self.earliest_ms
 
 
 cdef class TimerEntry:
@@ -25,7 +50,9 @@ cdef class TimerEntry:
         cdef TimingWheel wheel = self.wheel
         if self.bucket is None:
             return False
-        del self.bucket[self.sequence]
+        del self.bucket.entries[self.sequence]
+        if self.deadline_ms <= self.bucket.earliest_ms:
+            self.bucket.earliest_ms = UNKNOWN
         self.bucket = None
         self.callback = None
         self.wheel = None
@@ -53,7 +80,7 @@ cdef class TimingWheel:
         self.wheel_size = wheel_size
         self.current_ms = start_ms
         self.levels = []
-        self.due = {}
+        self.due = Bucket()
         self.earliest_ms = NONE_WAITING
 
     cpdef TimerEntry add(self, int64_t deadline_ms, object callback):
@@ -67,7 +94,6 @@ cdef class TimingWheel:
         self.place(entry)
         self.count += 1
         if self.earliest_ms == NONE_WAITING or (self.earliest_ms != UNKNOWN and deadline_ms < self.earliest_ms):
-            # A negative deadline would read as one of the marks; any past deadline is as good as 0.
             self.earliest_ms = max(deadline_ms, <int64_t>0)
         return entry
 
@@ -76,7 +102,7 @@ cdef class TimingWheel:
         cdef Py_ssize_t level = 0
         cdef int64_t tick = self.tick_ms, index
         if entry.deadline_ms <= self.current_ms:
-            entry.bucket = self.due
+            self.due.put(entry)
         else:
             index = entry.deadline_ms // tick
             while index - self.current_ms // tick >= self.wheel_size:
@@ -84,16 +110,15 @@ cdef class TimingWheel:
                 level += 1
                 index = entry.deadline_ms // tick
             while level >= len(self.levels):
-                self.levels.append([{} for _ in range(self.wheel_size)])
-            entry.bucket = (<list>self.levels[level])[index % self.wheel_size]
-        entry.bucket[entry.sequence] = entry
+                self.levels.append([Bucket() for _ in range(self.wheel_size)])
+            (<Bucket>(<list>self.levels[level])[index % self.wheel_size]).put(entry)
         return 0
 
     cpdef list advance(self, int64_t now_ms):
         """Moves the clock to `now_ms` (never back); returns the callbacks with deadline_ms <= now_ms, in order of
         deadline, then of insertion."""
-        cdef list expired = list(self.due.values()), fallen = [], buckets
-        cdef dict bucket
+        cdef list expired = list(self.due.entries.values()), fallen = [], buckets
+        cdef Bucket bucket
         cdef int64_t tick = self.tick_ms, first, last, index, before = self.current_ms
         cdef TimerEntry entry
         if now_ms < before:
@@ -103,16 +128,16 @@ cdef class TimingWheel:
             if self.earliest_ms == NONE_WAITING:
                 self.current_ms = now_ms
             return []
-        self.due.clear()
+        self.due.entries.clear()
         for buckets in self.levels:
             # The bucket the clock is in can hold later deadlines of the same tick: look at it again.
             first = before // tick
             last = min(now_ms // tick, first + self.wheel_size - 1)
             for index in range(first, last + 1):
                 bucket = buckets[index % self.wheel_size]
-                if bucket:
-                    fallen.extend(bucket.values())
-                    bucket.clear()
+                if bucket.entries:
+                    fallen.extend(bucket.entries.values())
+                    bucket.entries.clear()
             tick *= self.wheel_size
         self.current_ms = now_ms
         for entry in fallen:
@@ -133,24 +158,20 @@ cdef class TimingWheel:
         return self.earliest_ms
 
     cdef int64_t scan_earliest(self) except -3:
-        """Looks into the first bucket in use of each level: buckets of one level are in order of time."""
-        cdef int64_t tick = self.tick_ms, index, first, earliest = NONE_WAITING
+        """Asks the first bucket in use of each level: buckets of one level are in order of time."""
+        cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets
-        cdef dict bucket
-        cdef TimerEntry entry
+        cdef Bucket bucket
         if self.count == 0:
             return NONE_WAITING
-        for entry in self.due.values():
-            earliest = entry.deadline_ms if earliest == NONE_WAITING else min(earliest, entry.deadline_ms)
-            earliest = max(earliest, <int64_t>0)
+        if self.due.entries:
+            return self.due.earliest()
         for buckets in self.levels:
             first = self.current_ms // tick
             for index in range(first, first + self.wheel_size):
-                bucket = buckets[index % self.wheel_size]
-                if bucket:
-                    for entry in bucket.values():
-                        if earliest == NONE_WAITING or entry.deadline_ms < earliest:
-                            earliest = entry.deadline_ms
+                bucket = <Bucket>buckets[index % self.wheel_size]
+                if bucket.entries:
+                    earliest = min(earliest, bucket.earliest())
                     break
             tick *= self.wheel_size
         return earliest
