@@ -16,7 +16,7 @@ class LossyFilesystem(Filesystem):
     `fail_at`: the number of syncs after which `PowerFailure` is raised instead of syncing; None never fails.
     """
 
-    __slots__ = ("root", "syncs", "fail_at", "_contents", "_names", "_held")
+    __slots__ = ("_contents", "_held", "_names", "fail_at", "root", "syncs")
 
     def __init__(self, root: str, *, fail_at: int | None = None) -> None:
         self.root = str(root)
@@ -40,6 +40,14 @@ class LossyFilesystem(Filesystem):
         self._count()
         super().sync_directory(path)
         self._remember_names(path)
+
+    def sync_filesystem(self, path: str) -> None:
+        self._count()
+        for directory, _, names in os.walk(self.root):
+            self._remember_names(directory)
+            for name in names:
+                with open(os.path.join(directory, name), "rb") as file:
+                    self._contents[os.fstat(file.fileno()).st_ino] = file.read()
 
     def _count(self) -> None:
         if self.fail_at is not None and self.syncs >= self.fail_at:

@@ -98,13 +98,18 @@ class LeaderEpochCache:
         self._epochs.clear()
         self._start_offsets.clear()
 
-    def write(self, log_end_offset: int) -> None:
-        """Makes the entries durable, unless the file holds them; one that wrote nothing yet can wait. OSError."""
+    def is_written(self, log_end_offset: int) -> bool:
+        """Whether the file holds the entries; one without a batch can wait."""
         entries = self.entries
         if entries == self._written:
+            return True
+        return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
+
+    def write(self, log_end_offset: int, *, sync: bool = True) -> None:
+        """Writes the file unless it holds the entries; with `sync` durable on return. OSError."""
+        if self.is_written(log_end_offset):
             return
-        if entries[:-1] == self._written and entries and entries[-1][1] >= log_end_offset:
-            return
+        entries = self.entries
         content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
-        self._filesystem.write_atomically(self.path, content)
+        self._filesystem.write_atomically(self.path, content, sync=sync)
         self._written = entries

@@ -75,6 +75,7 @@ class Log(LogReader):
         log_end_offset: int,
         recovery_point: int,
         topic_id: bytes = ZERO_UUID,
+        names_are_durable: bool = False,
     ) -> None:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
@@ -91,7 +92,7 @@ class Log(LogReader):
         self.producers = producers
         self._ports = ports
         self._truncations = 0
-        self._names_changed = True
+        self._names_changed = not names_are_durable
         self._unsynced_snapshots: list[str] = []
 
     # -- append --------------------------------------------------------------------------------------------------
@@ -441,21 +442,39 @@ class Log(LogReader):
         for segment in self.segments:
             segment.update_config(config)
 
-    def close(self) -> None:
-        """Everything is durable and the files are cut to what they hold. StorageError."""
+    @property
+    def needs_sync(self) -> bool:
+        """Whether `close` has to wait for the disk."""
+        return (
+            self._names_changed
+            or self.log_end_offset > self.recovery_point
+            or self.segments.active.is_open_for_append
+            or not self.leader_epochs.is_written(self.log_end_offset)
+        )
+
+    def close(self, *, sync: bool = True) -> None:
+        """The files are cut to what they hold and closed; with `sync` everything is durable. StorageError.
+
+        Without, the caller syncs the file system and then calls `mark_flushed`.
+        """
         try:
             self._take_snapshot()
             active = self.segments.active
-            is_flushed = self.recovery_point >= self.log_end_offset
             if active.is_open_for_append:
                 active.become_inactive()
-                if is_flushed:
-                    active.flush(with_indexes=True)
-            self.flush()
+                if sync and self.recovery_point >= self.log_end_offset:
+                    active.flush(with_indexes=True)  # else with the batches, below
+            if sync:
+                self.flush()
+            self.leader_epochs.write(self.log_end_offset, sync=sync)
             for segment in self.segments:
                 segment.close()
         except OSError as error:
             self._fail("close", error)
+
+    def mark_flushed(self) -> None:
+        """The file system was synced after `close`."""
+        self.recovery_point = self.log_end_offset
 
     def close_after_failure(self) -> None:
         """Closes descriptors only: the directory failed and is not to be written any more."""

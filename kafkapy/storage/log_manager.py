@@ -41,6 +41,9 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 
+# Above it a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each on a good disk.
+LARGEST_SYNC_EACH = 64
+
 IsStray = Callable[[bytes | None, TopicPartition, bytes], bool]
 
 
@@ -138,16 +141,19 @@ class LogManager:
         recovery_points = read_checkpoint(directory.recovery_points)
         start_offsets = read_checkpoint(directory.log_start_offsets)
         loaders = []
+        configs: dict[str, LogConfig] = {}
         for name in sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir()):
             found = self._partition_in(directory, name, is_stray)
             if found is None:
                 continue
             partition, topic_id = found
+            if partition.topic not in configs:
+                configs[partition.topic] = self.log_config(topic_config(partition.topic))
             loader = LogLoader(
                 partition,
                 directory,
                 os.path.join(directory.path, name),
-                self.log_config(topic_config(partition.topic)),
+                configs[partition.topic],
                 self._ports,
                 is_clean=directory.was_clean,
                 recovery_point=recovery_points.get(partition, 0),
@@ -201,14 +207,24 @@ class LogManager:
 
         A directory that fails meanwhile gets no marker and goes offline like any other time.
         """
-        for log in self.logs():
-            if log.directory.is_online:
-                self._attempt(log.directory, log.close)
+        for directory in self._online():
+            self._attempt(directory, lambda of=directory: self._close_logs(of))  # type: ignore[misc]
         self.write_recovery_points()
         self.write_log_start_offsets()
         for directory in self._online():
             self._attempt(directory, lambda to=directory: to.write_clean_shutdown_marker(broker_epoch))  # type: ignore[misc]
         self.unlock()
+
+    def _close_logs(self, directory: LogDirectory) -> None:
+        """Many logs are closed unsynced and made durable by one sync of the file system."""
+        logs = [log for log in self.logs() if log.directory is directory]
+        sync_each = sum(log.needs_sync for log in logs) <= LARGEST_SYNC_EACH
+        for log in logs:
+            log.close(sync=sync_each)
+        if not sync_each:
+            self._filesystem.sync_filesystem(directory.path)
+            for log in logs:
+                log.mark_flushed()
 
     def _attempt(self, directory: LogDirectory, action: Callable[[], None]) -> None:
         try:

@@ -101,6 +101,7 @@ class LogLoader:
             log_end_offset=log_end_offset,
             recovery_point=min(self.recovery_point, log_end_offset),
             topic_id=self.topic_id,
+            names_are_durable=self.is_clean and bool(self.sizes),
         )
 
     # -- files ---------------------------------------------------------------------------------------------------

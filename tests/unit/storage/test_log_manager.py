@@ -1,0 +1,281 @@
+"""The log manager: several directories, start and stop, creation, deletion, strays, failure of a directory."""
+
+import errno
+import os
+
+import pytest
+
+from kafkapy.config import BrokerConfig, TopicConfig
+from kafkapy.errors import StorageError
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
+from kafkapy.types import TopicPartition, random_uuid
+from tests.log_world import batch
+from tests.mock_clock import MockClock
+
+TOPIC_ID = random_uuid()
+
+
+class ManagerWorld:
+    """A broker's log directories, and managers on them, one after the other."""
+
+    def __init__(self, root, directories=1, **properties):
+        self.paths = [root / f"logs-{number}" for number in range(directories)]
+        self.directory_ids = [random_uuid() for _ in self.paths]
+        for path, directory_id in zip(self.paths, self.directory_ids, strict=True):
+            path.mkdir()
+            write_meta_properties(Filesystem(), str(path), MetaProperties("cluster", 1, directory_id))
+        self.config = BrokerConfig(
+            {
+                "process.roles": "broker,controller",
+                "node.id": "1",
+                "log.dirs": ",".join(str(path) for path in self.paths),
+                **properties,
+            }
+        )
+        self.clock = MockClock()
+        self.filesystem = Filesystem()
+        self.scheduled = []
+        self.failures = []
+
+    def topic_config(self, topic="t"):
+        return TopicConfig(self.config, {})
+
+    def start(self, is_stray=lambda topic_id, partition, directory_id: topic_id is None):
+        manager = LogManager(
+            self.config,
+            filesystem=self.filesystem,
+            clock=self.clock,
+            on_directory_failure=lambda path, error: self.failures.append(path),
+            schedule=lambda delay_ms, work: self.scheduled.append((delay_ms, work)),
+        )
+        manager.lock()
+        self.broker_epoch = manager.take_clean_shutdown_markers()
+        manager.startup(self.topic_config, is_stray)
+        return manager
+
+    def create(self, manager, topic="t", partition=0, **keywords):
+        return manager.create_log(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return ManagerWorld(tmp_path)
+
+
+@pytest.fixture
+def two(tmp_path):
+    return ManagerWorld(tmp_path, 2)
+
+
+def test_clean_stop_and_start(world):
+    manager = world.start()
+    assert world.broker_epoch == -1
+    world.create(manager).append_as_leader(batch(5), 3)
+    manager.shutdown(broker_epoch=42)
+    path = world.paths[0]
+    assert (path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":42}'
+    assert (path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 5\n"
+    assert (path / "log-start-offset-checkpoint").read_text() == "0\n0\n"
+    manager = world.start()
+    assert world.broker_epoch == 42
+    assert manager.was_clean(manager.directories[0])
+    assert not (path / ".kafka_cleanshutdown").exists()
+    log = manager.get_log(TopicPartition("t", 0))
+    assert (log.log_end_offset, log.recovery_point, log.topic_id, log.latest_epoch) == (5, 5, TOPIC_ID, 3)
+    assert manager.directories[0].directory_id == world.directory_ids[0]
+    manager.unlock()
+
+
+def test_many_logs_are_synced_at_once(world):
+    manager = world.start()
+    for partition in range(70):
+        world.create(manager, partition=partition).append_as_leader(batch(2), 1)
+    manager.shutdown(1)
+    manager = world.start()
+    assert [log.recovery_point for log in manager.logs()] == [2] * 70
+    assert all(log.latest_epoch == 1 for log in manager.logs())
+    manager.unlock()
+
+
+def test_a_new_partition_goes_where_there_are_fewest(two):
+    manager = two.start()
+    for partition in range(4):
+        two.create(manager, partition=partition)
+    assert [sum(log.directory is directory for log in manager.logs()) for directory in manager.directories] == [2, 2]
+    named = two.create(manager, partition=9, directory_id=two.directory_ids[1])
+    assert named.directory.path == str(two.paths[1])
+    assert manager.directory_of(TopicPartition("t", 9)).directory_id == two.directory_ids[1]
+    assert two.create(manager, partition=9) is named
+    manager.shutdown(7)
+    os.remove(two.paths[0] / ".kafka_cleanshutdown")
+    manager = two.start()
+    assert two.broker_epoch == -1
+    assert len(manager.logs()) == 5
+    manager.unlock()
+
+
+def test_partition_metadata_is_there_before_the_log(world):
+    manager = world.start()
+    log = world.create(manager, "topic-with-dashes", 3)
+    names = sorted(os.listdir(log.path))
+    assert names == [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "partition.metadata",
+    ]
+    assert os.path.basename(log.path) == "topic-with-dashes-3"
+    manager.unlock()
+
+
+def test_delete(world):
+    manager = world.start()
+    log = world.create(manager)
+    log.append_as_leader(batch(), 0)
+    data = log.read(0, 1000)
+    manager.delete_log(TopicPartition("t", 0))
+    assert manager.get_log(TopicPartition("t", 0)) is None
+    [name] = [name for name in os.listdir(world.paths[0]) if name.endswith("-delete")]
+    assert name.startswith("t-0.")
+    world.create(manager).append_as_leader(batch(), 0)
+    [(delay_ms, work)] = world.scheduled
+    assert delay_ms == 60_000
+    work()
+    assert not [name for name in os.listdir(world.paths[0]) if name.endswith("-delete")]
+    assert len(data.records.read()) == len(data.records)
+    assert manager.get_log(TopicPartition("t", 0)).log_end_offset == 1
+    manager.unlock()
+
+
+def test_a_pending_deletion_goes_on_after_a_restart(world):
+    manager = world.start()
+    world.create(manager)
+    manager.delete_log(TopicPartition("t", 0))
+    manager.unlock()
+    world.scheduled.clear()
+    manager = world.start()
+    assert manager.logs() == []
+    world.scheduled[0][1]()
+    assert not [name for name in os.listdir(world.paths[0]) if name.startswith("t-0")]
+    manager.unlock()
+
+
+def test_strays_are_renamed_and_stay(world):
+    manager = world.start()
+    world.create(manager, "known")
+    world.create(manager, "gone")
+    world.create(manager, "nameless")
+    manager.shutdown(1)
+    os.remove(world.paths[0] / "nameless-0" / "partition.metadata")
+    (world.paths[0] / "lost+found").mkdir()
+    manager = world.start(lambda topic_id, partition, directory_id: topic_id is None or partition.topic == "gone")
+    assert [log.topic_partition.topic for log in manager.logs()] == ["known"]
+    strays = sorted(name for name in os.listdir(world.paths[0]) if name.endswith("-stray"))
+    assert [name.split(".")[0] for name in strays] == ["gone-0", "nameless-0"]
+    manager.shutdown(1)
+    manager = world.start()
+    assert sorted(name for name in os.listdir(world.paths[0]) if name.endswith("-stray")) == strays
+    manager.unlock()
+
+
+def test_the_same_partition_twice_is_refused(two):
+    manager = two.start()
+    two.create(manager, directory_id=two.directory_ids[0])
+    manager.shutdown(1)
+    os.system(f"cp -r {two.paths[0]}/t-0 {two.paths[1]}/t-0")
+    with pytest.raises(StorageError, match="is also in"):
+        two.start()
+
+
+class Broken(Filesystem):
+    """Syncs fail below one directory."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def sync_file(self, fd):
+        if os.readlink(f"/proc/self/fd/{fd}").startswith(self.path):
+            raise OSError(errno.EIO, "Input/output error")
+        super().sync_file(fd)
+
+
+def test_a_failed_directory_leaves_the_others(two):
+    manager = two.start()
+    logs = [two.create(manager, partition=number, directory_id=two.directory_ids[number]) for number in (0, 1)]
+    manager.shutdown(1)
+    two.filesystem = Broken(two.paths[0])
+    manager = two.start()
+    logs = [manager.get_log(TopicPartition("t", number)) for number in (0, 1)]
+    for log in logs:
+        log.append_as_leader(batch(), 0)
+    with pytest.raises(StorageError):
+        logs[0].flush()
+    assert two.failures == [str(two.paths[0])]
+    assert [directory.is_online for directory in manager.directories] == [False, True]
+    assert manager.get_log(TopicPartition("t", 0)) is None
+    with pytest.raises(StorageError):
+        logs[0].append_as_leader(batch(), 0)
+    logs[1].append_as_leader(batch(), 0)
+    assert two.create(manager, partition=5).directory.path == str(two.paths[1])
+    described = manager.describe_directories()
+    assert [description.total_bytes >= 0 for description in described] == [False, True]
+    assert described[1].sizes[TopicPartition("t", 1)] == logs[1].size
+    manager.shutdown(9)
+    assert not (two.paths[0] / ".kafka_cleanshutdown").exists()
+    assert (two.paths[1] / ".kafka_cleanshutdown").exists()
+    assert two.failures == [str(two.paths[0])]
+
+
+def test_no_directory_left(world):
+    manager = world.start()
+    manager.take_offline(str(world.paths[0]), OSError(errno.EIO, "Input/output error"))
+    with pytest.raises(StorageError):
+        world.create(manager)
+    manager.unlock()
+
+
+def test_periodic_work(tmp_path):
+    world = ManagerWorld(tmp_path, **{"log.retention.ms": "1000", "log.flush.interval.ms": "500"})
+    manager = world.start()
+    log = world.create(manager)
+    log.append_as_leader(batch(3, producer_id=1, producer_epoch=0, base_sequence=0), 0)
+    manager.run_flush()
+    assert log.recovery_point == 0
+    world.clock.advance(500)
+    manager.run_flush()
+    assert log.recovery_point == 3
+    log.high_watermark = 3
+    manager.write_high_watermarks()
+    assert (world.paths[0] / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 3\n"
+    world.clock.advance(2000)
+    assert manager.run_retention() == 1
+    assert (log.log_start_offset, log.size) == (3, 0)
+    assert manager.remove_expired_producers() == 0
+    world.clock.advance(86_400_000)
+    assert manager.remove_expired_producers() == 1
+    manager.shutdown(1)
+
+
+def test_log_start_offset_survives(world):
+    manager = world.start()
+    log = world.create(manager)
+    log.append_as_leader(batch(10), 0)
+    log.high_watermark = 10
+    log.maybe_increment_log_start_offset(7)
+    manager.write_log_start_offsets()
+    manager.unlock()
+    manager = world.start()
+    assert manager.get_log(TopicPartition("t", 0)).log_start_offset == 7
+    manager.unlock()
+
+
+def test_topic_configuration_changes(world):
+    manager = world.start()
+    log = world.create(manager)
+    manager.update_topic_config("t", TopicConfig(world.config, {"max.message.bytes": "100"}))
+    assert log.config.max_message_bytes == 100
+    manager.unlock()
