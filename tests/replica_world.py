@@ -35,9 +35,7 @@ class ScriptedController:
         """Takes the oldest proposal."""
         change, on_result = self.asked.pop(0)
         on_result(
-            AlterPartitionResult(
-                Error.NONE, NODE_ID, change.leader_epoch, change.new_isr, change.partition_epoch + 1
-            )
+            AlterPartitionResult(Error.NONE, NODE_ID, change.leader_epoch, change.new_isr, change.partition_epoch + 1)
         )
         return change
 
@@ -51,9 +49,7 @@ def broker(broker_id, *, fenced=False):
     return BrokerRegistration(broker_id, 100 + broker_id, bytes(16), {}, {}, None, fenced, False, (), None, False)
 
 
-def partition_image(
-    *, replicas=(NODE_ID,), isr=None, leader=NODE_ID, leader_epoch=0, partition_epoch=0
-):
+def partition_image(*, replicas=(NODE_ID,), isr=None, leader=NODE_ID, leader_epoch=0, partition_epoch=0):
     return PartitionImage(
         tuple(replicas),
         (bytes(16),) * len(replicas),

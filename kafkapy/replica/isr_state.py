@@ -1,8 +1,8 @@
 """The in-sync replicas of a partition, with a change that the controller has not confirmed yet (KIP-497).
 
-    committed --(a follower caught up)----> expanding --+
-        |                                               +--(confirmed, refused or overtaken)--> committed
-        +------(followers fell behind)----> shrinking --+
+committed --(a follower caught up)----> expanding --+
+    |                                               +--(confirmed, refused or overtaken)--> committed
+    +------(followers fell behind)----> shrinking --+
 """
 
 from __future__ import annotations

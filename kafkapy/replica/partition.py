@@ -318,9 +318,7 @@ class Partition:
         replica.record_fetch(asked.fetch_offset, asked.log_start_offset, leader_end_offset, now_ms, broker_epoch)
         self._maybe_expand_isr(replica)
         has_risen = self.maybe_increment_high_watermark(now_ms)
-        if has_risen or (
-            delayed_operations.delete_records.delayed_count and self.low_watermark() > old_low_watermark
-        ):
+        if has_risen or (delayed_operations.delete_records.delayed_count and self.low_watermark() > old_low_watermark):
             delayed_operations.complete_all(self.topic_partition)
 
     def last_offset_for_leader_epoch(

@@ -185,9 +185,7 @@ class ReplicaManager:
 
     # -- fetch ---------------------------------------------------------------------------------------------------
 
-    def fetch_messages(
-        self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback
-    ) -> None:
+    def fetch_messages(self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback) -> None:
         """Reads `partitions`; answers now or, with less than `min_bytes` and no error, when more is there.
 
         `on_response` gets (what was asked, what was found), in the order of `partitions`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafkapy.replica.partition import Partition
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 from kafkapy.storage.log_manager import DirectoryDescription
@@ -70,7 +71,7 @@ def _describe(
 
 def _offset_lag(context: RequestContext, topic_partition: TopicPartition) -> int:
     """How far the log lies behind the high watermark that it knows of."""
-    partition = context.services.replica_manager.partitions.get(topic_partition)
+    partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:
         return INVALID_OFFSET_LAG
     return max(0, partition.log.high_watermark - partition.log.log_end_offset)

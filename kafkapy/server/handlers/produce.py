@@ -30,9 +30,7 @@ _TRANSACTIONAL = 0x10
 Responses = Mapping[TopicPartition, PartitionResponse]
 
 
-def produce_error(
-    request: ProduceRequest, version: int, error: Error, message: str | None
-) -> ProduceResponse | None:
+def produce_error(request: ProduceRequest, version: int, error: Error, message: str | None) -> ProduceResponse | None:
     """The same error for every partition; nothing with acks 0."""
     if request.acks == 0:
         return None
@@ -81,11 +79,12 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
                 if error is Error.UNKNOWN_TOPIC_OR_PARTITION:
                     refused[topic_partition] = PartitionResponse(error)
                     continue
-            error = check_records(data.records, version, request.transactional_id)
-            if error:
+            records = data.records
+            error = check_records(records, version, request.transactional_id)
+            if error or records is None:
                 refused[topic_partition] = PartitionResponse(error)
             else:
-                entries[topic_partition] = data.records
+                entries[topic_partition] = records
 
     def answer(appended: Responses) -> None:
         responses = {**refused, **appended} if refused else appended

@@ -1,0 +1,234 @@
+"""Fetch in its versions: plain, in sessions, with topic ids, and what is said of errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy.errors import Error
+from kafkapy.metadata.cluster_image import Endpoint
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.server.handlers.fetch import fetch
+from kafkapy.types import random_uuid
+from tests.handler_world import HandlerWorld
+from tests.replica_world import NODE_ID, broker, partition_image
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = HandlerWorld(tmp_path, brokers=(NODE_ID, 2))
+    made.put_topic("t", [partition_image(), partition_image()])
+    return made
+
+
+def request(world, offsets, version, *, name="t", topic_id=None, session=(0, -1), forgotten=(), **fields):
+    """`offsets`: fetch offset by partition; `session`: id and epoch."""
+    known = world.metadata.image.topics.by_name.get(name)
+    topic_id = topic_id or (known.topic_id if known else bytes(16))
+    topics = [
+        FetchRequest.FetchTopic(
+            topic="" if version >= 13 else name,
+            topic_id=topic_id if version >= 13 else bytes(16),
+            partitions=[
+                FetchRequest.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+                for partition, offset in offsets.items()
+            ],
+        )
+    ]
+    values = {"max_wait_ms": 0, "min_bytes": 1, "topics": topics if offsets else []}
+    if version >= 7:
+        values["session_id"], values["session_epoch"] = session
+        if forgotten:
+            values["forgotten_topics_data"] = [
+                FetchRequest.ForgottenTopic(
+                    topic="" if version >= 13 else name,
+                    topic_id=topic_id if version >= 13 else bytes(16),
+                    partitions=list(forgotten),
+                )
+            ]
+    return FetchRequest(**{**values, **fields})
+
+
+def found_in(response):
+    """(partition, error, values) of everything in a response."""
+    return [
+        (
+            partition.partition_index,
+            partition.error_code,
+            [bytes(record.value) for each in iterate_batches(partition.records or b"") for record in each],
+        )
+        for topic in response.responses
+        for partition in topic.partitions
+    ]
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_every_version_reads(world, version):
+    world.append(b"a", b"b")
+    response = world.send(fetch, request(world, {0: 0}, version), version).response
+    assert found_in(response) == [(0, 0, [b"a", b"b"])]
+    (topic,) = response.responses
+    (partition,) = topic.partitions
+    assert (partition.high_watermark, partition.last_stable_offset) == (2, 2)
+    assert partition.aborted_transactions is None
+    assert topic.topic == ("t" if version < 13 else "")
+    assert (response.error_code, response.session_id) == (0, 0)
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_clients_that_cannot_read_batches_are_told(world, version):
+    world.append(b"a")
+    response = world.send(fetch, request(world, {0: 0, 1: 0}, version), version).response
+    assert found_in(response) == [(0, Error.UNSUPPORTED_VERSION, []), (1, 0, [])]
+
+
+def test_errors_of_partitions(world):
+    response = world.send(fetch, request(world, {0: 9, 7: 0}, 12), 12).response
+    assert found_in(response) == [(0, Error.OFFSET_OUT_OF_RANGE, []), (7, Error.UNKNOWN_TOPIC_OR_PARTITION, [])]
+    (topic,) = response.responses
+    assert {(each.high_watermark, each.log_start_offset) for each in topic.partitions} == {(-1, -1)}
+    response = world.send(fetch, request(world, {0: 0}, 13, topic_id=random_uuid()), 13).response
+    assert found_in(response) == [(0, Error.UNKNOWN_TOPIC_ID, [])]
+
+
+def test_waits_and_answers_later(world):
+    answer = world.send(fetch, request(world, {0: 0, 1: 0}, 12, max_wait_ms=500), 12)
+    assert not answer.is_answered
+    world.append(b"a", number=1)
+    assert found_in(answer.response) == [(0, 0, []), (1, 0, [b"a"])]
+
+
+def test_an_unknown_partition_does_not_end_the_wait_for_the_others(world):
+    answer = world.send(fetch, request(world, {0: 0, 7: 0}, 12, max_wait_ms=500), 12)
+    assert not answer.is_answered
+    world.scheduler.advance(500)
+    assert [error for _, error, _ in found_in(answer.response)] == [0, Error.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_fetch_max_bytes_of_the_broker(tmp_path):
+    world = HandlerWorld(tmp_path, overrides={"fetch.max.bytes": "1024"})
+    world.put_topic("t", [partition_image(), partition_image()])
+    world.append(b"x" * 900, number=0)
+    world.append(b"y" * 900, number=1)
+    # The minimum is cut to it as well, or the fetch could never be satisfied.
+    response = world.send(fetch, request(world, {0: 0, 1: 0}, 12, min_bytes=1 << 30, max_wait_ms=500), 12).response
+    lengths = [len(each.records) for each in response.responses[0].partitions]
+    assert lengths[0] > 900
+    assert lengths[1] == 1024 - lengths[0]
+
+
+@pytest.mark.parametrize("version", [12, 13, 18])
+def test_an_incremental_session(world, version):
+    def send(offsets, session, **fields):
+        return world.send(fetch, request(world, offsets, version, session=session, **fields), version).response
+
+    world.append(b"a")
+    opened = send({0: 0, 1: 0}, (0, 0))
+    session_id = opened.session_id
+    assert session_id > 0
+    assert found_in(opened) == [(0, 0, [b"a"]), (1, 0, [])]
+    # Nothing new: nothing in the answer.
+    assert found_in(send({0: 1}, (session_id, 1))) == []
+    world.append(b"b", number=1)
+    assert found_in(send({}, (session_id, 2))) == [(1, 0, [b"b"])]
+    # The same epoch again, a wrong id, another kind of topic naming.
+    assert send({}, (session_id, 2)).error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert send({}, (session_id + 1, 3)).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+    other = 12 if version >= 13 else 13
+    mixed = world.send(fetch, request(world, {}, other, session=(session_id, 3)), other).response
+    assert mixed.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
+    # Partition 0 is forgotten: its records are not sent any more.
+    world.append(b"c")
+    assert found_in(send({1: 1}, (session_id, 3), forgotten=[0])) == []
+    assert found_in(send({0: 1}, (session_id, 4))) == [(0, 0, [b"c"])]
+    # Final epoch: the session is closed.
+    assert found_in(send({0: 0}, (session_id, -1))) == [(0, 0, [b"a", b"c"])]
+    assert send({}, (session_id, 5)).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_moved_offsets_and_errors_are_news(world):
+    def send(offsets, session, **fields):
+        return world.send(fetch, request(world, offsets, 12, session=session, **fields), 12).response
+
+    world.append(b"a", b"b")
+    session_id = send({0: 2, 1: 0}, (0, 0)).session_id
+    assert found_in(send({}, (session_id, 1))) == []
+    world.manager.delete_records(0, {world.partition().topic_partition: 1}, lambda results: None)
+    assert found_in(send({}, (session_id, 2))) == [(0, 0, [])]
+    assert found_in(send({}, (session_id, 3))) == []
+    assert found_in(send({0: 99}, (session_id, 4))) == [(0, Error.OFFSET_OUT_OF_RANGE, [])]
+    assert found_in(send({}, (session_id, 5))) == [(0, Error.OFFSET_OUT_OF_RANGE, [])]
+    # When the error is gone the partition is sent once more, though nothing else is new.
+    assert found_in(send({0: 2}, (session_id, 6))) == [(0, 0, [])]
+    assert found_in(send({}, (session_id, 7))) == []
+
+
+def test_a_topic_that_becomes_known_during_a_session(world):
+    topic_id = random_uuid()
+    opened = world.send(fetch, request(world, {0: 0}, 13, name="later", topic_id=topic_id, session=(0, 0)), 13).response
+    assert found_in(opened) == [(0, Error.UNKNOWN_TOPIC_ID, [])]
+    world.put_topic("later", [partition_image()], topic_id=topic_id)
+    world.append(b"a", name="later")
+    response = world.send(fetch, request(world, {}, 13, session=(opened.session_id, 1)), 13).response
+    assert found_in(response) == [(0, 0, [b"a"])]
+
+
+def test_a_session_that_another_connection_moved_on_while_we_waited(world):
+    session_id = world.send(fetch, request(world, {0: 0}, 12, session=(0, 0)), 12).response.session_id
+    parked = world.send(fetch, request(world, {}, 12, session=(session_id, 1), max_wait_ms=500), 12)
+    world.send(fetch, request(world, {}, 12, session=(session_id, 2)), 12)
+    world.append(b"a")
+    assert parked.response.error_code == Error.INVALID_FETCH_SESSION_EPOCH
+    assert parked.response.responses == []
+
+
+def test_partitions_that_gave_records_go_to_the_end(world):
+    session_id = world.send(fetch, request(world, {0: 0, 1: 0}, 12, session=(0, 0)), 12).response.session_id
+    for epoch in (1, 2):
+        for number in (0, 1):
+            world.append(b"x" * 1000, number=number)
+        sent = request(world, {}, 12, session=(session_id, epoch), max_bytes=100)
+        response = world.send(fetch, sent, 12).response
+        full = [each.partition_index for each in response.responses[0].partitions if len(each.records)]
+        assert full == [epoch - 1]
+
+
+def test_the_wrong_broker_names_the_leader(world):
+    endpoint = Endpoint("PLAINTEXT", "other.example", 9093, 0)
+    other = broker(2)._replace(endpoints={"PLAINTEXT": endpoint})
+    world.metadata.image = world.metadata.image._replace(brokers={**world.metadata.image.brokers, 2: other})
+    world.put_topic("t", [partition_image(replicas=(NODE_ID, 2), leader=2, leader_epoch=5, partition_epoch=1)])
+    sent = request(world, {0: 0}, 16, replica_state=FetchRequest.ReplicaState(replica_id=3, replica_epoch=1))
+    response = world.send(fetch, sent, 16).response
+    (partition,) = response.responses[0].partitions
+    assert partition.error_code == Error.NOT_LEADER_OR_FOLLOWER
+    assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (2, 5)
+    assert [(node.node_id, node.host, node.port) for node in response.node_endpoints] == [(2, "other.example", 9093)]
+    # A consumer that knows of racks may read from a follower; an older one may not.
+    assert found_in(world.send(fetch, request(world, {0: 0}, 11), 11).response) == [(0, 0, [])]
+    assert found_in(world.send(fetch, request(world, {0: 0}, 10), 10).response) == [
+        (0, Error.NOT_LEADER_OR_FOLLOWER, [])
+    ]
+
+
+def test_read_committed_gets_aborted_transactions(world):
+    world.append(b"a", producer_id=4, producer_epoch=0, base_sequence=0, is_transactional=True)
+    response = world.send(fetch, request(world, {0: 0}, 12, isolation_level=1), 12).response
+    (partition,) = response.responses[0].partitions
+    assert (partition.high_watermark, partition.last_stable_offset) == (1, 0)
+    assert partition.aborted_transactions == []
+    assert found_in(response) == [(0, 0, [])]
+    abort_marker(world)
+    response = world.send(fetch, request(world, {0: 0}, 12, isolation_level=1), 12).response
+    (partition,) = response.responses[0].partitions
+    assert partition.last_stable_offset == 2
+    assert [(each.producer_id, each.first_offset) for each in partition.aborted_transactions] == [(4, 0)]
+
+
+def abort_marker(world):
+    builder = RecordBatchBuilder(producer_id=4, producer_epoch=0, is_transactional=True, is_control=True)
+    builder.append(world.clock.now_ms(), b"\0\0\0\0", b"\0\0\0\0\0\0")
+    marker = memoryview(bytearray(builder.build()))
+    world.manager.append_records(
+        0, 1, {world.partition().topic_partition: marker}, lambda answers: None, from_client=False
+    )

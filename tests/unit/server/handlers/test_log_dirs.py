@@ -1,0 +1,56 @@
+"""DescribeLogDirs: directories, sizes, room."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.errors import Error
+from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from kafkapy.server.handlers.log_dirs import describe_log_dirs
+from tests.handler_world import HandlerWorld
+from tests.replica_world import batch, partition_image
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = HandlerWorld(tmp_path, directories=2)
+    made.put_topic("t", [partition_image(), partition_image()])
+    made.append(b"a")
+    return made
+
+
+def ask(world, topics, version=5):
+    return world.send(describe_log_dirs, DescribeLogDirsRequest(topics=topics), version).response
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_everything(world, version):
+    response = ask(world, None, version)
+    assert [result.log_dir for result in response.results] == [
+        directory.path for directory in world.log_manager.directories
+    ]
+    found = {
+        (topic.name, partition.partition_index): (partition.partition_size, partition.offset_lag)
+        for result in response.results
+        for topic in result.topics
+        for partition in topic.partitions
+    }
+    assert found == {("t", 0): (len(batch(b"a")), 0), ("t", 1): (0, 0)}
+    for result in response.results:
+        assert (result.total_bytes > 0) == (version >= 4)
+        assert result.usable_bytes <= result.total_bytes
+        assert not result.is_cordoned
+
+
+def test_named_partitions_only(world):
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic(topic="t", partitions=[1])
+    found = [topic for result in ask(world, [topic]).results for topic in result.topics]
+    assert [(each.name, [p.partition_index for p in each.partitions]) for each in found] == [("t", [1])]
+
+
+def test_an_offline_directory(world):
+    lost = world.partition().log.directory.path
+    world.log_manager.take_offline(lost, OSError(5, "Input/output error"))
+    errors = {result.log_dir: (result.error_code, len(result.topics)) for result in ask(world, None).results}
+    assert errors.pop(lost) == (Error.KAFKA_STORAGE_ERROR, 0)
+    assert set(errors.values()) == {(0, 1)}
