@@ -278,10 +278,8 @@ class ClassWriter:
             else:
                 self.line(f"{name} = [{element} for _ in range(reader.read_array_length({compact}))]")
         elif field.struct:
-            self.line(
-                f"{name} = {self.read_struct(field.struct)}"
-                + (f" if reader.read_{self.presence(field)}() else None" * nullable)
-            )
+            otherwise = f" if reader.read_{self.presence(field)}() else None" if nullable else ""
+            self.line(f"{name} = {self.read_struct(field.struct)}{otherwise}")
         elif field.type in SIZED:
             self.line(f"{name} = reader.read_{or_null}{field.type}({compact})")
         else:
