@@ -11,8 +11,12 @@ from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.startup_rules import REMOVED_KEYS
 from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS
 from kafkapy.config.value import default_value, format_value
+from kafkapy.protocol.api import API_TABLE
+from kafkapy.server.api_registry import ApiRegistry
+from kafkapy.server.handlers import HANDLER_MODULES
 
 MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"
+MADE_BY_HANDLERS = "<!-- made by docs/generate.py; the versions stand at the handlers, in kafkapy/server/handlers -->"
 MODES = {"READ_ONLY": "at start", "PER_BROKER": "per broker", "CLUSTER_WIDE": "cluster-wide"}
 
 CONFIGURATION = f"""{MADE_BY}
@@ -29,6 +33,14 @@ Apache Kafka starts as it is.
 - Without a configuration file the broker listens on `localhost:9092`, keeps its data in `kafkapy/data` below
   `$XDG_DATA_HOME` (or `~/.local/share`), and internal topics have one replica.
 - *Changes* says when a key can change: at start, for one broker while it runs, or for all brokers while they run.
+
+"""
+
+COMPATIBILITY = f"""{MADE_BY_HANDLERS}
+# Compatibility
+
+The APIs that clients may ask for, in the versions that this broker serves, beside those of Apache Kafka 4.3.0. An API
+that no line says is served is not announced, and a request for it closes the connection, as in Kafka.
 
 """
 
@@ -91,7 +103,23 @@ def configuration() -> str:
     return CONFIGURATION + "\n".join(lines) + "\n"
 
 
-PAGES = {"configuration.md": configuration}
+def _range(lowest: int, highest: int) -> str:
+    return f"{lowest}" if lowest == highest else f"{lowest} to {highest}"
+
+
+def compatibility() -> str:
+    """docs/compatibility.md: every API that a broker of 4.3 serves to clients, and ours."""
+    served = {api.key: _range(api.lowest, api.highest) for api in ApiRegistry(HANDLER_MODULES).served()}
+    lines = ["| key | API | Kafka 4.3 | kafkapy |", "|---|---|---|---|"]
+    for key, api in sorted(API_TABLE.items()):
+        kafkas = api.served_by.get("4.3.0")
+        if key in served or (kafkas is not None and "broker" in api.listeners):
+            theirs = _range(*kafkas) if kafkas else "not served"
+            lines.append(f"| {int(key)} | {api.name} | {theirs} | {served.get(key, 'not yet')} |")
+    return COMPATIBILITY + "\n".join(lines) + "\n"
+
+
+PAGES = {"configuration.md": configuration, "compatibility.md": compatibility}
 
 
 def main() -> None:
