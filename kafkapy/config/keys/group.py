@@ -34,7 +34,7 @@ ROWS = (
         "offsets.retention.minutes", INT, 10080, at_least(1), HIGH, READ_ONLY,
         "Time that offsets are kept after their group became empty.",
     ),
-    key(
+    inert(
         "offsets.topic.compression.codec", INT, 0, ANY, HIGH, READ_ONLY,
         "Compression of the offsets topic, by codec id.",
     ),
@@ -60,7 +60,7 @@ ROWS = (
         "Longest session timeout of a classic member.",
     ),
     key("group.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one classic group."),
-    key(
+    inert(
         "group.coordinator.rebalance.protocols", LIST, "classic,consumer,streams", filled_list_of("consumer", "classic", "share", "streams"), MEDIUM, READ_ONLY,
         "Rebalance protocols that are enabled.",
     ),

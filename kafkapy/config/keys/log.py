@@ -26,11 +26,11 @@ ROWS = (
         "Directory of the logs, used when log.dirs is not set.",
     ),
     key("log.dirs", LIST, None, filled_list_of(), HIGH, READ_ONLY, "Directories of the logs."),
-    inert(
+    key(
         "cordoned.log.dirs", LIST, "", list_of(), MEDIUM, PER_BROKER,
         "Directories that take no new partitions; * is all of them.",
     ),
-    key(
+    inert(
         "log.dir.failure.timeout.ms", LONG, 30000, at_least(1), LOW, READ_ONLY,
         "Stop the broker if the controller has not learned of a failed directory after this time.",
     ),

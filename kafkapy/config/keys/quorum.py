@@ -8,7 +8,7 @@ ROWS = (
         "controller.quorum.voters", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
         "Voters of a static quorum, id@host:port; with the embedded quorum this node alone.",
     ),
-    key(
+    inert(
         "controller.quorum.bootstrap.servers", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
         "Where to find the quorum of a dynamic cluster.",
     ),
@@ -64,7 +64,7 @@ ROWS = (
         "broker.heartbeat.interval.ms", INT, 2000, ANY, MEDIUM, READ_ONLY,
         "Interval of a broker's heartbeats to the controller.",
     ),
-    key(
+    inert(
         "broker.session.timeout.ms", INT, 9000, ANY, MEDIUM, READ_ONLY,
         "Fence a broker that has not sent a heartbeat for this long.",
     ),
@@ -80,7 +80,7 @@ ROWS = (
         "metadata.log.segment.bytes", INT, 1073741824, at_least(8388608), HIGH, READ_ONLY,
         "Largest size of a segment of the metadata log.",
     ),
-    key("metadata.log.segment.ms", LONG, 604800000, ANY, HIGH, READ_ONLY, "Roll the metadata log after this time."),
+    inert("metadata.log.segment.ms", LONG, 604800000, ANY, HIGH, READ_ONLY, "Roll the metadata log after this time."),
     key(
         "metadata.log.max.record.bytes.between.snapshots", LONG, 20971520, at_least(1), HIGH, READ_ONLY,
         "Bytes of metadata records after which a snapshot is written.",

@@ -8,7 +8,7 @@ ROWS = (
         "transactional.id.expiration.ms", INT, 604800000, at_least(1), HIGH, READ_ONLY,
         "Forget an idle transactional id after this time.",
     ),
-    key(
+    inert(
         "transaction.max.timeout.ms", INT, 900000, at_least(1), HIGH, READ_ONLY,
         "Longest transaction timeout that a producer may ask for.",
     ),
@@ -28,7 +28,7 @@ ROWS = (
         "transaction.state.log.min.isr", INT, 2, at_least(1), HIGH, READ_ONLY,
         "min.insync.replicas of the transaction topic.",
     ),
-    key(
+    inert(
         "transaction.state.log.num.partitions", INT, 50, at_least(1), HIGH, READ_ONLY,
         "Partitions of the transaction topic; not to be changed later.",
     ),
@@ -36,7 +36,7 @@ ROWS = (
         "transaction.state.log.replication.factor", SHORT, 3, at_least(1), HIGH, READ_ONLY,
         "Replicas of the transaction topic.",
     ),
-    key(
+    inert(
         "transaction.state.log.segment.bytes", INT, 104857600, at_least(1), HIGH, READ_ONLY,
         "Segment size of the transaction topic.",
     ),
