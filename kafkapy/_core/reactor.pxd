@@ -1,8 +1,7 @@
-# The reactor's Python face: the loop, connections, requests, watched descriptors.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+# The reactor: the loop and watched descriptors.
+from libc.stdint cimport int64_t, uint32_t
 
-from kafkapy._core.reactor_state cimport ConnectionState, ReactorState
-from kafkapy._core.slab cimport Slab
+from kafkapy._core.reactor_state cimport ReactorState
 
 cdef extern from "<sys/epoll.h>" nogil:
     ctypedef union epoll_data_t:
@@ -25,24 +24,6 @@ cdef class Watch:
     cdef readonly int fd            # -1 once closed
     cdef bint paused
 
-cdef class Connection:
-    cdef ConnectionState *native    # owned
-    cdef Reactor reactor
-    cdef readonly str id
-    cdef readonly object listener
-    cdef readonly str peer_host
-    cdef readonly int peer_port
-    cdef public object state        # the session's: principal, client's name and version
-    cdef str close_text
-    cpdef respond(self, chunks)
-
-cdef class Request:
-    cdef readonly Connection connection
-    cdef Slab *slab                 # pinned
-    cdef uint8_t *data
-    cdef int32_t size
-    cdef readonly int64_t received_ms
-
 cdef class Reactor:
     cdef ReactorState native        # a gate works on this
     cdef WatchState wakeup
@@ -51,7 +32,6 @@ cdef class Reactor:
     cdef int64_t stop_deadline_ms   # -1: not stopping
     cdef int64_t last_busy_ms       # of the last wake-up that received something
     cdef int64_t seen_received      # bytes_received at that time
-    cdef unsigned long thread       # identity of the thread in run(); 0: none
     cdef bint wakeup_sent           # an eventfd write is on its way; guarded by the interpreter lock
     cdef bint posted_here           # the owner itself posted
     cdef bint watch_ready
@@ -80,6 +60,4 @@ cdef class Reactor:
     cdef int dispatch_round(self) except -1
     cdef begin_stop(self, int64_t grace_ms)
     cdef bint stop_is_due(self) noexcept nogil
-    cdef int answer(self, ConnectionState *connection, chunks) except -1
-    cdef int append_chunk(self, ConnectionState *connection, chunk, int64_t *total) except -1
     cdef int check_owner(self) except -1

@@ -14,32 +14,25 @@ the thread that sets things up may call the rest too.
 import sys
 from collections import deque
 
-cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBuffer_Release
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.pythread cimport PyThread_get_thread_ident
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_XDECREF, PyObject
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, strerror
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport close, read, write
 
-from kafkapy._core.frame cimport FRAME_PREFIX_BYTES
-from kafkapy._core.primitives cimport store_uint32
-from kafkapy._core.reactor_input cimport input_advance, input_serve, intake_is_blocked
+from kafkapy._core.reactor_connection cimport Connection, Request
+from kafkapy._core.reactor_input cimport input_serve, intake_is_blocked
 from kafkapy._core.reactor_output cimport output_flush
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_CONNECTION, WATCH_WAKEUP, OutputChunk, connection_close, connection_open,
-    connection_touch, connection_want_output, output_append, output_commit, output_reserve, queue_push, queue_take,
-    request_done, state_initialize, state_release, state_reserve_queues,
+    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, connection_close, connection_open,
+    connection_touch, connection_want_output, queue_push, queue_take, state_initialize, state_release,
+    state_reserve_queues,
 )
-from kafkapy._core.segment_file cimport FileRange
-from kafkapy._core.slab cimport slab_pool_trim, slab_release
+from kafkapy._core.slab cimport slab_pool_trim
 
 from kafkapy._core.timing_wheel import TimingWheel
 
@@ -56,11 +49,13 @@ cdef extern from "<sys/eventfd.h>" nogil:
     int eventfd(unsigned int initial, int flags)
 
 cdef enum:
-    COPY_LIMIT = 8192               # an answer's piece up to this long is copied, a longer one pinned
     DISPATCH_ROUNDS = 8             # of pipelined requests in one Python phase
     CACHE_BYTES = 33554432          # of slabs kept while busy
     CACHE_IDLE_BYTES = 1048576      # of slabs kept when quiet
     QUIET_MS = 1000
+
+# Part of this module for those who use it.
+globals().update(Connection=Connection, Request=Request)
 
 # Kinds of ends, for `on_close`.
 CLOSED_BY_PEER = CLOSE_BY_PEER
@@ -119,101 +114,6 @@ cdef class Watch:
             self.reactor.watches.remove(self)
 
 
-cdef class Connection:
-    """One client's connection. Owns its C state; owner thread only, but `close` may be called anywhere.
-
-    At most one of its requests is in process: from its appearance in `dispatch` to `respond`.
-    """
-
-    def __cinit__(self):
-        self.native = <ConnectionState *> calloc(1, sizeof(ConnectionState))
-        if self.native == NULL:
-            raise MemoryError()
-        self.native.closed = True
-        self.native.fd = -1
-
-    def __dealloc__(self):
-        free(self.native)
-
-    @property
-    def is_closed(self):
-        return self.native.closed
-
-    @property
-    def fd(self):
-        """The socket's descriptor, -1 once closed."""
-        return self.native.fd
-
-    cpdef respond(self, chunks):
-        """Answers the request in process: `chunks` are bytes-like objects and FileRanges, which are *pinned* until
-        sent; the size prefix is added here. None: no answer is due. On a closed connection nothing happens."""
-        cdef ConnectionState *native = self.native
-        if native.closed or native.closing:
-            return
-        self.reactor.check_owner()
-        if not native.in_process:
-            raise RuntimeError(f"connection {self.id} has no request in process")
-        if chunks is not None:
-            self.reactor.answer(native, chunks)
-        request_done(&self.reactor.native, native)
-        connection_want_output(&self.reactor.native, native)
-        input_advance(&self.reactor.native, native)
-
-    def close(self, str reason):
-        """Closes, after answers already given. `reason` goes to `on_close`. Any thread."""
-        if not self.reactor.in_reactor_thread() and self.reactor.thread != 0:
-            self.reactor.post(lambda: self.close(reason))
-            return
-        if not self.native.closed and not self.native.closing:
-            self.close_text = reason
-            connection_close(&self.reactor.native, self.native, CLOSE_LOCAL, 0)
-
-    def describe_close(self):
-        """Why it was closed, in words."""
-        cdef ConnectionState *native = self.native
-        cdef int reason = native.close_reason
-        if reason == CLOSE_LOCAL:
-            return self.close_text
-        if reason == CLOSE_INVALID_SIZE:
-            limit = self.reactor.native.max_request_bytes
-            more = f" larger than {limit}" if native.close_detail > limit else ""
-            return f"Invalid receive (size = {native.close_detail}{more})"
-        if reason == CLOSE_ERROR:
-            return strerror(<int> native.close_detail).decode()
-        return {
-            CLOSE_BY_PEER: "closed by the peer",
-            CLOSE_IDLE: "idle for too long",
-            CLOSE_NO_MEMORY: "out of memory",
-            CLOSE_SHORT_FILE: f"a file ended {native.close_detail} bytes before the answer did",
-            CLOSE_SHUTDOWN: "shutting down",
-        }.get(reason, "open")
-
-
-@cython.freelist(64)
-cdef class Request:
-    """One request in process: header and body without the size prefix. *Pins* its bytes; so does every slice of
-    `payload`, which may outlive the request and may be modified in place. Exports the buffer protocol itself."""
-
-    def __dealloc__(self):
-        if self.slab != NULL:
-            slab_release(self.slab)
-
-    def __getbuffer__(self, Py_buffer *buffer, int flags):
-        PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)
-
-    def __len__(self):
-        return self.size
-
-    @property
-    def size_in_bytes(self):
-        return self.size
-
-    @property
-    def payload(self):
-        """A writable memoryview."""
-        return PyMemoryView_FromObject(self)
-
-
 cdef class Reactor:
     """Owns the epoll instance, all connections and the timing wheel. See the module for phases and threads.
 
@@ -265,13 +165,13 @@ cdef class Reactor:
     # ---- any thread
 
     def in_reactor_thread(self):
-        return self.thread == <unsigned long> PyThread_get_thread_ident()
+        return self.native.thread == <unsigned long> PyThread_get_thread_ident()
 
     def post(self, callback):
         """Runs `callback()` in the next Python phase, in the order of posting. Any thread."""
         cdef uint64_t one = 1
         self.posted.append(callback)
-        if self.thread == <unsigned long> PyThread_get_thread_ident():
+        if self.native.thread == <unsigned long> PyThread_get_thread_ident():
             self.posted_here = True
         elif not self.wakeup_sent:
             self.wakeup_sent = True
@@ -293,7 +193,7 @@ cdef class Reactor:
         """Runs `callback()` after `delay_ms`; the entry that is returned has `cancel()`."""
         cdef int64_t deadline
         self.check_owner()
-        if self.thread == 0:
+        if self.native.thread == 0:
             self.native.now_ms = monotonic_ms()
         deadline = self.native.now_ms + delay_ms
         entry = self.wheel.add(deadline, callback)
@@ -327,6 +227,7 @@ cdef class Reactor:
         if state_reserve_queues(&self.native, <size_t> len(self.connections) + 1):
             raise MemoryError()
         connection.reactor = self
+        connection.shared = &self.native
         connection.id = connection_id
         connection.listener = listener
         connection.peer_host = peer_host
@@ -374,9 +275,9 @@ cdef class Reactor:
 
     def run(self):
         """Serves until `stop`; then closes all connections. The calling thread is the owner meanwhile."""
-        if self.thread != 0:
+        if self.native.thread != 0:
             raise RuntimeError("the reactor runs already")
-        self.thread = <unsigned long> PyThread_get_thread_ident()
+        self.native.thread = <unsigned long> PyThread_get_thread_ident()
         try:
             self.loop()
         finally:
@@ -390,10 +291,10 @@ cdef class Reactor:
             self.settle()
             self.native.draining = False
             self.stop_deadline_ms = -1
-            self.thread = 0
+            self.native.thread = 0
 
     cdef int check_owner(self) except -1:
-        if self.thread != 0 and self.thread != <unsigned long> PyThread_get_thread_ident():
+        if self.native.thread != 0 and self.native.thread != <unsigned long> PyThread_get_thread_ident():
             raise RuntimeError("only the reactor's thread may do this: post() it")
         return 0
 
@@ -667,64 +568,6 @@ cdef class Reactor:
                 return False
             connection = connection.newer
         return True
-
-    # ---- answers
-
-    cdef int answer(self, ConnectionState *connection, chunks) except -1:
-        """Puts one answer into the output. If that fails half way, the connection cannot go on."""
-        cdef uint8_t *prefix = output_reserve(&self.native, FRAME_PREFIX_BYTES)
-        cdef int64_t total = 0
-        if prefix == NULL or output_commit(&self.native, connection, FRAME_PREFIX_BYTES):
-            connection_close(&self.native, connection, CLOSE_NO_MEMORY, 0)
-            raise MemoryError()
-        try:
-            for chunk in chunks:
-                self.append_chunk(connection, chunk, &total)
-            if total > 0x7fffffff:
-                raise ValueError(f"an answer of {total} bytes does not fit a frame")
-        except BaseException:
-            connection_close(&self.native, connection, CLOSE_NO_MEMORY, 0)
-            raise
-        store_uint32(prefix, <uint32_t> total)
-        return 0
-
-    cdef int append_chunk(self, ConnectionState *connection, chunk, int64_t *total) except -1:
-        """*Pins* a long chunk, copies a short one, and adds its length to `total`."""
-        cdef OutputChunk *piece
-        cdef Py_buffer view
-        cdef uint8_t *room
-        cdef FileRange file_range
-        if isinstance(chunk, FileRange):
-            file_range = <FileRange> chunk
-            if file_range.length > 0:
-                piece = output_append(&self.native, connection, file_range.length)
-                if piece == NULL:
-                    raise MemoryError()
-                piece.fd = file_range.file.fd
-                piece.position = file_range.position
-                Py_INCREF(chunk)
-                piece.owner = <PyObject *> chunk
-                total[0] += file_range.length
-            return 0
-        PyObject_GetBuffer(chunk, &view, PyBUF_SIMPLE)
-        total[0] += view.len
-        if view.len > COPY_LIMIT:
-            piece = output_append(&self.native, connection, view.len)
-            if piece == NULL:
-                PyBuffer_Release(&view)
-                raise MemoryError()
-            piece.view = view
-            piece.has_view = True
-            piece.data = <const uint8_t *> view.buf
-            return 0
-        room = output_reserve(&self.native, <size_t> view.len)
-        if room != NULL:
-            memcpy(room, view.buf, <size_t> view.len)
-        failed = room == NULL or (view.len and output_commit(&self.native, connection, <size_t> view.len))
-        PyBuffer_Release(&view)
-        if failed:
-            raise MemoryError()
-        return 0
 
 
 cdef int forget_queues(Connection connection) except -1:

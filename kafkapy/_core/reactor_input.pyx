@@ -27,6 +27,9 @@ cdef extern from "<sys/uio.h>" nogil:
         size_t iov_len
     ssize_t readv(int fd, const iovec *vector, int count)
 
+cdef extern from "<sys/socket.h>" nogil:
+    ssize_t recv(int fd, void *buffer, size_t size, int flags)
+
 cdef enum:
     READS_PER_TURN = 8              # of one connection in one wake-up
     ASSEMBLY_MINIMUM = 16384        # first capacity of a slab for a frame that is still arriving
@@ -205,7 +208,10 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
         connection_close(state, connection, CLOSE_NO_MEMORY, 0)
         return False
     room = vector[0].iov_len + (vector[1].iov_len if count == 2 else 0)
-    received = readv(connection.fd, vector, count)
+    if count == 1:
+        received = recv(connection.fd, vector[0].iov_base, vector[0].iov_len, 0)
+    else:
+        received = readv(connection.fd, vector, count)
     if received > 0:
         state.bytes_received += received
         connection_touch(state, connection)

@@ -1,6 +1,6 @@
 """Phase 3 of a wake-up: answers -> socket. Leaf stratum.
 
-Memory leaves by `sendmsg`, up to 32 pieces at once; file ranges by `sendfile`, straight from the page cache. A header
+Memory leaves by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page cache. A header
 before a file range is held back by MSG_MORE, and what lies between ranges by TCP_CORK, so that a fetch answer fills its
 packets. A short range is read into memory instead: one system call in place of four. What the socket does not take
 stays, and EPOLLOUT brings the connection back.
@@ -25,6 +25,7 @@ cdef extern from "<sys/socket.h>" nogil:
         size_t msg_iovlen
     int MSG_MORE
     int MSG_NOSIGNAL
+    ssize_t send(int fd, const void *buffer, size_t size, int flags)
     ssize_t sendmsg(int fd, const msghdr *message, int flags)
     int setsockopt(int fd, int level, int option, const void *value, unsigned int length)
 
@@ -103,7 +104,7 @@ cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogi
 
 
 cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """One `sendmsg` of the memory at the front of the output: what it returns."""
+    """One `send` of the memory at the front of the output: what it returns."""
     cdef iovec vector[VECTOR_LIMIT]
     cdef msghdr message
     cdef OutputChunk *chunk = connection.output_head
@@ -121,6 +122,8 @@ cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexc
         vector[count].iov_len = <size_t> chunk.remaining
         count += 1
         chunk = chunk.next
+    if chunk == NULL and count == 1:
+        return send(connection.fd, vector[0].iov_base, vector[0].iov_len, MSG_NOSIGNAL)
     memset(&message, 0, sizeof(msghdr))
     message.msg_iov = vector
     message.msg_iovlen = count

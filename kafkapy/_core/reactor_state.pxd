@@ -96,6 +96,7 @@ ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
 ctypedef void (*GateFinish)(void *context) noexcept nogil
 
 cdef struct ReactorState:
+    unsigned long thread            # identity of the thread in Reactor.run; 0: none
     int epoll_fd
     int wakeup_fd
     int64_t now_ms                  # monotonic, read once per wake-up
