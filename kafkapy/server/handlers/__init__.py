@@ -5,7 +5,12 @@ from kafkapy.protocol.api import ApiKey
 _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "api_versions": (ApiKey.API_VERSIONS,),
     "cluster": (ApiKey.DESCRIBE_CLUSTER,),
-    "configs": (ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
+    "configs": (
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.LIST_CONFIG_RESOURCES,
+    ),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
     "elections": (ApiKey.ELECT_LEADERS,),
     "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),

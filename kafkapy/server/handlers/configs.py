@@ -31,6 +31,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
 from kafkapy.server.controller_answer import answer_when_committed
@@ -73,7 +74,7 @@ def handle_describe_configs(context: RequestContext, request: DescribeConfigsReq
                 error_message=None,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
-                configs=[_entry(entry, request) for entry in entries],
+                configs=[_entry(entry, request, context.api_version) for entry in entries],
             )
         )
     return DescribeConfigsResponse(results=results)
@@ -134,13 +135,14 @@ def _check_broker_id(services: Services, name: str, alternative: str) -> None:
         )
 
 
-def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribedEntry:
+def _entry(entry: ConfigEntry, request: DescribeConfigsRequest, version: int) -> DescribedEntry:
     synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribedEntry(
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
-        is_default=entry.source == ConfigSource.DEFAULT,
+        # Version 0 has this in place of the source.
+        is_default=version == 0 and entry.source == ConfigSource.DEFAULT,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
         synonyms=[
@@ -151,6 +153,44 @@ def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribedEntr
         ],
         config_type=entry.type,
         documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+# -- ListConfigResources
+
+
+def list_config_resources_error(
+    request: ListConfigResourcesRequest, version: int, error: Error, message: str | None
+) -> ListConfigResourcesResponse:
+    return ListConfigResourcesResponse(error_code=error)
+
+
+@serves(ApiKey.LIST_CONFIG_RESOURCES, 0, 1, on_error=list_config_resources_error)
+def handle_list_config_resources(
+    context: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """Version 0 asks for client metrics alone; an empty list of version 1 for everything (KIP-1142)."""
+    image = context.services.metadata.image
+    brokers = [str(broker_id) for broker_id in image.brokers]
+    configured = {
+        wanted: [name for resource_type, name in image.configs if resource_type == wanted]
+        for wanted in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE)
+    }
+    names: dict[int, Iterable[str]] = {
+        TOPIC_RESOURCE: image.topics.by_name,
+        BROKER_RESOURCE: brokers,
+        BROKER_LOGGER_RESOURCE: brokers,
+        **configured,
+    }
+    types = [CLIENT_METRICS_RESOURCE] if context.api_version == 0 else request.resource_types or list(names)
+    if not set(types) <= set(names):
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=resource_type)
+            for resource_type in types
+            for name in names[resource_type]
+        ]
     )
 
 

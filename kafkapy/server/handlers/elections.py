@@ -20,7 +20,10 @@ def elect_leaders_error(
 ) -> ElectLeadersResponse:
     failed = ErrorMessage(error, message)
     results = dict.fromkeys(_partitions(request) or (), failed)
-    return ElectLeadersResponse(error_code=error, replica_election_results=_grouped(results))
+    # Version 0 has no error of the whole request.
+    return ElectLeadersResponse(
+        error_code=error if version >= 1 else Error.NONE, replica_election_results=_grouped(results)
+    )
 
 
 @serves(ApiKey.ELECT_LEADERS, 0, 2, on_error=elect_leaders_error)
