@@ -17,6 +17,10 @@ DEADLINE_SECONDS = 60
 class AiokafkaClient(Client):
     name = "aiokafka"
 
+    def can_carry(self, record: SentRecord) -> bool:
+        """It refuses a record without key and value."""
+        return record.key is not None or record.value is not None
+
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:
         asyncio.run(_produce(bootstrap, topic, None if codec == "none" else codec, records))
 

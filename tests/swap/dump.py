@@ -1,0 +1,58 @@
+"""Apache Kafka's DumpLogSegments as a judge of files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.peers import run_tool
+
+TOOL = "org.apache.kafka.tools.DumpLogSegments"
+# What the tool says when something is wrong; it ends with 0 all the same.
+COMPLAINTS = re.compile(
+    r"isvalid: false|mismatch|Found .*(wrong|out of order|error)|corrupt|Exception|Non-consecutive|"
+    r"is invalid|truncated|fail|WARN",
+    re.IGNORECASE,
+)
+
+
+def dump(kafka: Path, files: list[Path], *options: str) -> str:
+    """The tool's output on these files; AssertionError if it complains of anything."""
+    output = run_tool(kafka, TOOL, *options, "--files", ",".join(map(str, files))).stdout.decode()
+    complaint = COMPLAINTS.search(output)
+    if complaint is not None:
+        start = max(0, complaint.start() - 600)
+        raise AssertionError(f"the dump tool complains ({complaint.group()}):\n{output[start : complaint.end() + 600]}")
+    return output
+
+
+def dump_everything(kafka: Path, log_dirs: list[Path]) -> None:
+    """All segments with their indexes, producer snapshots, group and metadata records of a directory at rest."""
+    partitions = [
+        path
+        for log_dir in log_dirs
+        for path in sorted(log_dir.iterdir())
+        if path.is_dir() and not path.name.endswith("-delete")
+    ]
+    metadata = [path for path in partitions if path.name == "__cluster_metadata-0"]
+    groups = [path for path in partitions if path.name.startswith("__consumer_offsets-")]
+    data = [path for path in partitions if path not in metadata and path not in groups]
+    assert data
+    dump(kafka, _files(data, ".log"), "--deep-iteration")
+    dump(kafka, _files(partitions, ".index"), "--verify-index-only")
+    dump(kafka, [*_files(data, ".timeindex"), *_files(metadata, ".timeindex")])
+    snapshots = _files(data, ".snapshot")
+    if snapshots:
+        dump(kafka, snapshots)
+    written = [path for path in _files(groups, ".log") if path.stat().st_size]
+    if written:
+        dump(kafka, written, "--offsets-decoder")
+    decoded = dump(kafka, _files(metadata, ".log"), "--cluster-metadata-decoder")
+    assert "TOPIC_RECORD" in decoded
+    checkpoints = [path for path in _files(metadata, ".checkpoint") if path.name != "bootstrap.checkpoint"]
+    if checkpoints:
+        dump(kafka, checkpoints, "--cluster-metadata-decoder")
+
+
+def _files(directories: list[Path], suffix: str) -> list[Path]:
+    return [path for directory in directories for path in sorted(directory.glob(f"*{suffix}"))]

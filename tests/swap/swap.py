@@ -1,0 +1,59 @@
+"""One directory, passed back and forth between Apache Kafka and kafkapy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka, kafka_directory
+from tests.server_process import ServerProcess
+from tests.swap.dump import dump_everything
+from tests.swap.world import SwappedWorld
+
+HEAP = ("-Xmx512M",)
+
+
+class Variant(NamedTuple):
+    """`dynamic`: formatted with --standalone. `made_by_kafkapy`: the directory begins with us (always dynamic).
+    `killed`: kill -9 in place of each stop."""
+
+    version: str = "4.3.0"
+    dynamic: bool = False
+    log_dirs: int = 1
+    made_by_kafkapy: bool = False
+    killed: bool = False
+
+    def __str__(self) -> str:
+        maker = "kafkapy" if self.made_by_kafkapy else self.version
+        quorum = "dynamic" if self.dynamic else "static"
+        return f"{maker}-{quorum}-{self.log_dirs}dirs-{'killed' if self.killed else 'stopped'}"
+
+
+def pass_back_and_forth(variant: Variant, directory: Path) -> None:
+    """Kafka (or we) write; the other serves the same and writes more; back again, twice. Nothing is lost or strayed."""
+    kafka = ApacheKafka(
+        kafka_directory(variant.version), directory, dynamic=variant.dynamic, log_dir_count=variant.log_dirs, heap=HEAP
+    )
+    ours = BrokerProcess(directory, config=kafka.config, port=kafka.port)
+    world = SwappedWorld()
+    turns: list[ServerProcess] = [ours, kafka, ours] if variant.made_by_kafkapy else [kafka, ours, kafka, ours]
+    for server in turns:
+        server.start()
+        try:
+            world.check(server.bootstrap)
+            # Only a broker of 4.x has groups of KIP-848 by default, and librdkafka's members of them.
+            world.write(server.bootstrap, with_consumer_protocol=server is kafka and variant.version.startswith("4."))
+            world.check(server.bootstrap)
+        finally:
+            end(server, killed=variant.killed)
+        world.check_directories(kafka.log_dirs)
+        if server is ours and not variant.killed:
+            dump_everything(kafka_directory("4.3.0"), kafka.log_dirs)
+
+
+def end(server: ServerProcess, *, killed: bool) -> None:
+    if killed:
+        server.kill()
+    else:
+        assert server.stop() in (0, 143, -15), server.log()[-4000:]

@@ -1,0 +1,43 @@
+"""Apache Kafka started on a directory that kafkapy is serving appends to the metadata log before it fails: no harm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka
+from tests.swap.swap import HEAP
+from tests.swap.world import SwappedWorld
+
+
+@pytest.mark.timeout(600)
+def test_apache_kafka_on_a_live_directory(kafka_43: Path, tmp_path: Path) -> None:
+    kafka = ApacheKafka(kafka_43, tmp_path / "shared", dynamic=True, heap=HEAP)
+    ours = BrokerProcess(tmp_path / "shared", config=kafka.config, port=kafka.port)
+    world = SwappedWorld()
+    with ours:
+        world.write(ours.bootstrap)
+        metadata_log = kafka.log_dirs[0] / "__cluster_metadata-0" / "00000000000000000000.log"
+        before = metadata_log.stat().st_size
+        intruder = ApacheKafka(
+            kafka_43,
+            tmp_path / "intruder",
+            dynamic=True,
+            heap=HEAP,
+            properties={"log.dirs": str(kafka.log_dirs[0])},
+        )
+        intruder.log_dirs = kafka.log_dirs
+        with pytest.raises(AssertionError, match="exit"):
+            intruder.start()
+        assert metadata_log.stat().st_size > before, "it is expected to append: else this test tests nothing"
+        assert ours.is_running
+        world.check(ours.bootstrap)
+        world.write(ours.bootstrap)
+        world.check(ours.bootstrap)
+        ours.restart()
+        world.check(ours.bootstrap)
+    with kafka:
+        world.check(kafka.bootstrap)
+    world.check_directories(kafka.log_dirs)

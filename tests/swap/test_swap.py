@@ -1,0 +1,22 @@
+"""The swap, both ways: a sample of the variants, the whole is in tests/full."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.swap.swap import Variant, pass_back_and_forth
+
+SAMPLE = (
+    Variant(),
+    Variant(dynamic=True, log_dirs=2, killed=True),
+    Variant(version="3.9.1"),
+    Variant(dynamic=True, made_by_kafkapy=True),
+)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("variant", SAMPLE, ids=str)
+def test_swap(variant: Variant, tmp_path: Path) -> None:
+    pass_back_and_forth(variant, tmp_path)

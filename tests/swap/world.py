@@ -1,0 +1,154 @@
+"""What a cluster is supposed to hold while its directory passes from one broker to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
+
+from tests.clients.confluent_client import ConfluentClient
+from tests.clients.records import CODECS, SentRecord, assert_same, make_records
+
+PARTITIONS = 2
+RECORDS = 60
+TIMEOUT = 60
+
+
+class SwappedWorld:
+    """Writes through whatever broker runs now, and remembers what must be found by the next ones."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, list[SentRecord]] = {}
+        self.partitions: dict[str, int] = {}
+        self.configs: dict[str, dict[str, str]] = {}
+        self.committed: dict[str, dict[tuple[str, int], int]] = {}
+        self.deleted: list[str] = []
+        self.epochs: dict[str, list[tuple[int, int]]] = {}
+        self._client = ConfluentClient()
+        self._round = 0
+
+    # -- writing
+
+    def write(self, bootstrap: str, *, with_consumer_protocol: bool = False) -> None:
+        """A new topic for each codec, more for the old ones, configuration, deletion, committed offsets."""
+        self._round += 1
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for codec in CODECS:
+            self._create(admin, f"{codec}.{self._round}", PARTITIONS, {"compression.type": "producer"})
+        small = {"segment.bytes": "1048576", "segment.ms": "3600000", "max.message.bytes": "200000"}
+        self._create(admin, f"configured.{self._round}", 1, small)
+        self._create(admin, f"doomed.{self._round}", 3, {})
+        for topic in [name for name in self.records if not name.startswith("doomed")]:
+            codec = topic.partition(".")[0]
+            self._produce(bootstrap, topic, codec if codec in CODECS else "none")
+        self._alter(admin, f"configured.{self._round}")
+        self._grow(admin, bootstrap, f"none.{self._round}")
+        self._delete(admin, f"doomed.{self._round}")
+        self._commit(bootstrap, f"group.{self._round}", {})
+        if with_consumer_protocol:
+            self._commit(bootstrap, f"group848.{self._round}", {"group.protocol": "consumer"})
+
+    def _create(self, admin: AdminClient, topic: str, partitions: int, configs: dict[str, str]) -> None:
+        admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(TIMEOUT)
+        self.records[topic] = []
+        self.partitions[topic] = partitions
+        self.configs[topic] = dict(configs)
+
+    def _produce(self, bootstrap: str, topic: str, codec: str) -> None:
+        more = make_records(RECORDS, self.partitions[topic], seed=len(self.records[topic]))
+        self._client.produce(bootstrap, topic, codec, more)
+        self.records[topic] += more
+
+    def _alter(self, admin: AdminClient, topic: str) -> None:
+        entry = ConfigEntry("retention.ms", "86400000000", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result(TIMEOUT)
+        self.configs[topic]["retention.ms"] = "86400000000"
+
+    def _grow(self, admin: AdminClient, bootstrap: str, topic: str) -> None:
+        admin.create_partitions([NewPartitions(topic, PARTITIONS + 1)])[topic].result(TIMEOUT)
+        self.partitions[topic] = PARTITIONS + 1
+        self._produce(bootstrap, topic, "none")
+
+    def _delete(self, admin: AdminClient, topic: str) -> None:
+        admin.delete_topics([topic])[topic].result(TIMEOUT)
+        del self.records[topic], self.partitions[topic], self.configs[topic]
+        self.deleted.append(topic)
+
+    def _commit(self, bootstrap: str, group: str, properties: dict[str, str]) -> None:
+        """A member reads a little of two topics and commits it."""
+        topics = [f"gzip.{self._round}", f"zstd.{self._round}"]
+        consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                **properties,
+            }
+        )
+        consumer.subscribe(topics)
+        try:
+            assert consumer.consume(1, TIMEOUT)
+            offsets = [TopicPartition(topic, 1, 10 * self._round) for topic in topics]
+            assert all(entry.error is None for entry in consumer.commit(offsets=offsets, asynchronous=False))
+        finally:
+            consumer.close()
+        self.committed[group] = {(topic, 1): 10 * self._round for topic in topics}
+
+    # -- looking
+
+    def check(self, bootstrap: str) -> None:
+        """Everything that was written is served, and nothing else."""
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        found = admin.list_topics(timeout=TIMEOUT).topics
+        assert {name for name in found if not name.startswith("__")} == set(self.records)
+        for topic, sent in self.records.items():
+            partitions = found[topic].partitions
+            assert sorted(partitions) == list(range(self.partitions[topic])), topic
+            assert all(partition.leader == 1 and partition.isrs == [1] for partition in partitions.values()), topic
+            assert_same(sent, self._client.consume(bootstrap, topic, len(partitions), len(sent)))
+            self._check_config(admin, topic)
+        for group, offsets in self.committed.items():
+            asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(TIMEOUT)
+            assert {(entry.topic, entry.partition): entry.offset for entry in asked.topic_partitions} == offsets, group
+
+    def _check_config(self, admin: AdminClient, topic: str) -> None:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        entries: dict[str, Any] = admin.describe_configs([resource])[resource].result(TIMEOUT)
+        for name, value in self.configs[topic].items():
+            assert entries[name].value == value, (topic, name)
+
+    def check_directories(self, log_dirs: list[Path]) -> None:
+        """No strays, nothing of deleted topics, and each partition's epoch history only grows."""
+        for directory in self._partition_directories(log_dirs):
+            assert not directory.name.endswith("-stray"), directory
+            checkpoint = directory / "leader-epoch-checkpoint"
+            epochs = read_epochs(checkpoint) if checkpoint.exists() else []
+            before = self.epochs.get(directory.name, [])
+            assert epochs[: len(before)] == before, directory
+            self.epochs[directory.name] = epochs
+
+    def _partition_directories(self, log_dirs: list[Path]) -> Iterator[Path]:
+        for log_dir in log_dirs:
+            for directory in sorted(log_dir.iterdir()):
+                # A deletion may be under way still; Kafka's tool looks at the internal topics.
+                if directory.is_dir() and not directory.name.endswith("-delete") and "." in directory.name:
+                    yield directory
+
+
+def read_epochs(checkpoint: Path) -> list[tuple[int, int]]:
+    """The (epoch, start offset) pairs of a `leader-epoch-checkpoint`."""
+    version, count, *rows = checkpoint.read_text().splitlines()
+    assert (version, int(count)) == ("0", len(rows))
+    return [(int(epoch), int(offset)) for epoch, offset in (row.split() for row in rows)]
