@@ -51,12 +51,12 @@ class Broker:
         """Creates the partition and goes on appending, rolling, moving its start, stopping cleanly."""
         chance = random.Random(seed)
         log = self.manager.create_log(PARTITION, TOPIC_ID, self.topic_config)
-        for _ in range(24):
+        for _ in range(20):
             count = chance.randint(1, 20)
             value = bytes([chance.randrange(256)]) * chance.choice((10, 3000, 9000))
             sequence = log.log_end_offset
             records = batch(count, value=value, producer_id=1, producer_epoch=0, base_sequence=sequence)
-            log.append_as_leader(records, chance.choice((log.latest_epoch, log.latest_epoch + 1, 0)) if sequence else 0)
+            log.append_as_leader(records, max(0, log.latest_epoch) + (chance.random() < 0.1))
             self.acknowledged += [value] * count
             log.high_watermark = log.log_end_offset
             action = chance.randrange(8)
@@ -107,7 +107,7 @@ def check(path, broker):
     survivor.filesystem.close()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_power_failure_after_every_sync(tmp_path, seed):
     failed_at, syncs = 0, 1
     while failed_at < syncs:
@@ -128,7 +128,7 @@ def test_power_failure_after_every_sync(tmp_path, seed):
         filesystem.close()
         assert not broker.failures
         check(survived, broker)
-        failed_at += 1 if failed_at < 12 else 3
+        failed_at += 1
 
 
 @pytest.mark.parametrize("seed", range(20))

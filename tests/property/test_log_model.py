@@ -95,6 +95,13 @@ class LogMachine(RuleBasedStateMachine):
         assert self.log.recovery_point <= self.log.log_end_offset
 
     @invariant()
+    def indexes_point_at_batches(self):
+        for segment in self.log.segments:
+            index = segment.offset_index
+            for entry_offset, position in (index.entry(slot) for slot in range(index.entries)):
+                assert segment.find(entry_offset)[::3] == (position, entry_offset)
+
+    @invariant()
     def epochs_agree(self):
         for offset in {self.start, (self.start + len(self.records)) // 2, len(self.records) - 1}:
             if self.start <= offset < len(self.records):
