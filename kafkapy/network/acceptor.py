@@ -16,6 +16,8 @@ logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
 ACCEPTS_PER_TURN = 32
 EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 EXHAUSTED_PAUSE_MS = 100
+# The limit may be raised by configuration while nobody leaves.
+FULL_RECHECK_MS = 1000
 
 
 def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
@@ -99,15 +101,14 @@ class Acceptor:
             self._pause(delay_ms)
             return False
         if not self._quotas.has_room(name):
-            self._pause(0)  # until a connection is closed
+            self._pause(FULL_RECHECK_MS)  # or until a connection is closed
             return False
         return True
 
     def _pause(self, duration_ms: int) -> None:
         if self._watch is not None:
             self._watch.pause()
-            if duration_ms:
-                self._reactor.schedule(duration_ms, self.resume)
+            self._reactor.schedule(duration_ms, self.resume)
 
     def _accept_one(self) -> bool:
         """Takes one connection; False if none waits or none can be had now."""
@@ -128,10 +129,10 @@ class Acceptor:
         host = str(address[0]).removeprefix("::ffff:")
         self._quotas.spend_rate(self.listener.name)
         if not self._quotas.has_room_for(host):
-            accepted.close()
             limit = self._quotas.address_limit(host)
             logger.info("Rejected connection from /%s, address already has the configured maximum of %d connections.",
                         host, limit)  # fmt: skip
+            accepted.close()
             return True
         self._adopt(accepted, host, int(address[1]))
         return True
