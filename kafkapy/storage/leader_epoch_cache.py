@@ -18,16 +18,15 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochCache:
     """Owns the epoch history of one log. Invariants: epochs rise strictly, start offsets rise strictly, none below 0.
 
-    Changed by the log's owner thread only; `write` may run on another one.
+    Changed by the log's owner thread only; `entries` and `write` may be used on another one.
     """
 
-    __slots__ = ("_epochs", "_filesystem", "_start_offsets", "_written", "directory")
+    __slots__ = ("_entries", "_filesystem", "_written", "directory")
 
     def __init__(self, directory: str, filesystem: Filesystem) -> None:
         self.directory = directory
         self._filesystem = filesystem
-        self._epochs: list[int] = []
-        self._start_offsets: list[int] = []
+        self._entries: list[tuple[int, int]] = []
         self._written: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -43,25 +42,23 @@ class LeaderEpochCache:
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
         """(epoch, start offset), oldest first."""
-        return tuple(zip(self._epochs, self._start_offsets, strict=True))
+        return tuple(self._entries)
 
     @property
     def latest_epoch(self) -> int:
         """The newest epoch, or -1."""
-        return self._epochs[-1] if self._epochs else UNDEFINED_EPOCH
+        return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Records that `epoch` begins at `start_offset`; entries that contradict it go. False if nothing changed."""
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")
-        epochs, start_offsets = self._epochs, self._start_offsets
-        if epochs and epochs[-1] == epoch and start_offset >= start_offsets[-1]:
+        entries = self._entries
+        if entries and entries[-1][0] == epoch and start_offset >= entries[-1][1]:
             return False
-        while epochs and (epochs[-1] >= epoch or start_offsets[-1] >= start_offset):
-            epochs.pop()
-            start_offsets.pop()
-        epochs.append(epoch)
-        start_offsets.append(start_offset)
+        while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
+            entries.pop()
+        entries.append((epoch, start_offset))
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
@@ -70,33 +67,29 @@ class LeaderEpochCache:
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
         if epoch == self.latest_epoch:
             return OffsetAndEpoch(log_end_offset, epoch)
-        higher = bisect_right(self._epochs, epoch)
-        if higher == len(self._epochs):
+        higher = bisect_right(self._entries, epoch, key=epoch_of)
+        if higher == len(self._entries):
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
-        return OffsetAndEpoch(self._start_offsets[higher], self._epochs[higher - 1] if higher else epoch)
+        return OffsetAndEpoch(self._entries[higher][1], self._entries[higher - 1][0] if higher else epoch)
 
     def epoch_for_offset(self, offset: int) -> int:
         """The epoch that wrote `offset`, or -1."""
-        index = bisect_right(self._start_offsets, offset)
-        return self._epochs[index - 1] if index else UNDEFINED_EPOCH
+        index = bisect_right(self._entries, offset, key=start_offset_of)
+        return self._entries[index - 1][0] if index else UNDEFINED_EPOCH
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forgets epochs that begin at or after `end_offset`."""
-        while self._start_offsets and self._start_offsets[-1] >= end_offset:
-            self._epochs.pop()
-            self._start_offsets.pop()
+        while self._entries and self._entries[-1][1] >= end_offset:
+            self._entries.pop()
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forgets epochs that ended before `start_offset`; the one that holds it begins there."""
-        covered = bisect_right(self._start_offsets, start_offset)
+        covered = bisect_right(self._entries, start_offset, key=start_offset_of)
         if covered:
-            del self._epochs[: covered - 1]
-            del self._start_offsets[: covered - 1]
-            self._start_offsets[0] = start_offset
+            self._entries[:covered] = [(self._entries[covered - 1][0], start_offset)]
 
     def clear(self) -> None:
-        self._epochs.clear()
-        self._start_offsets.clear()
+        self._entries.clear()
 
     def is_written(self, log_end_offset: int) -> bool:
         """Whether the file holds the entries; one without a batch can wait."""
@@ -113,3 +106,11 @@ class LeaderEpochCache:
         content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
         self._filesystem.write_atomically(self.path, content, sync=sync)
         self._written = entries
+
+
+def epoch_of(entry: tuple[int, int]) -> int:
+    return entry[0]
+
+
+def start_offset_of(entry: tuple[int, int]) -> int:
+    return entry[1]

@@ -41,6 +41,7 @@ class Log(LogReader):
     """
 
     __slots__ = (
+        "_is_deleted",
         "_names_changed",
         "_ports",
         "_truncations",
@@ -92,6 +93,7 @@ class Log(LogReader):
         self.producers = producers
         self._ports = ports
         self._truncations = 0
+        self._is_deleted = False
         self._names_changed = not names_are_durable
         self._unsynced_snapshots: list[str] = []
 
@@ -219,7 +221,7 @@ class Log(LogReader):
                 return AppendInfo(
                     found.first_offset,
                     found.last_offset,
-                    found.timestamp if self.config.message_timestamp_type else -1,
+                    found.timestamp,  # whatever the topic's timestamp type is, as Kafka does
                     self.log_start_offset,
                     found.timestamp,
                     found.last_offset - found.first_offset + 1,
@@ -285,7 +287,7 @@ class Log(LogReader):
         if end_offset is None:
             end_offset = self.log_end_offset
         truncations = self._truncations
-        if end_offset <= self.recovery_point and not self._names_changed:
+        if self._is_deleted or (end_offset <= self.recovery_point and not self._names_changed):
             return
         try:
             for segment in self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1)):
@@ -481,6 +483,10 @@ class Log(LogReader):
         for segment in self.segments:
             segment.close(trim=False)
 
+    def mark_deleted(self) -> None:
+        """Its directory is about to go: from now on an I/O error says nothing about the disk. Any thread."""
+        self._is_deleted = True
+
     def moved_to(self, path: str) -> None:
         """The partition directory was renamed (deletion pending): descriptors stay good, later opens need the path."""
         self.path = path
@@ -491,7 +497,8 @@ class Log(LogReader):
 
     def _fail(self, action: str, error: OSError) -> NoReturn:
         directory = self.directory.path
-        self._ports.on_io_error(directory, error)
+        if not self._is_deleted:
+            self._ports.on_io_error(directory, error)
         raise StorageError(directory, f"Error while trying to {action} {self.topic_partition}: {error}") from error
 
     def __repr__(self) -> str:

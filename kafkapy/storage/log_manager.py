@@ -310,6 +310,7 @@ class LogManager:
         if log is None or not log.directory.is_online:
             return
         doomed, filesystem = log, self._filesystem
+        doomed.mark_deleted()
         target = os.path.join(log.directory.path, unique_directory_name(partition, DELETE_SUFFIX))
         try:
             filesystem.replace(log.path, target)

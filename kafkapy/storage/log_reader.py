@@ -1,6 +1,6 @@
 """Reading a partition's log: by offset, by timestamp, by leader epoch, and the places of offsets (step "log")."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkapy._core.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
@@ -29,6 +29,8 @@ class LogReader:
         log_start_offset: int
         log_end_offset: int
         high_watermark: int
+
+        def _fail(self, action: str, error: OSError) -> NoReturn: ...
 
     @property
     def size(self) -> int:
@@ -61,7 +63,7 @@ class LogReader:
     ) -> FetchData:
         """Batches from the one that holds `offset`, below `max_offset` (the log end offset), at most `max_bytes`.
 
-        With `min_one_message` the first batch is returned whole however large it is. OFFSET_OUT_OF_RANGE; OSError.
+        With `min_one_message` the first batch is returned whole however large it is. OFFSET_OUT_OF_RANGE; StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -73,7 +75,13 @@ class LogReader:
         limit = end_offset if max_offset is None or max_offset > end_offset else max_offset
         if offset >= limit:
             return FetchData(b"", self.offset_metadata(offset))
-        segments = self.segments
+        try:
+            return self._read(offset, max_bytes, limit, min_one_message)
+        except OSError as error:
+            self._fail("read", error)
+
+    def _read(self, offset: int, max_bytes: int, limit: int, min_one_message: bool) -> FetchData:
+        segments, end_offset = self.segments, self.log_end_offset
         index = max(0, segments.index_of(offset))
         while index < len(segments):
             segment = segments[index]
@@ -98,12 +106,15 @@ class LogReader:
         if offset >= self.log_end_offset:
             return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)
         index = self.segments.index_of(offset)
-        while 0 <= index < len(self.segments):
-            segment = self.segments[index]
-            found = segment.find(offset)
-            if found is not None:
-                return LogOffsetMetadata(offset, segment.base_offset, found[0])
-            index += 1
+        try:
+            while 0 <= index < len(self.segments):
+                segment = self.segments[index]
+                found = segment.find(offset)
+                if found is not None:
+                    return LogOffsetMetadata(offset, segment.base_offset, found[0])
+                index += 1
+        except OSError as error:
+            self._fail("read", error)
         return LogOffsetMetadata(offset)
 
     def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
@@ -120,7 +131,13 @@ class LogReader:
     # -- by timestamp --------------------------------------------------------------------------------------------
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record at or after the log start offset with this timestamp (ms) or a later one. OSError."""
+        """The first record at or after the log start offset with this timestamp (ms) or a later one. StorageError."""
+        try:
+            return self._find_timestamp(timestamp)
+        except OSError as error:
+            self._fail("read", error)
+
+    def _find_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
         start = self.log_start_offset
         for segment in self.segments:
             if segment.max_timestamp < timestamp:
@@ -135,7 +152,13 @@ class LogReader:
         return None
 
     def fetch_max_timestamp(self) -> TimestampAndOffset | None:
-        """The first record with the greatest timestamp of the log; None if no record has one. OSError."""
+        """The first record with the greatest timestamp of the log; None if no record has one. StorageError."""
+        try:
+            return self._find_max_timestamp()
+        except OSError as error:
+            self._fail("read", error)
+
+    def _find_max_timestamp(self) -> TimestampAndOffset | None:
         latest = max(self.segments, key=lambda segment: segment.max_timestamp)
         if latest.max_timestamp < 0:
             return None
@@ -155,15 +178,16 @@ class LogReader:
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records in [start, end). OSError."""
+        """The aborted transactions with records in [start, end). StorageError."""
         aborted: list[AbortedTransaction] = []
-        index = max(0, self.segments.index_of(start_offset))
-        while index < len(self.segments):
-            found, is_complete = self.segments[index].transaction_index.collect(start_offset, end_offset)
-            aborted += found
-            index += 1
-            if is_complete:
-                break
+        try:
+            for segment in self.segments.between(start_offset, self.log_end_offset):
+                found, is_complete = segment.transaction_index.collect(start_offset, end_offset)
+                aborted += found
+                if is_complete:
+                    break
+        except OSError as error:
+            self._fail("read", error)
         return aborted
 
 

@@ -279,3 +279,21 @@ def test_topic_configuration_changes(world):
     manager.update_topic_config("t", TopicConfig(world.config, {"max.message.bytes": "100"}))
     assert log.config.max_message_bytes == 100
     manager.unlock()
+
+
+def test_a_deleted_log_fails_alone(world):
+    world.config = BrokerConfig({**world.config.originals, "log.segment.bytes": "1048576"})
+    manager = world.start()
+    log = world.create(manager)
+    log.append_as_leader(batch(10, value=bytes(50_000)), 0)
+    manager.delete_log(TopicPartition("t", 0))
+    world.scheduled[0][1]()
+    log.flush()
+    with pytest.raises(StorageError):
+        for _ in range(3):
+            log.append_as_leader(batch(10, value=bytes(50_000)), 0)
+    with pytest.raises(StorageError):
+        log.read(0, 1000)
+    assert world.failures == []
+    assert manager.directories[0].is_online
+    manager.unlock()
