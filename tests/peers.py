@@ -61,7 +61,16 @@ def kafka_directory(version: str) -> Path:
     with (directory / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not complete.exists():
-            command = ["mvn", "-q", "-B", "-f", str(POM), f"-Dkafka.version={version}", "dependency:copy-dependencies"]
+            command = [
+                "mvn",
+                "-q",
+                "-B",
+                "-Dstyle.color=never",
+                "-f",
+                str(POM),
+                f"-Dkafka.version={version}",
+                "dependency:copy-dependencies",
+            ]
             command += [f"-DoutputDirectory={directory / 'libs'}", "-DincludeScope=runtime"]
             command += ["-Plog4j2"] if int(version.partition(".")[0]) >= 4 else []
             subprocess.run(command, check=True)
