@@ -28,7 +28,8 @@ def place_replicas(
         raise ApiError(
             Error.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
-            f"{replication_factor} cannot be reached because only {len(brokers)} broker(s) are registered.",
+            f"{replication_factor} cannot be reached because only {len(brokers)} broker(s) are registered or "
+            "some brokers have all their log directories cordoned.",
         )
     ordered = sorted(brokers)
     count = len(ordered)

@@ -40,6 +40,8 @@ class TopicsDelta:
         by_name, by_id = self._own()
         if name in by_name:
             raise ValueError(f"topic {name} is created twice")
+        if topic_id in by_id:
+            raise ValueError(f"topics {by_id[topic_id].name} and {name} have one id {uuid_to_string(topic_id)}")
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from kafkapy.config.describe import ConfigEntry, ConfigSynonym
-from kafkapy.config.row import ConfigType
+from kafkapy.config.describe import ConfigEntry
+from kafkapy.config.row import ConfigSource, ConfigType
 from kafkapy.controller.configs import ConfigChange, OperationType
 from kafkapy.controller.result import SUCCESS, ErrorMessage
 from kafkapy.errors import ApiError, Error
 
 ROOT = "root"
-LOGGER_SOURCE = 6
 # Kafka's names of levels, those of Python's logging that come nearest.
 LEVELS = {
     "TRACE": logging.DEBUG,
@@ -27,13 +26,10 @@ _NAMES = {level: name for name, level in LEVELS.items()}
 
 def describe_loggers() -> list[ConfigEntry]:
     """Every logger that exists, with the level in force."""
-    names = [ROOT, *sorted(logging.root.manager.loggerDict)]
     entries = []
-    for name in names:
+    for name in [ROOT, *sorted(logging.root.manager.loggerDict)]:
         level = _NAMES.get(_logger(name).getEffectiveLevel(), "INFO")
-        synonym = ConfigSynonym(name, level, LOGGER_SOURCE)  # type: ignore[arg-type]
-        source = synonym.source
-        entries.append(ConfigEntry(name, level, False, source, False, [synonym], ConfigType.STRING, ""))
+        entries.append(ConfigEntry(name, level, False, ConfigSource.BROKER_LOGGER, False, [], ConfigType.STRING, ""))
     return entries
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
-from kafkapy.config.row import ConfigSource, ConfigType
+from kafkapy.config.row import ConfigSource
 from kafkapy.controller.configs import (
     ConfigChange,
     ConfigResource,
@@ -36,11 +36,8 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.broker_loggers import alter_logger_levels, describe_loggers
 from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
+from kafkapy.server.resource_configs import describe_client_metrics, describe_group
 from kafkapy.server.services import Services
-
-# Sources that only these resources have.
-CLIENT_METRICS_SOURCE = 7
-GROUP_SOURCE = 8
 
 DescribedResource = DescribeConfigsResponse.DescribeConfigsResult
 DescribedEntry = DescribeConfigsResponse.DescribeConfigsResourceResult
@@ -110,19 +107,12 @@ def _describe(services: Services, resource_type: int, name: str) -> list[ConfigE
         _check_broker_id(services, name, "")
         return describe_loggers()
     if resource_type == CLIENT_METRICS_RESOURCE and name:
-        return _plain_entries(image.config(resource_type, name), CLIENT_METRICS_SOURCE)
+        return describe_client_metrics(image.config(resource_type, name))
     if resource_type == GROUP_RESOURCE and name:
-        return _plain_entries(image.config(resource_type, name), GROUP_SOURCE)
+        return describe_group(services.config, image.config(resource_type, name))
     if resource_type in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE):
         raise ApiError(Error.INVALID_REQUEST, "Resource name must not be empty")
     raise ApiError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
-
-
-def _plain_entries(overrides: Mapping[str, str], source: int) -> list[ConfigEntry]:
-    return [
-        ConfigEntry(name, value, False, source, False, [], ConfigType.STRING, "")  # type: ignore[arg-type]
-        for name, value in overrides.items()
-    ]
 
 
 def _check_broker_id(services: Services, name: str, alternative: str) -> None:
