@@ -267,9 +267,10 @@ class ReplicaManager:
         required: dict[TopicPartition, int] = {}
         for topic_partition, offset in offsets.items():
             try:
+                partition = self.get_partition(topic_partition)
                 if topic_partition[0] in INTERNAL_TOPICS:
                     raise ApiError(Error.INVALID_TOPIC_EXCEPTION)
-                required[topic_partition] = self.get_partition(topic_partition).delete_records_on_leader(offset)
+                required[topic_partition] = partition.delete_records_on_leader(offset)
             except ApiError as error:
                 results[topic_partition] = DeleteRecordsResult(error.error)
             except StorageError as error:

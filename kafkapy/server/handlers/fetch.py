@@ -64,9 +64,9 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
         if partition.topic_partition in manager.partitions:
             interesting.append(partition)
         elif partition.topic is None:
-            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_ID)))
+            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_ID, aborted_transactions=[])))
         elif manager.find_partition(partition.topic_partition) is Error.UNKNOWN_TOPIC_OR_PARTITION:
-            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_OR_PARTITION)))
+            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_OR_PARTITION, aborted_transactions=[])))
         else:
             interesting.append(partition)
 
@@ -149,8 +149,6 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
             FetchResponse.AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
             for each in aborted
         ]
-    elif result.error:
-        data.aborted_transactions = []
     diverging = result.diverging_epoch
     if diverging is not None and version >= FIRST_VERSION_WITH_DIVERGING_EPOCH:
         data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging.epoch, end_offset=diverging.offset)

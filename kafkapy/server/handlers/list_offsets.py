@@ -36,7 +36,7 @@ def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOf
     named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
 
     def answer(topic: str, asked: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
-        if named[topic, asked.partition_index] > 1 and context.api_version > 0:
+        if named[topic, asked.partition_index] > 1:
             return PartitionAnswer(partition_index=asked.partition_index, error_code=Error.INVALID_REQUEST)
         try:
             return _find(context, request, topic, asked)
@@ -97,10 +97,15 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
+    """One answer for each partition, also for one that is named twice."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(
-                name=topic.name, partitions=[answer(topic.name, asked) for asked in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    answer(topic.name, asked)
+                    for asked in {asked.partition_index: asked for asked in topic.partitions}.values()
+                ],
             )
             for topic in request.topics
         ]

@@ -19,10 +19,13 @@ FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADER_HINTS = 10
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
-# Offsets in a batch header: magic, and the low byte of the attributes. Up to there all formats agree.
+# Offsets in a batch header: the length of what follows it, the magic, the low byte of the attributes. All formats
+# agree up to the magic.
+_LENGTH_AT = 8
+_LENGTH_END = 12
 _MAGIC_AT = 16
 _ATTRIBUTES_AT = 22
-_HEADER_BYTES = 61
+_SMALLEST_BATCH = 14
 _CODEC_MASK = 0x07
 _ZSTD = 4
 _TRANSACTIONAL = 0x10
@@ -108,26 +111,40 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
 def check_records(records: memoryview | None, version: int, transactional_id: str | None) -> Error:
     """What a produce version does not allow, seen in the header of the first batch; the log checks all the rest.
 
-    ApiError for the whole request: transactional records without a transactional id.
+    ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional id.
     """
-    if records is None or len(records) < _HEADER_BYTES:
-        # Shorter than any batch of today; an old format is told apart where its magic can be read.
-        if records is not None and len(records) > _MAGIC_AT and version < FIRST_VERSION_WITH_BATCHES:
-            return Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
+    size = 0 if records is None else batch_size(records, 0)
+    if records is None or not size:
         return Error.INVALID_RECORD
     if records[_MAGIC_AT] != 2:
-        if version < FIRST_VERSION_WITH_BATCHES and records[_MAGIC_AT] < 2:
-            return Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
-        return Error.INVALID_RECORD
+        return Error.INVALID_RECORD if version >= FIRST_VERSION_WITH_BATCHES else Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
     attributes = records[_ATTRIBUTES_AT]
     if attributes & _CODEC_MASK == _ZSTD and version < FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE
+    if size < len(records) and batch_size(records, size):
+        return Error.INVALID_RECORD
     if attributes & _TRANSACTIONAL:
         if transactional_id is None:
             raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         # What a transaction coordinator says of an id that it does not know; there is none on this broker yet.
         return Error.INVALID_PRODUCER_ID_MAPPING
     return Error.NONE
+
+
+def batch_size(records: memoryview, pos: int) -> int:
+    """Bytes of the batch, of whatever format, at `pos`; 0 if there is no whole one. ApiError: CORRUPT_MESSAGE."""
+    available = len(records) - pos
+    if available < _LENGTH_END:
+        return 0
+    length = int.from_bytes(records[pos + _LENGTH_AT : pos + _LENGTH_END], "big", signed=True)
+    if length < _SMALLEST_BATCH:
+        text = f"Record size {length} is less than the minimum record overhead ({_SMALLEST_BATCH})"
+        raise ApiError(Error.CORRUPT_MESSAGE, text)
+    if available <= _MAGIC_AT:
+        return 0
+    if records[pos + _MAGIC_AT] > 2:
+        raise ApiError(Error.CORRUPT_MESSAGE, f"Invalid magic found in record: {records[pos + _MAGIC_AT]}")
+    return length + _LENGTH_END if length + _LENGTH_END <= available else 0
 
 
 def answer_without_acks(

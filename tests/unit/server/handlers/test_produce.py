@@ -72,6 +72,9 @@ def with_magic(magic):
         (corrupt(), 12, Error.CORRUPT_MESSAGE),
         (batch(b"a") + batch(b"b"), 12, Error.INVALID_RECORD),
         (batch(b"a")[:-1], 12, Error.INVALID_RECORD),
+        (bytes(16), 12, Error.CORRUPT_MESSAGE),
+        (batch(b"a") + bytes(12), 12, Error.CORRUPT_MESSAGE),
+        (with_magic(3), 12, Error.CORRUPT_MESSAGE),
         (with_magic(1), 12, Error.INVALID_RECORD),
         (with_magic(1), 2, Error.UNSUPPORTED_FOR_MESSAGE_FORMAT),
         (batch(b"a", compression=4), 6, Error.UNSUPPORTED_COMPRESSION_TYPE),
@@ -82,6 +85,11 @@ def test_refused_records(world, records, version, error):
     found = only(world.send(produce, request(records, version=version), version).response)
     assert (found.error_code, found.base_offset) == (error, -1)
     assert world.partition().log.log_end_offset == 0
+
+
+def test_what_is_too_short_for_a_batch_behind_one_is_left_out(world):
+    assert only(world.send(produce, request(batch(b"a") + bytes(5)), 12).response).error_code == 0
+    assert world.partition().log.size == len(batch(b"a"))
 
 
 def test_zstd_in_a_version_that_knows_it(world):
