@@ -68,7 +68,8 @@ cdef struct BatchHeader:
     int32_t record_count
 
 
-cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader *header) noexcept nogil:
+cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
+                                   BatchHeader *header) noexcept nogil:
     """Reads the header at `pos`; HEADER_OK says that the whole batch lies before `end`. The checksum is not checked."""
     cdef const uint8_t *at = buf + pos
     cdef int32_t length

@@ -31,7 +31,8 @@ cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept n
 # Everything of a whole batch of magic 2 that does not need its records. 0 or a BATCH_ status.
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil
 # What the records of this batch have to be checked against.
-cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits, int64_t now_ms) noexcept nogil
+cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits,
+                        int64_t now_ms) noexcept nogil
 # Writes base offset and leader epoch; with log append time (>= 0) or another largest timestamp also those, and the CRC.
 cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int32_t leader_epoch,
                           int64_t max_timestamp, int64_t log_append_time_ms) noexcept nogil

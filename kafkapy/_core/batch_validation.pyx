@@ -9,8 +9,8 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, uint32_t
 
 from kafkapy._core.batch_layout cimport (
-    ATTRIBUTES_AT, BASE_OFFSET_AT, BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG, HEADER_BAD_LENGTH,
-    HEADER_BAD_MAGIC, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LARGEST_CODEC, LEADER_EPOCH_AT,
+    ATTRIBUTES_AT, BASE_OFFSET_AT, BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG,
+    HEADER_BAD_LENGTH, HEADER_BAD_MAGIC, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LARGEST_CODEC, LEADER_EPOCH_AT,
     LOG_APPEND_TIME_FLAG, MAX_TIMESTAMP_AT, TRANSACTIONAL_FLAG, last_sequence_of, parse_batch_header)
 from kafkapy._core.crc32c cimport crc32c_update
 from kafkapy._core.primitives cimport (
@@ -76,7 +76,8 @@ cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchL
     return RECORDS_OK
 
 
-cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits, int64_t now_ms) noexcept nogil:
+cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits,
+                        int64_t now_ms) noexcept nogil:
     check.count = header.record_count
     check.base_timestamp = header.base_timestamp
     check.has_log_append_time = (header.attributes & LOG_APPEND_TIME_FLAG) != 0
@@ -194,8 +195,9 @@ cdef class BatchSummary:
                 f"last_offset={self.last_offset}, record_count={self.record_count})")
 
 
-def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, message_timestamp_type, int64_t before_max_ms,
-                     int64_t after_max_ms, bint compacted, bint from_client=True, topic_partition=None):
+def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, message_timestamp_type,
+                     int64_t before_max_ms, int64_t after_max_ms, bint compacted, bint from_client=True,
+                     topic_partition=None):
     """The batches of one partition of a produce request as BatchSummary, all valid, or ApiError with Kafka's code.
 
     `message_timestamp_type` is 0 or "CreateTime", 1 or "LogAppendTime". Bytes of an incomplete batch at the end are
@@ -224,7 +226,8 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, messa
                 break
             if status != HEADER_OK:
                 raise header_error(status, &header)
-            summaries.append(validate_batch(buffer, <const uint8_t *>view.buf, &header, &limits, now_ms, topic_partition))
+            summaries.append(
+                validate_batch(buffer, <const uint8_t *>view.buf, &header, &limits, now_ms, topic_partition))
             pos += <Py_ssize_t>header.size
     finally:
         PyBuffer_Release(&view)
@@ -233,8 +236,8 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, messa
     return summaries
 
 
-cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits,
-                                 int64_t now_ms, object topic_partition):
+cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchHeader *header,
+                                 const BatchLimits *limits, int64_t now_ms, object topic_partition):
     cdef RecordCheck check
     cdef BatchSummary summary
     cdef int status
@@ -248,8 +251,8 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
                                        header.position + <Py_ssize_t>header.size, &check)
     if status == RECORDS_OK and codec:
         payload = memoryview(buffer).cast("B")[header.position + BATCH_OVERHEAD:header.position + header.size]
-        status = check_compressed(codec, payload, &check,
-                                  max(<int64_t>DECOMPRESSED_FLOOR, limits.max_message_bytes * <int64_t>DECOMPRESSED_FACTOR))
+        max_bytes = max(<int64_t>DECOMPRESSED_FLOOR, limits.max_message_bytes * <int64_t>DECOMPRESSED_FACTOR)
+        status = check_compressed(codec, payload, &check, max_bytes)
     if status != RECORDS_OK:
         raise ApiError(*STATUS_ERRORS[status])
     if check.error_count:
@@ -308,18 +311,20 @@ cdef object record_error(const RecordCheck *check, object topic_partition):
         if check.errors[index].kind == KEY_MISSING:
             text = f"Compacted topic cannot accept message without key{where}"
         elif check.errors[index].kind == TIMESTAMP_OUT_OF_RANGE:
-            text = (f"Timestamp {check.errors[index].timestamp} of message with offset {check.errors[index].index} is out of "
-                    f"range. The timestamp should be within [{check.lowest_timestamp}, {check.highest_timestamp}]")
+            text = (f"Timestamp {check.errors[index].timestamp} of message with offset {check.errors[index].index} "
+                    "is out of range. The timestamp should be within "
+                    f"[{check.lowest_timestamp}, {check.highest_timestamp}]")
         else:
             text = "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
         errors.append((check.errors[index].index, text))
     if check.timestamp_error_count:
         return RecordValidationError(
             Error.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", errors)
+    shown = ", ".join([f"RecordError(batchIndex={at}, message='{text}')" for at, text in errors[:3]])
     return RecordValidationError(
         Error.INVALID_RECORD,
-        f"One or more records have been rejected due to {check.error_count} record errors in total, and only showing the "
-        f"first three errors at most: {errors[:3]}", errors)
+        f"One or more records have been rejected due to {check.error_count} record errors in total, and only showing "
+        f"the first three errors at most: [{shown}]", errors)
 
 
 def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_epoch, int64_t log_append_time_ms=-1):

@@ -155,7 +155,8 @@ def zstd_chunks(view):
     import zstandard
     # The library takes a cut stream for a finished one.
     check_zstd_frames(view)
-    reader = zstandard.ZstdDecompressor(max_window_size=LARGEST_ZSTD_WINDOW).stream_reader(view, read_across_frames=True)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_ZSTD_WINDOW)
+    reader = decompressor.stream_reader(view, read_across_frames=True)
     while True:
         try:
             chunk = reader.read(CHUNK_BYTES)

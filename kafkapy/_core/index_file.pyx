@@ -204,7 +204,7 @@ cdef class IndexFile:
         self.resize(self.size_in_bytes)
 
     def resize(self, int64_t size):
-        """Makes the file `size` bytes (rounded down to whole entries); entries stay. False if it has that size already."""
+        """Makes the file `size` bytes (rounded down to whole entries); entries stay. False if it has that size."""
         self.require_open()
         size = self._rounded(size)
         if size < self.entries * self.entry_size:

@@ -5,9 +5,10 @@
     12 CRC-32 uint32 (of 16..)             18 timestamp int64 (magic 1 only)
        then: key length int32 (-1 null), key, value length int32 (-1 null), value
 
-A compressed message (wrapper) has a whole message set as value. Its offset is that of the last inner message. With magic
-0 inner offsets are absolute; with magic 1 they are relative, and the last one is as far from the wrapper's offset as the
-others. A wrapper with log append time has the timestamp of all its messages. Wrappers do not nest.
+A compressed message (wrapper) has a whole message set as value. Its offset is that of the last inner message. With
+magic 0 inner offsets are absolute; with magic 1 they are relative to the first absolute offset, which follows from the
+wrapper's offset and the last inner one. A wrapper with log append time has the timestamp of all its messages. Wrappers
+do not nest.
 """
 import zlib
 
@@ -79,8 +80,8 @@ cdef class LegacyRecord:
             raise ApiError(Error.CORRUPT_MESSAGE, f"Message at offset {self.offset} does not match its CRC")
 
     def __repr__(self):
-        return (f"LegacyRecord(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, "
-                f"magic={self.magic}, attributes={self.attributes})")
+        return (f"LegacyRecord(offset={self.offset}, timestamp={self.timestamp}, key={self.key!r}, "
+                f"value={self.value!r}, magic={self.magic}, attributes={self.attributes})")
 
 
 cdef object corrupt(object text):
@@ -163,7 +164,7 @@ def iterate_messages(buffer, Py_ssize_t position=0):
 
 
 def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """The messages of a set with wrappers opened: absolute offsets, effective timestamps, CRCs of the outer ones checked.
+    """The messages of a set with wrappers opened: absolute offsets, effective timestamps, CRCs checked.
 
     ApiError CORRUPT_MESSAGE; INVALID_RECORD for a wrapper that is empty, nested or mixes magics.
     """
@@ -182,7 +183,8 @@ def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMP
     cdef int64_t first_offset = 0
     cdef int codec = wrapper.attributes & CODEC_MASK
     if codec == 0 or codec > LARGEST_CODEC or wrapper.value is None:
-        raise ApiError(Error.INVALID_RECORD, f"Message at offset {wrapper.offset} is no wrapper of magic {wrapper.magic}")
+        raise ApiError(
+            Error.INVALID_RECORD, f"Message at offset {wrapper.offset} is no wrapper of magic {wrapper.magic}")
     try:
         value = correct_lz4_header(wrapper.value) if codec == LZ4 and wrapper.magic == 0 else wrapper.value
         messages = decompress(codec, value, max_bytes)
@@ -196,7 +198,8 @@ def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMP
     for inner in records:
         inner.ensure_valid()
         if inner.attributes & CODEC_MASK or inner.magic != wrapper.magic:
-            raise ApiError(Error.INVALID_RECORD, f"Message at offset {wrapper.offset} contains a wrapper or another magic")
+            raise ApiError(
+                Error.INVALID_RECORD, f"Message at offset {wrapper.offset} contains a wrapper or another magic")
         inner.offset += first_offset
         inner.position = -1
         if wrapper.timestamp_type:

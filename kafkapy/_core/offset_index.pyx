@@ -76,7 +76,7 @@ cdef class OffsetIndex(IndexFile):
         self.load_last()
 
     def sanity_check(self):
-        """CorruptIndexError if the file is not whole entries or its last entry is below its base or not above its first.
+        """CorruptIndexError if the file is not whole entries, or its last entry below its base or not above its first.
 
         The last catches what an unclean stop leaves: entries followed by zeros.
         """

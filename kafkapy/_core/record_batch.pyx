@@ -174,7 +174,8 @@ cdef class RecordBatch:
     def ensure_valid(self):
         """ApiError CORRUPT_MESSAGE unless the CRC fits."""
         if not self.is_valid():
-            raise ApiError(Error.CORRUPT_MESSAGE, f"Record batch at offset {self.header.base_offset} does not match its CRC")
+            raise ApiError(
+                Error.CORRUPT_MESSAGE, f"Record batch at offset {self.header.base_offset} does not match its CRC")
 
     def __iter__(self):
         return self.records()
@@ -291,7 +292,7 @@ cdef class RecordIterator:
 
 
 def iterate_batches(buffer, Py_ssize_t position=0):
-    """The batches of a buffer from `position`, up to an incomplete tail. ApiError CORRUPT_MESSAGE if one is no batch."""
+    """The batches of a buffer from `position`, up to an incomplete tail. ApiError CORRUPT_MESSAGE if one is none."""
     cdef Py_buffer view
     cdef BatchHeader header
     cdef Py_ssize_t end = memoryview(buffer).nbytes

@@ -64,7 +64,8 @@ cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t
     return pos + max(length[0], 0)
 
 
-cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index, RecordCheck *check) noexcept nogil:
+cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index,
+                      RecordCheck *check) noexcept nogil:
     """One record, from its attributes to its end."""
     cdef int64_t timestamp_delta = 0
     cdef int32_t offset_delta = 0, key_length = 0, length = 0, headers = 0

@@ -269,7 +269,7 @@ cdef class FileRange:
         return result if done == self.length else result[:done]
 
     def send(self, int socket_fd, int64_t already_sent=0):
-        """One sendfile to a socket, after `already_sent` bytes; returns the bytes sent. BlockingIOError if it is full."""
+        """One sendfile to a socket, after `already_sent` bytes; returns the bytes sent. BlockingIOError if full."""
         if already_sent < 0 or already_sent > self.length:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")
         cdef int64_t sent

@@ -94,7 +94,8 @@ cdef class TimeIndex(IndexFile):
         """CorruptIndexError if the file is not whole entries, or its last entry is older than its first or its base."""
         self.require_open()
         if self.entries and self.last_timestamp < load_int64(self.data + TIMESTAMP_AT):
-            raise CorruptIndexError(f"time index {self.path}: the last timestamp {self.last_timestamp} is below the first")
+            raise CorruptIndexError(
+                f"time index {self.path}: the last timestamp {self.last_timestamp} is below the first")
         if self.entries and self.last_offset < self.base_offset:
             raise CorruptIndexError(
                 f"time index {self.path}: last offset {self.last_offset} is below the base offset {self.base_offset}")
