@@ -23,6 +23,7 @@ from kafkapy.storage.log_segment import LARGEST_RELATIVE_OFFSET, LogSegment
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
 from kafkapy.types import ZERO_UUID, TopicPartition
 
@@ -108,7 +109,29 @@ class Log(LogReader):
         """
         config = self.config
         now_ms = self._ports.clock.now_ms()
-        batches = validate_batches(
+        batches = self._validate(records, now_ms, from_client)
+        if not batches:
+            raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
+        if batches[-1].producer_id >= 0 or len(batches) > 1:
+            duplicate = self._check_producers(batches, records, from_client)
+            if duplicate is not None:
+                return duplicate
+        if config.codec >= 0 and any(batch.compression != config.codec for batch in batches):
+            records = recompress(records, batches, config)
+            batches = self._validate(records, now_ms, from_client)
+        append_time = now_ms if config.message_timestamp_type else -1
+        first_offset = self.log_end_offset
+        next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
+        if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
+            self.leader_epochs.assign(leader_epoch, first_offset)
+        max_timestamp = self._append(records, batches, next_offset, now_ms)
+        return AppendInfo(
+            first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
+        )
+
+    def _validate(self, records: memoryview | bytearray, now_ms: int, from_client: bool) -> list[BatchSummary]:
+        config = self.config
+        return validate_batches(
             records,
             max_message_bytes=config.max_message_bytes,
             now_ms=now_ms,
@@ -118,21 +141,6 @@ class Log(LogReader):
             compacted=config.is_compacted,
             from_client=from_client,
             topic_partition=self.topic_partition,
-        )
-        if not batches:
-            raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
-        if batches[-1].producer_id >= 0 or len(batches) > 1:
-            duplicate = self._check_producers(batches, records, from_client)
-            if duplicate is not None:
-                return duplicate
-        append_time = now_ms if config.message_timestamp_type else -1
-        first_offset = self.log_end_offset
-        next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
-        if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
-            self.leader_epochs.assign(leader_epoch, first_offset)
-        max_timestamp = self._append(records, batches, next_offset, now_ms)
-        return AppendInfo(
-            first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
         )
 
     def append_as_follower(self, records: memoryview | bytes) -> AppendInfo:

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOG_APPEND_TIME = "LogAppendTime"
+# compression.type -> codec; "producer" keeps what was sent.
+CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+LEVELS = {1: "compression.gzip.level", 3: "compression.lz4.level", 4: "compression.zstd.level"}
+KEEP_CODEC = -1
 
 
 class LogConfig:
@@ -17,6 +21,8 @@ class LogConfig:
     """
 
     __slots__ = (
+        "codec",
+        "compression_level",
         "file_delete_delay_ms",
         "flush_messages",
         "flush_ms",
@@ -37,6 +43,8 @@ class LogConfig:
     def __init__(self, topic_config: "Mapping[str, Any] | Any") -> None:
         """`topic_config["segment.bytes"]` and so on answer typed values (config.TopicConfig)."""
         policy = topic_config["cleanup.policy"]
+        self.codec = CODECS.get(topic_config["compression.type"], KEEP_CODEC)
+        self.compression_level: int | None = topic_config[LEVELS[self.codec]] if self.codec in LEVELS else None
         self.segment_bytes: int = topic_config["segment.bytes"]
         self.segment_ms: int = topic_config["segment.ms"]
         self.segment_jitter_ms: int = topic_config["segment.jitter.ms"]

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from kafkapy._core.record_batch import iterate_batches
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
 from tests.log_world import LogWorld, batch, values_of
@@ -97,6 +98,22 @@ def test_log_append_time(world):
     info = append(log, 2, timestamp=5)
     assert info.log_append_time == info.max_timestamp == world.clock.now_ms()
     assert log.fetch_max_timestamp().timestamp == world.clock.now_ms()
+
+
+@pytest.mark.parametrize(("name", "codec"), [("uncompressed", 0), ("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)])
+def test_batches_take_the_codec_of_the_topic(world, name, codec):
+    log = world.log({"compression.type": name})
+    for sent in range(5):
+        info = append(log, 7, compression=sent, producer_id=4, producer_epoch=0, base_sequence=sent * 7, key=b"k")
+        assert info.first_offset == sent * 7
+    found = list(iterate_batches(log.read(0, 1 << 20).records.read()))
+    assert {found_batch.compression for found_batch in found} == {codec}
+    assert all(found_batch.is_valid() for found_batch in found)
+    records = [record for found_batch in found for record in found_batch]
+    assert [record.offset for record in records] == list(range(35))
+    assert {(record.key, record.value) for record in records} == {(b"k", b"value")}
+    assert records[6].timestamp == records[0].timestamp + 6
+    assert log.producers.entries[4].last_sequence == 34
 
 
 def test_duplicates_are_answered_with_their_offsets(world):

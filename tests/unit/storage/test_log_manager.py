@@ -289,7 +289,7 @@ def test_a_deleted_log_fails_alone(world):
     manager.delete_log(TopicPartition("t", 0))
     world.scheduled[0][1]()
     log.flush()
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError):  # noqa: PT012 - one of them rolls
         for _ in range(3):
             log.append_as_leader(batch(10, value=bytes(50_000)), 0)
     with pytest.raises(StorageError):

@@ -1,0 +1,34 @@
+"""Brings batches to the codec that the topic's `compression.type` names; "producer", the default, never comes here."""
+
+from collections.abc import Sequence
+
+from kafkapy._core.record_batch import BatchSummary, RecordBatch, RecordBatchBuilder
+from kafkapy.storage.log_config import LogConfig
+
+
+def recompress(records: memoryview | bytearray, batches: Sequence[BatchSummary], config: LogConfig) -> bytearray:
+    """The same records in batches of the topic's codec, each numbered from 0; control batches are never compressed.
+
+    The caller validates the result as it did `records`: sizes have changed.
+    """
+    converted = bytearray()
+    for summary in batches:
+        batch = RecordBatch(records, summary.position)
+        keep = summary.is_control or summary.compression == config.codec
+        converted += batch.data if keep else rebuilt(batch, config)
+    return converted
+
+
+def rebuilt(batch: RecordBatch, config: LogConfig) -> bytes:
+    builder = RecordBatchBuilder(
+        compression=config.codec,
+        level=config.compression_level,
+        timestamp_type=batch.timestamp_type,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+    )
+    for record in batch:
+        builder.append(record.timestamp, record.key, record.value, record.headers)
+    return builder.build()
