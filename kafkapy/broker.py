@@ -16,6 +16,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 
 from kafkapy import __version__
 from kafkapy.config import BrokerConfig
@@ -29,9 +30,9 @@ from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
 from kafkapy.quorum.controller_loop import ControllerLoop
-from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, QuorumSettings
+from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, controller_listener_of, settings_from_config
 from kafkapy.quorum.format_directory import format_directories
-from kafkapy.quorum.voters import ControllerListener
+from kafkapy.quorum.voters import check_static_voters
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.controller_ports import LocalAlterPartition
@@ -110,33 +111,20 @@ class Broker:
 
     def _open_quorum(self) -> MetadataImage:
         config = self.config
-        listeners = config.controller_listeners
-        listener = ControllerListener(listeners[0].name, listeners[0].host, listeners[0].port) if listeners else None
+        check_static_voters(config["controller.quorum.voters"], config.node_id)
         properties = format_directories(
             config.log_dirs,
             config.metadata_log_dir,
             config.node_id,
             self._filesystem,
             self._clock,
-            controller_listener=listener,
+            controller_listener=controller_listener_of(config),
         )
         own = properties[config.metadata_log_dir]
         if own.cluster_id is None or own.directory_id is None:
             raise ConfigError(f"{config.metadata_log_dir}: meta.properties names no cluster.id")
         self.cluster_id = own.cluster_id
-        settings = QuorumSettings(
-            config.metadata_log_dir,
-            config.node_id,
-            own.directory_id,
-            config["controller.quorum.voters"],
-            listener,
-            min_insync_replicas=config["min.insync.replicas"],
-            segment_bytes=config["metadata.log.segment.bytes"],
-            snapshot_after_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
-            snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
-            retention_bytes=config["metadata.max.retention.bytes"],
-            retention_ms=config["metadata.max.retention.ms"],
-        )
+        settings = settings_from_config(config, own.directory_id)
         self._quorum = EmbeddedQuorum(settings, self._filesystem, self._clock)
         return self._quorum.open()
 
@@ -174,6 +162,7 @@ class Broker:
             config.node_id,
             reactor.post,
             on_topics_deleted=self.group_coordinator.forget_topics,
+            report_directories=self._assign_directories,
         )
         self.controller.add_listener(self._publisher)
         self.lifecycle = BrokerLifecycle(self.controller, config)
@@ -209,16 +198,19 @@ class Broker:
 
     def _register(self, clean_broker_epoch: int) -> None:
         """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
-        node_id = self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
         self.lifecycle.register(directory_ids, clean_broker_epoch)
         found = {
             (log.topic_id, log.topic_partition.partition): log.directory.directory_id for log in self.log_manager.logs()
         }
-        wrong = partitions_to_assign(self.controller.image, node_id, found)
+        wrong = partitions_to_assign(self.controller.image, self.config.node_id, found)
         if wrong:
-            self.controller.submit(lambda image: assign_directories(image, node_id, wrong)).result()
+            self._assign_directories(wrong).result()
         self.lifecycle.unfence()
+
+    def _assign_directories(self, found: dict[tuple[bytes, int], bytes]) -> Future[None]:
+        """Has the metadata say in which directory partitions are: (topic id, partition) -> directory id."""
+        return self.controller.submit(lambda image: assign_directories(image, self.config.node_id, found))
 
     def _schedule_background(self) -> None:
         config, every, log_manager = self.config, self.background.every, self.log_manager

@@ -76,16 +76,12 @@ def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSet
             f"process.roles={','.join(config['process.roles'])}: this broker is its own controller; accepted is "
             "broker,controller"
         )
-    listener = next(
-        (ControllerListener(each.name, each.host or "localhost", each.port) for each in config.controller_listeners),
-        None,
-    )
     return QuorumSettings(
         log_directory=config.metadata_log_dir,
         node_id=config.node_id,
         directory_id=directory_id,
         static_voters=config["controller.quorum.voters"],
-        controller_listener=listener,
+        controller_listener=controller_listener_of(config),
         min_insync_replicas=config["min.insync.replicas"],
         segment_bytes=config["metadata.log.segment.bytes"],
         snapshot_after_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
@@ -93,6 +89,13 @@ def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSet
         retention_bytes=config["metadata.max.retention.bytes"],
         retention_ms=config["metadata.max.retention.ms"],
     )
+
+
+def controller_listener_of(config: BrokerConfig) -> ControllerListener | None:
+    """The first listener of the controller, as it stands in the quorum's records; None without one."""
+    for listener in config.controller_listeners:
+        return ControllerListener(listener.name, listener.host or "localhost", listener.port)
+    return None
 
 
 class EmbeddedQuorum:

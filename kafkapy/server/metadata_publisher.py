@@ -19,6 +19,9 @@ from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import TopicPartition
 
+# (topic id, partition) -> directory id
+Directories = dict[tuple[bytes, int], bytes]
+
 logger = logging.getLogger("kafka.server.metadata.BrokerMetadataPublisher")
 config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
@@ -35,13 +38,16 @@ class MetadataPublisher:
         post: Callable[[Callable[[], None]], None],
         *,
         on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
+        report_directories: Callable[[Directories], object] = lambda found: None,
     ) -> None:
-        """`on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone."""
+        """`on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone; `report_directories`,
+        on the controller's, where new logs are that the metadata had assigned no directory."""
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
         self._node_id = node_id
         self._post = post
+        self._report_directories = report_directories
         self._on_topics_deleted = on_topics_deleted
 
     def take_over(self, image: MetadataImage) -> None:
@@ -54,7 +60,9 @@ class MetadataPublisher:
             self._delete_logs(topic)
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
-        self._create_logs(delta.changed_topics.values(), image)
+        unassigned = partitions_to_assign(image, self._node_id, self._create_logs(delta.changed_topics.values(), image))
+        if unassigned:
+            self._report_directories(unassigned)
         deleted = [topic.name for topic in delta.deleted_topics.values()]
         self._post(lambda: self._apply(delta, image, deleted))
 
@@ -66,7 +74,9 @@ class MetadataPublisher:
     def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
 
-    def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage) -> None:
+    def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage) -> Directories:
+        """Creates what this node has a replica of and no log yet; where each new one is."""
+        created: Directories = {}
         for topic in topics:
             config: TopicConfig | None = None
             for number, partition in topic.partitions.items():
@@ -76,9 +86,11 @@ class MetadataPublisher:
                 config = config or self.topic_config(image, topic.name)
                 directory_id = partition.directory_of(self._node_id)
                 try:
-                    self._log_manager.create_log(topic_partition, topic.topic_id, config, directory_id)
+                    log = self._log_manager.create_log(topic_partition, topic.topic_id, config, directory_id)
+                    created[topic.topic_id, number] = log.directory.directory_id
                 except StorageError as error:
                     logger.error("%s is offline: %s", topic_partition, error)
+        return created
 
     def _delete_logs(self, topic: TopicImage) -> None:
         for number in topic.partitions:
