@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.topic_config import TopicConfig
+from kafkapy.controller.partitions import partitions_to_assign
 from kafkapy.errors import StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
