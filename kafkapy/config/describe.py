@@ -45,11 +45,12 @@ def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
-    """The keys that were set as the default of all brokers (the resource of an empty name)."""
-    return [
-        _broker_entry(config, name, lambda source: source is ConfigSource.DYNAMIC_DEFAULT_BROKER)
-        for name in config.dynamic_default
-    ]
+    """The keys that were set as the default of all brokers (the resource of an empty name), with the texts set."""
+    entries = []
+    for name, text in config.dynamic_default.items():
+        entry = _broker_entry(config, name, lambda source: source is ConfigSource.DYNAMIC_DEFAULT_BROKER)
+        entries.append(entry._replace(value=None if entry.sensitive else text))
+    return entries
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
@@ -76,7 +77,7 @@ def _broker_entry(config: BrokerConfig, name: str, shown: Callable[[ConfigSource
     return ConfigEntry(
         name,
         None if sensitive else _broker_value(config, name, row),
-        row is None or row.mode is READ_ONLY,
+        row is None or row.name != name or row.mode is READ_ONLY,  # Kafka calls a listener's own key read-only
         synonyms[0].source if synonyms else ConfigSource.DEFAULT,
         sensitive,
         synonyms,

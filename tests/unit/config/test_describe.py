@@ -65,5 +65,6 @@ def test_cluster_wide_defaults():
     config = BrokerConfig({"message.max.bytes": "7"})
     config.apply_dynamic({"message.max.bytes": "5"}, {"message.max.bytes": "6"})
     (entry,) = describe_broker_defaults(config)
+    assert entry.value == "5"
     assert entry.synonyms == [("message.max.bytes", "5", ConfigSource.DYNAMIC_DEFAULT_BROKER)]
     assert entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER
