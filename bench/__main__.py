@@ -31,7 +31,9 @@ def choose(names: str, known: dict[str, object], what: str) -> list[str]:
     return chosen
 
 
-def run_rounds(workload: Workload, servers: list[type[Server]], rounds: int, directory: Path) -> dict[str, list[Figures]]:
+def run_rounds(
+    workload: Workload, servers: list[type[Server]], rounds: int, directory: Path
+) -> dict[str, list[Figures]]:
     figures: dict[str, list[Figures]] = {server.name: [] for server in servers}
     started = [server(directory / workload.name) for server in servers]
     for number in range(rounds):
@@ -45,7 +47,8 @@ def run_rounds(workload: Workload, servers: list[type[Server]], rounds: int, dir
                     other.stop()
                 raise
             figures[server.name].append(measurement)
-            print(f"{workload.name:<28} {server.name:<8} round {number + 1}: {workload.key} {measurement[workload.key]:,.1f}", file=sys.stderr)
+            figure = f"{workload.key} {measurement[workload.key]:,.1f}"
+            print(f"{workload.name:<28} {server.name:<8} round {number + 1}: {figure}", file=sys.stderr)
     for server in started:
         server.stop()
     return figures

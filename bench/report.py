@@ -22,13 +22,17 @@ def ratio(figures: dict[str, Figures], key: str, peer: str) -> str:
 
 def table(result: Result) -> str:
     servers = list(dict.fromkeys(server for figures in result.values() for server in figures))
-    lines = ["| workload | figure | " + " | ".join(servers) + " | / kafka | / ceiling |", "|---" * (len(servers) + 4) + "|"]
+    lines = [
+        "| workload | figure | " + " | ".join(servers) + " | / kafka | / ceiling |",
+        "|---" * (len(servers) + 4) + "|",
+    ]
     for name, figures in result.items():
         key = WORKLOADS[name].key
         present = {each for values in figures.values() for each in values}
         for figure in (key, *(each for each in SECONDARY if each != key and each in present)):
             values = " | ".join(f"{figures[server].get(figure, 0):,.2f}" for server in servers)
-            lines.append(f"| {name} | {figure} | {values} | {ratio(figures, figure, 'kafka')} | {ratio(figures, figure, 'ceiling')} |")
+            ratios = " | ".join(ratio(figures, figure, peer) for peer in ("kafka", "ceiling"))
+            lines.append(f"| {name} | {figure} | {values} | {ratios} |")
     return "\n".join(lines)
 
 
@@ -52,4 +56,5 @@ def write_html(path: Path, result: Result, machine: dict[str, str]) -> None:
     about = ", ".join(f"{key} {value}" for key, value in machine.items())
     style = "body{font:14px sans-serif;margin:2em} svg text{font:12px sans-serif} h2{font-size:15px}"
     charts = "".join(chart(name, figures) for name, figures in result.items())
-    path.write_text(f"<!doctype html><meta charset='utf-8'><title>kafkapy bench</title><style>{style}</style><p>{escape(about)}</p>{charts}")
+    head = f"<!doctype html><meta charset='utf-8'><title>kafkapy bench</title><style>{style}</style>"
+    path.write_text(f"{head}<p>{escape(about)}</p>{charts}")

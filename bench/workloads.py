@@ -40,7 +40,17 @@ def consume(messages: int, size: int) -> Callable[[Server], Figures]:
     def run(server: Server) -> Figures:
         topic = f"consume-{time.monotonic_ns()}"
         server.create_topic(topic, 1)
-        fill = [throughput_program(), "produce", server.bootstrap, topic, messages, size, "acks=1", *QUEUES, *LARGE_BATCHES]
+        fill = [
+            throughput_program(),
+            "produce",
+            server.bootstrap,
+            topic,
+            messages,
+            size,
+            "acks=1",
+            *QUEUES,
+            *LARGE_BATCHES,
+        ]
         run_load(list(map(str, fill)))
         command = [throughput_program(), "consume", server.bootstrap, topic, messages, 1, *CONSUMER_QUEUES]
         figures = measured(server, lambda: run_load(list(map(str, command))))
@@ -50,7 +60,9 @@ def consume(messages: int, size: int) -> Callable[[Server], Figures]:
     return run
 
 
-def requests(connections: int, seconds: float, *, acks: int = 1, rate: int = 0, kind: str = "produce") -> Callable[[Server], Figures]:
+def requests(
+    connections: int, seconds: float, *, acks: int = 1, rate: int = 0, kind: str = "produce"
+) -> Callable[[Server], Figures]:
     def run(server: Server) -> Figures:
         topic = f"requests-{time.monotonic_ns()}"
         server.create_topic(topic, 1)
@@ -70,7 +82,10 @@ def requests(connections: int, seconds: float, *, acks: int = 1, rate: int = 0, 
 def start_up(server: Server) -> Figures:
     """A clean stop and a start on the same data, until the first record is acknowledged."""
     server.create_topic("start-up", 1)
-    probe = [str(word) for word in (requests_program(), "127.0.0.1", server.port, "start-up", 1, 1, 0.001, 100, 1, 0, "produce")]
+    probe = [
+        str(word)
+        for word in (requests_program(), "127.0.0.1", server.port, "start-up", 1, 1, 0.001, 100, 1, 0, "produce")
+    ]
     server.stop()
     begin = time.monotonic()
     server.start()
@@ -103,7 +118,12 @@ WORKLOADS = {
         Workload("idle", "memory_mb", False, idle),
         Workload("produce-100B", "per_second", True, produce(3_000_000, 100, ["acks=1", *LARGE_BATCHES])),
         Workload("produce-1KB", "per_second", True, produce(500_000, 1000, ["acks=1", *LARGE_BATCHES])),
-        Workload("produce-1KB-lz4", "per_second", True, produce(500_000, 1000, ["acks=1", "compression.type=lz4", *LARGE_BATCHES])),
+        Workload(
+            "produce-1KB-lz4",
+            "per_second",
+            True,
+            produce(500_000, 1000, ["acks=1", "compression.type=lz4", *LARGE_BATCHES]),
+        ),
         Workload("produce-100B-16KB-batches", "per_second", True, produce(2_000_000, 100, ["acks=1", *SMALL_BATCHES])),
         Workload("consume-100B", "per_second", True, consume(3_000_000, 100)),
         Workload("consume-1KB", "per_second", True, consume(500_000, 1000)),

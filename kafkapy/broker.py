@@ -214,7 +214,8 @@ class Broker:
 
     def _schedule_background(self) -> None:
         config, every, log_manager = self.config, self.background.every, self.log_manager
-        every("checkpoint-recovery", config["log.flush.offset.checkpoint.interval.ms"], log_manager.write_recovery_points)
+        recovery_point_ms = config["log.flush.offset.checkpoint.interval.ms"]
+        every("checkpoint-recovery", recovery_point_ms, log_manager.write_recovery_points)
         every(
             "checkpoint-log-start",
             config["log.flush.start.offset.checkpoint.interval.ms"],
@@ -244,7 +245,8 @@ class Broker:
 
     def ready_line(self) -> str:
         listeners = ", ".join(map(str, self.socket_server.endpoints))
-        return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {', '.join(self.config.log_dirs)}"
+        directories = ", ".join(self.config.log_dirs)
+        return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {directories}"
 
     # -- failure -------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """kill -9 under load: idempotent producers with acks=all go on while the broker dies and comes back, again and again.
 
-Afterwards every acknowledged record must be there exactly once, offsets must be dense, and every topic whose creation was
-acknowledged must exist. librdkafka retries what was not acknowledged; the broker must recognise what it already has.
+Afterwards every acknowledged record must be there exactly once, offsets must be dense, and every topic whose creation
+was acknowledged must exist. librdkafka retries what was not acknowledged; the broker must know what it already has.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def create_topic(bootstrap: str, name: str, attempts: int = 200) -> bool:
 
 def read_all(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
     """Every record of the topic by partition: (offset, value), in the order of the log."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "kill-check", "enable.auto.commit": False, "check.crcs": True})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "kill-check", "enable.auto.commit": False, "check.crcs": True}
+    )
     ends = {}
     for partition in range(PARTITIONS):
         ends[partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)[1]
@@ -103,7 +105,9 @@ def read_all(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
 def check(load: Load, found: dict[int, list[tuple[int, bytes]]]) -> None:
     assert not load.errors, load.errors[:3]
     assert load.acknowledged
-    values = Counter(value for records in found.values() for _, value in records if value.startswith(f"{load.name}:".encode()))
+    values = Counter(
+        value for records in found.values() for _, value in records if value.startswith(f"{load.name}:".encode())
+    )
     twice = [value for value, count in values.items() if count > 1]
     assert not twice, f"{len(twice)} records are there twice, first {twice[:3]}"
     by_place = {(partition, offset): value for partition, records in found.items() for offset, value in records}
@@ -121,7 +125,9 @@ def kill_under_load(broker: BrokerProcess, kills: int, seed: int) -> dict[str, f
     created = []
     restarts = []
     for number in range(kills):
-        creation = threading.Thread(target=lambda name=f"topic-{number}": created.append(name) if create_topic(broker.bootstrap, name) else None)
+        creation = threading.Thread(
+            target=lambda name=f"topic-{number}": created.append(name) if create_topic(broker.bootstrap, name) else None
+        )
         creation.start()
         time.sleep(chance.uniform(0.02, 0.5))
         broker.kill()
@@ -143,4 +149,9 @@ def kill_under_load(broker: BrokerProcess, kills: int, seed: int) -> dict[str, f
     assert not missing, f"acknowledged topics are gone: {missing}"
     assert len(created) == kills, f"{kills - len(created)} topics could never be created"
     acknowledged = sum(len(load.acknowledged) for load in loads)
-    return {"kills": kills, "acknowledged": acknowledged, "restart_median_s": sorted(restarts)[kills // 2], "restart_max_s": max(restarts)}
+    return {
+        "kills": kills,
+        "acknowledged": acknowledged,
+        "restart_median_s": sorted(restarts)[kills // 2],
+        "restart_max_s": max(restarts),
+    }
