@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern uint32_t kafkapy_crc32c(uint32_t crc, const unsigned char *data, size_t size);
+#include "../../kafkapy/_core/crc32c_hardware.h"
 
 enum { MAX_FDS = 65536, MAX_TOPICS = 64, MAX_PARTITIONS = 20000, SLAB = 4 << 20, INDEX_EVERY = 65536 };
 
@@ -33,7 +33,7 @@ struct connection { unsigned char *buffer; size_t used, room; };
 
 static struct topic topics[MAX_TOPICS];
 static struct connection *connections[MAX_FDS];
-static int topic_count, partition_count, port;
+static int topic_count, partition_count, port, crc32c_variant;
 static const char *data_dir;
 
 static void die(const char *what) { perror(what); exit(1); }
@@ -118,7 +118,7 @@ static int64_t append(struct partition *p, unsigned char *batches, int32_t size)
         header.at = batches + at + 17;
         uint32_t crc = (uint32_t)get32(&header);
         if (length < 49 || at + 12 + length > size) return -1;
-        if (kafkapy_crc32c(0, batches + at + 21, (size_t)length - 9) != crc) return -1;
+        if (crc32c_by(crc32c_variant, 0, batches + at + 21, (size_t)length - 9) != crc) return -1;
         header.at = batches + at + 23;
         int32_t last_delta = get32(&header);
         set64(batches + at, p->next_offset);
@@ -348,6 +348,7 @@ int main(int argc, char **argv) {
     data_dir = argv[2];
     partition_count = atoi(argv[3]);
     if (partition_count < 1 || partition_count > MAX_PARTITIONS) return 2;
+    crc32c_variant = crc32c_prepare();
     mkdir(data_dir, 0700);
     int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, epoll = epoll_create1(0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
