@@ -68,7 +68,7 @@ sources_state() {
     cd "$ROOT"
     find setup.py kafkapy -path kafkapy/protocol/messages -prune -o \
       \( -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -name 'crc32c_*.c' -o -name setup.py \
-      -o -path 'kafkapy/protocol/definitions/*.py' -o -path 'kafkapy/protocol/generator*.py' \) \
+      -o -name '*.msg' -o -path 'kafkapy/protocol/generator*.py' \) \
       -printf '%p %s %T@\n' | sort | cksum
   )
 }
