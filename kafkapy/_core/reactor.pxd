@@ -57,6 +57,7 @@ cdef class Reactor:
     cdef int run_timers(self) except -1
     cdef int call(self, callback) except -1
     cdef int expire_idle(self) except -1
+    cdef int advance_answered(self) except -1
     cdef int dispatch_round(self) except -1
     cdef begin_stop(self, int64_t grace_ms)
     cdef bint stop_is_due(self) noexcept nogil

@@ -24,7 +24,7 @@ from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport close, read, write
 
 from kafkapy._core.reactor_connection cimport Connection, Request
-from kafkapy._core.reactor_input cimport input_serve, intake_is_blocked
+from kafkapy._core.reactor_input cimport input_advance, input_serve, intake_is_blocked
 from kafkapy._core.reactor_output cimport output_flush
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
@@ -285,6 +285,7 @@ cdef class Reactor:
                 connection_close(&self.native, self.native.oldest, CLOSE_SHUTDOWN, 0)
             queue_take(&self.native, &self.native.input_queue)
             queue_take(&self.native, &self.native.python_queue)
+            queue_take(&self.native, &self.native.answered_queue)
             queue_take(&self.native, &self.native.output_queue)
             for connection in self.connections.values():
                 forget_queues(connection)
@@ -326,7 +327,7 @@ cdef class Reactor:
         if native.input_queue.count and (native.input_urgent or not intake_is_blocked(native)) and not native.draining:
             return 0
         if (native.python_queue.count or native.output_queue.count or native.closed_queue.count
-                or native.garbage != NULL or self.posted_here or self.stop_is_due()):
+                or native.answered_queue.count or native.garbage != NULL or self.posted_here or self.stop_is_due()):
             return 0
         if native.max_idle_ms >= 0 and native.oldest != NULL:
             idle = native.oldest.last_active_ms + native.max_idle_ms
@@ -428,8 +429,10 @@ cdef class Reactor:
         if self.next_deadline_ms >= 0 and self.native.now_ms >= self.next_deadline_ms:
             self.run_timers()
         self.expire_idle()
+        self.advance_answered()
         while self.native.python_queue.count and rounds < DISPATCH_ROUNDS:
             self.dispatch_round()
+            self.advance_answered()
             rounds += 1
         return self.stop_is_due()
 
@@ -457,7 +460,7 @@ cdef class Reactor:
         gone = []
         for index in range(waiting):
             closed = native.spare_queue.items[index]
-            if closed.queued_input or closed.queued_python or closed.queued_output:
+            if closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output:
                 queue_push(&native.closed_queue, closed)  # until those queues have passed over it
             else:
                 connection = <Connection> closed.connection
@@ -519,6 +522,22 @@ cdef class Reactor:
             oldest = native.oldest
         return 0
 
+    cdef int advance_answered(self) except -1:
+        """Takes up the next requests of connections that Python has answered; between callbacks, never within one."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *answered
+        cdef size_t count = queue_take(native, &native.answered_queue)
+        cdef size_t index
+        if count == 0:
+            return 0
+        for index in range(count):
+            answered = native.spare_queue.items[index]
+            answered.queued_answered = False
+            input_advance(native, answered)
+        if native.gate_finish != NULL:
+            native.gate_finish(native.gate_context)
+        return 0
+
     cdef int dispatch_round(self) except -1:
         """One list of requests, at most one of each connection."""
         cdef ReactorState *native = &self.native
@@ -573,5 +592,6 @@ cdef class Reactor:
 cdef int forget_queues(Connection connection) except -1:
     connection.native.queued_input = False
     connection.native.queued_python = False
+    connection.native.queued_answered = False
     connection.native.queued_output = False
     return 0

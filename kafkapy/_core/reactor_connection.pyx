@@ -11,11 +11,10 @@ from libc.string cimport memcpy, strerror
 
 from kafkapy._core.frame cimport FRAME_PREFIX_BYTES
 from kafkapy._core.primitives cimport store_uint32
-from kafkapy._core.reactor_input cimport input_advance
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, connection_close, connection_want_output,
-    output_append, output_commit, output_reserve, request_done,
+    output_append, output_commit, output_reserve, queue_push, request_done,
 )
 from kafkapy._core.segment_file cimport FileRange
 from kafkapy._core.slab cimport slab_release
@@ -121,7 +120,9 @@ cdef class Connection:
             write_answer(self.shared, native, chunks)
         request_done(self.shared, native)
         connection_want_output(self.shared, native)
-        input_advance(self.shared, native)
+        if not native.queued_answered:
+            native.queued_answered = True
+            queue_push(&self.shared.answered_queue, native)
 
     def close(self, str reason):
         """Closes, after answers already given. `reason` goes to `on_close`. Any thread."""

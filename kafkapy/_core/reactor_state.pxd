@@ -68,6 +68,7 @@ cdef struct ConnectionState:
     bint closed
     bint queued_input               # membership of the queues of ReactorState
     bint queued_python
+    bint queued_answered
     bint queued_output
     uint8_t prefix[4]               # of a frame whose size is not complete yet
     int prefix_size                 # 0..3 between reads
@@ -92,6 +93,9 @@ cdef struct ConnectionQueue:
     ConnectionState **items         # room for every open connection: pushing never allocates
     size_t count
 
+# Both are called on the reactor's thread, with or without the interpreter lock, and never while a Python callback of the
+# reactor runs: after phase 1's reads and between callbacks of phase 2. `finish` follows whatever may have gathered, so
+# Python never sees a partition whose gathered batches are not written yet.
 ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
 ctypedef void (*GateFinish)(void *context) noexcept nogil
 
@@ -119,6 +123,7 @@ cdef struct ReactorState:
     ConnectionState *newest
     ConnectionQueue input_queue     # to be read or parsed in the next phase 1
     ConnectionQueue python_queue    # their frame waits for phase 2
+    ConnectionQueue answered_queue  # answered by Python: their next request is due when the callback has returned
     ConnectionQueue output_queue    # to be written in phase 3
     ConnectionQueue closed_queue    # closed; Python is to be told
     ConnectionQueue spare_queue     # a queue being worked through is swapped with this one

@@ -36,6 +36,7 @@ cdef void state_release(ReactorState *state) noexcept nogil:
         free(chunk)
     free(state.input_queue.items)
     free(state.python_queue.items)
+    free(state.answered_queue.items)
     free(state.output_queue.items)
     free(state.closed_queue.items)
     free(state.spare_queue.items)
@@ -60,8 +61,8 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
     if capacity == state.queue_capacity:
         return 0
     if (reserve_queue(&state.input_queue, capacity) or reserve_queue(&state.python_queue, capacity)
-            or reserve_queue(&state.output_queue, capacity) or reserve_queue(&state.closed_queue, capacity)
-            or reserve_queue(&state.spare_queue, capacity)):
+            or reserve_queue(&state.answered_queue, capacity) or reserve_queue(&state.output_queue, capacity)
+            or reserve_queue(&state.closed_queue, capacity) or reserve_queue(&state.spare_queue, capacity)):
         return -1
     state.queue_capacity = capacity
     return 0
