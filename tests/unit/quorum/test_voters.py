@@ -1,0 +1,32 @@
+"""A quorum of this node alone, or none."""
+
+import pytest
+
+from kafkapy.errors import ConfigError
+from kafkapy.protocol.messages.data_records import VotersRecord
+from kafkapy.quorum.voters import ControllerListener, VoterSet, check_static_voters, check_voters
+
+DIRECTORY = bytes(range(16))
+VOTERS = VoterSet(1, DIRECTORY, ControllerListener("CONTROLLER", "localhost", 9093))
+
+
+@pytest.mark.parametrize("voters", [[], ["1@localhost:9093"], [" 1@host:1"]])
+def test_static_voters_accepted(voters):
+    check_static_voters(voters, 1)
+
+
+@pytest.mark.parametrize("voters", [["2@localhost:9093"], ["1@a:1", "2@b:1"], ["localhost:9093"]])
+def test_static_voters_refused(voters):
+    with pytest.raises(ConfigError, match=r"controller\.quorum\.voters"):
+        check_static_voters(voters, 1)
+
+
+def test_voters_of_the_log():
+    record = VOTERS.records()[1]
+    assert check_voters(record, 1, DIRECTORY) == VOTERS
+    with pytest.raises(ConfigError, match=r"voters \[1\]"):
+        check_voters(record, 2, DIRECTORY)
+    with pytest.raises(ConfigError, match=r"directory\.id="):
+        check_voters(record, 1, bytes(16))
+    with pytest.raises(ConfigError, match=r"voters \[1, 1\]"):
+        check_voters(VotersRecord(version=0, voters=record.voters * 2), 1, DIRECTORY)
