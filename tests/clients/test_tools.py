@@ -52,7 +52,7 @@ def test_consumer_groups_tool(kafka_libs: Path, clients: Clients, new_topic: New
     assert sorted(rows) == [[group, topic, "0", "10", "10", "0"], [group, topic, "1", "10", "10", "0"]]
     reset = ("--reset-offsets", "--to-offset", "3", "--topic", f"{topic}:0", "--execute")
     assert re.search(rf"{topic}\s+0\s+3", command("--group", group, *reset))
-    assert "successful" in command("--delete-offsets", "--group", group, "--topic", f"{topic}:1")
+    assert "Successful" in command("--delete-offsets", "--group", group, "--topic", f"{topic}:1")
     rows = [line.split()[:4] for line in command("--describe", "--group", group).splitlines() if topic in line]
     assert rows == [[group, topic, "0", "3"]]
     assert "successful" in command("--delete", "--group", group)
