@@ -1,0 +1,81 @@
+"""Admin-plane handlers on a real controller: requests are encoded and decoded, answers wait for the commit."""
+
+from __future__ import annotations
+
+import queue
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kafkapy._core.wire import Reader
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import BROKER_RESOURCE, MetadataCache
+from kafkapy.protocol.api import request_class, response_class, response_header_version
+from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.server.api_registry import DECLARATIONS
+from kafkapy.server.request_context import RequestContext, Session
+from tests.handler_world import RecordingConnection
+from tests.metadata_world import QuorumWorld
+
+
+class QueueReactor:
+    """Keeps what is posted until the test's thread runs it."""
+
+    def __init__(self) -> None:
+        self.posted: queue.Queue[Any] = queue.Queue()
+
+    def post(self, callback: Any) -> None:
+        self.posted.put(callback)
+
+
+class AdminWorld(QuorumWorld):
+    """A registered broker with its controller; `send` answers with the decoded response."""
+
+    def __init__(self, directory: Path, **properties: str) -> None:
+        super().__init__(directory, **properties)
+        self.start()
+        self.loop.add_listener(self)
+        self.on_metadata(None, self.loop.image)
+        self.reactor = QueueReactor()
+        self.services = SimpleNamespace(
+            config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
+            controller=self.loop, reactor=self.reactor,
+        )  # fmt: skip
+
+    @property
+    def metadata(self) -> MetadataCache:
+        return self.loop.cache
+
+    def on_metadata(self, delta: Any, image: Any) -> None:
+        self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, "1"))
+
+    def send(self, handler: Any, request: Any, version: int, listener: str = "PLAINTEXT") -> Any:
+        """As the dispatcher does it, and then as the reactor's thread would go on."""
+        (served,) = getattr(handler, DECLARATIONS)
+        assert served.lowest <= version <= served.highest
+        decoded = request_class(served.key).decode(memoryview(bytearray(request.encode(version))), version)
+        header = RequestHeader(
+            request_api_key=served.key, request_api_version=version, correlation_id=7, client_id="test"
+        )
+        flexible = response_header_version(served.key, version) == 1
+        connection = RecordingConnection(listener)
+        context = RequestContext(self.services, connection, Session(), header, flexible, 0)
+        try:
+            response = handler(context, decoded)
+        except ApiError as error:
+            response = served.on_error(decoded, version, error.error, error.message)
+        if response is None:
+            self.reactor.posted.get(timeout=30)()
+        else:
+            context.respond(response)
+        assert connection.closed is None
+        (answer,) = connection.answers
+        reader = Reader(answer)
+        assert reader.read_int32() == 7
+        if flexible:
+            reader.read_unknown_tags()
+        return response_class(served.key).read(reader, version)
+
+
+def error_of(answer: Any) -> tuple[Error, str | None]:
+    return Error(answer.error_code), answer.error_message
