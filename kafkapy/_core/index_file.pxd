@@ -42,6 +42,8 @@ cdef class IndexFile:
     # INDEX_OK and INDEX_UNCHANGED are nothing; the rest raises ValueError or OSError.
     cdef int check_status(self, int status, offset) except -1
     cdef int require_open(self) except -1
+    # Whether `count` entries more fit, those kept free aside.
+    cdef bint has_room(self, Py_ssize_t count) noexcept nogil
     # The last slot whose big-endian key is <= key, or -1. `key_at` is the byte of the key in an entry.
     cdef Py_ssize_t slot_of_int32(self, int key_at, int64_t key) noexcept nogil
     cdef Py_ssize_t slot_of_int64(self, int key_at, int64_t key) noexcept nogil

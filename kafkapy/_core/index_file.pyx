@@ -88,6 +88,9 @@ cdef class IndexFile:
             raise ValueError(f"index {self.path} is closed")
         return 0
 
+    cdef bint has_room(self, Py_ssize_t count) noexcept nogil:
+        return not self.closed and self.writable and self.entries + count <= self.length // self.entry_size - self.slack
+
     cdef int back_page(self, int64_t position) noexcept nogil:
         cdef int64_t end = min(self.length, (position + self.entry_size + PAGE - 1) // PAGE * PAGE)
         cdef Py_ssize_t written

@@ -35,6 +35,10 @@ cdef class SegmentFile:
     cdef void close_descriptor(self) noexcept
 
 
+# Cuts the file to `size` bytes, at most its size, whether or not the disk obeys: later appends begin there.
+cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil
+
+
 cdef class FileRange:
     cdef readonly SegmentFile file       # pinned
     cdef readonly int64_t position

@@ -230,6 +230,12 @@ cdef class SegmentFile:
         return f"SegmentFile({self.path!r}, size={self.size})"
 
 
+cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil:
+    if ftruncate(file.fd, size) == 0:
+        file.preallocated = False
+    file.size = size
+
+
 cdef class FileRange:
     """Bytes [position, position + length) of a segment file. Immutable; *pins* the file's descriptor."""
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 
+from kafkapy._core.log_state import DirectoryState
 from kafkapy.errors import StorageError
 from kafkapy.storage.checkpoint import (
     HIGH_WATERMARK_CHECKPOINT,
@@ -19,7 +20,7 @@ CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 UNKNOWN_BROKER_EPOCH = -1
 
 
-class LogDirectory:
+class LogDirectory(DirectoryState):
     """Owns the directory's lock and its checkpoint files.
 
     The lock is POSIX (`lockf`), because Kafka's is: it is lost as soon as this process closes *any* descriptor of
@@ -33,7 +34,6 @@ class LogDirectory:
         "clean_broker_epoch",
         "directory_id",
         "high_watermarks",
-        "is_online",
         "log_start_offsets",
         "path",
         "recovery_points",

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from kafkapy._core.log_state import LogState
 from kafkapy._core.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kafkapy.types import TopicPartition
 
 
-class LogReader:
+class LogReader(LogState):
     """The reading half of Log, which owns the attributes named here. Changes nothing; owner thread only."""
 
     __slots__ = ()
@@ -26,9 +27,6 @@ class LogReader:
         segments: LogSegments
         leader_epochs: LeaderEpochCache
         producers: ProducerStateManager
-        log_start_offset: int
-        log_end_offset: int
-        high_watermark: int
 
         def _fail(self, action: str, error: OSError) -> NoReturn: ...
 

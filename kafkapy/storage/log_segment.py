@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kafkapy._core.log_state import SegmentState
 from kafkapy._core.offset_index import OffsetIndex
 from kafkapy._core.record_batch import BatchSummary
 from kafkapy._core.segment_file import SegmentFile
@@ -35,7 +36,7 @@ NO_TIMESTAMP = -1
 NOT_LOADED = -2
 
 
-class LogSegment:
+class LogSegment(SegmentState):
     """Owns the four files of a segment.
 
     Invariants: base_offset <= every offset in it; size is the length of the valid batches; indexes point at batch
@@ -44,20 +45,8 @@ class LogSegment:
 
     __slots__ = (
         "_config",
-        "_file",
         "_filesystem",
-        "_first_timestamp",
-        "_max_timestamp",
-        "_offset_index",
-        "_offset_of_max_timestamp",
-        "_time_index",
-        "base_offset",
-        "bytes_since_last_index_entry",
-        "created_ms",
         "directory",
-        "is_open_for_append",
-        "roll_jitter_ms",
-        "size",
     )
 
     def __init__(
@@ -80,9 +69,9 @@ class LogSegment:
         self.roll_jitter_ms = random.randrange(config.segment_jitter_ms + 1) if config.segment_jitter_ms > 0 else 0
         self._config = config
         self._filesystem = filesystem
-        self._file: SegmentFile | None = None
-        self._offset_index: OffsetIndex | None = None
-        self._time_index: TimeIndex | None = None
+        self._file = None
+        self._offset_index = None
+        self._time_index = None
         self._max_timestamp = NOT_LOADED
         self._offset_of_max_timestamp = -1
         self._first_timestamp = NOT_LOADED

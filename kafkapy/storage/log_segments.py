@@ -2,11 +2,13 @@
 
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from kafkapy._core.log_state import SegmentsState
 from kafkapy.storage.log_segment import LogSegment
 
 
-class LogSegments:
+class LogSegments(SegmentsState):
     """Owns the order. Invariants: never empty once the log is published; base offsets rise strictly.
 
     Changed by the log's owner thread only; `between` gives other threads a list of their own.
@@ -17,10 +19,15 @@ class LogSegments:
     def __init__(self, segments: Sequence[LogSegment] = ()) -> None:
         self._segments = sorted(segments, key=base_offset_of)
         self._base_offsets = [segment.base_offset for segment in self._segments]
+        self._note_active()
 
-    @property
-    def active(self) -> LogSegment:
-        return self._segments[-1]
+    if TYPE_CHECKING:
+
+        @property
+        def active(self) -> LogSegment: ...
+
+    def _note_active(self) -> None:
+        self._set_active(self._segments[-1] if self._segments else None)
 
     @property
     def first(self) -> LogSegment:
@@ -50,10 +57,12 @@ class LogSegments:
     def add(self, segment: LogSegment) -> None:
         insort(self._segments, segment, key=base_offset_of)
         insort(self._base_offsets, segment.base_offset)
+        self._note_active()
 
     def remove(self, segment: LogSegment) -> None:
         self._segments.remove(segment)
         self._base_offsets.remove(segment.base_offset)
+        self._note_active()
 
     def index_of(self, offset: int) -> int:
         """The place of the segment that would hold `offset`; -1 before the first."""

@@ -1,9 +1,9 @@
 """Brings a log's producer state up to date from its batches: after a restart, a truncation, or while recovering."""
 
+from kafkapy._core.producer_table import BatchMetadata
 from kafkapy._core.record_batch import BatchSummary, RecordBatch
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.storage.log_segments import LogSegments
-from kafkapy.storage.producer_entry import BatchMetadata
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.segment_reader import scan_segment
 from kafkapy.storage.transaction_index import AbortedTransaction

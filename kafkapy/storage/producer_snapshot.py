@@ -10,8 +10,9 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from kafkapy._core.crc32c import crc32c
+from kafkapy._core.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, ProducerStateEntry, sequence_before
+from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, sequence_before
 
 SUFFIX = ".snapshot"
 VERSION = 1
@@ -28,10 +29,10 @@ def snapshot_path(directory: str, offset: int) -> str:
     return os.path.join(directory, f"{offset:020d}{SUFFIX}")
 
 
-def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
+def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
     packed = []
     for entry in entries:
-        last = entry.batches[-1] if entry.batches else None
+        last = entry.last_batch
         packed.append(
             ENTRY.pack(
                 entry.producer_id,
@@ -48,7 +49,7 @@ def encode_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
     return struct.pack(">hI", VERSION, crc32c(body)) + body
 
 
-def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerStateEntry]:
+def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerEntry]:
     """CorruptSnapshot, before the first entry is yielded."""
     if len(content) < HEADER.size:
         raise CorruptSnapshot(f"{path}: {len(content)} bytes")
@@ -62,19 +63,18 @@ def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerStateEntry]:
     return map(entry_from_fields, ENTRY.iter_unpack(content[HEADER.size :]))
 
 
-def entry_from_fields(fields: tuple[int, ...]) -> ProducerStateEntry:
+def entry_from_fields(fields: tuple[int, ...]) -> ProducerEntry:
     producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, coordinator_epoch, first_offset = fields
-    entry = ProducerStateEntry(producer_id, epoch, timestamp, coordinator_epoch, first_offset)
+    entry = ProducerEntry(producer_id, epoch, timestamp, coordinator_epoch, first_offset)
     if last_offset >= 0:
         first_sequence = sequence_before(last_sequence, offset_delta)
-        entry.batches.append(
-            BatchMetadata(first_sequence, last_sequence, last_offset - offset_delta, last_offset, timestamp)
-        )
+        first_offset_of_batch = last_offset - offset_delta
+        entry.add(epoch, BatchMetadata(first_sequence, last_sequence, first_offset_of_batch, last_offset, timestamp))
     return entry
 
 
 def write_snapshot(
-    filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerStateEntry], *, sync: bool
+    filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerEntry], *, sync: bool
 ) -> str:
     """Writes the snapshot before `offset`; its checksum tells a torn one. Returns the path. OSError."""
     path = snapshot_path(directory, offset)
@@ -82,7 +82,7 @@ def write_snapshot(
     return path
 
 
-def read_snapshot(directory: str, offset: int) -> Iterator[ProducerStateEntry]:
+def read_snapshot(directory: str, offset: int) -> Iterator[ProducerEntry]:
     """CorruptSnapshot, OSError."""
     path = snapshot_path(directory, offset)
     with open(path, "rb") as file:

@@ -3,15 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkapy._core.log_state import ProducersState
+from kafkapy._core.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.producer_entry import (
-    NO_EPOCH,
-    NO_OFFSET,
-    BatchMetadata,
-    ProducerStateEntry,
-    follows,
-)
+from kafkapy.storage.producer_entry import NO_EPOCH, NO_OFFSET, follows
 from kafkapy.storage.producer_snapshot import CorruptSnapshot, read_snapshot, snapshot_path, write_snapshot
 
 if TYPE_CHECKING:
@@ -25,7 +21,7 @@ class CompletedTransaction(NamedTuple):
     is_aborted: bool
 
 
-class ProducerStateManager:
+class ProducerStateManager(ProducersState):
     """Owns the producers of one log, and its `.snapshot` files.
 
     `map_end_offset` is the offset up to which batches are accounted for. Invariants: every offset in `_ongoing` is some
@@ -38,8 +34,6 @@ class ProducerStateManager:
         "_snapshots",
         "_unreplicated",
         "directory",
-        "entries",
-        "map_end_offset",
         "topic_partition",
     )
 
@@ -47,7 +41,6 @@ class ProducerStateManager:
         self.topic_partition = topic_partition
         self.directory = directory
         self.map_end_offset = 0
-        self.entries: dict[int, ProducerStateEntry] = {}
         self._filesystem = filesystem
         self._snapshots: list[int] = []
         self._ongoing: dict[int, int] = {}  # first offset -> producer id
@@ -125,7 +118,7 @@ class ProducerStateManager:
         """Accounts for a data batch that is in the log."""
         entry = self.entries.get(producer_id)
         if entry is None:
-            entry = self.entries[producer_id] = ProducerStateEntry(producer_id)
+            entry = self.entries[producer_id] = ProducerEntry(producer_id)
         entry.add(producer_epoch, batch)
         if is_transactional and entry.transaction_first_offset == NO_OFFSET:
             entry.transaction_first_offset = batch.first_offset
@@ -144,7 +137,7 @@ class ProducerStateManager:
         """Accounts for an end-of-transaction marker; the transaction that it ended, if one was open."""
         entry = self.entries.get(producer_id)
         if entry is None:
-            entry = self.entries[producer_id] = ProducerStateEntry(producer_id)
+            entry = self.entries[producer_id] = ProducerEntry(producer_id)
         first_offset = entry.transaction_first_offset
         entry.raise_epoch(producer_epoch)
         entry.coordinator_epoch = coordinator_epoch
@@ -249,6 +242,5 @@ class ProducerStateManager:
             for producer_id, entry in self.entries.items()
             if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
         ]
-        for producer_id in expired:
-            del self.entries[producer_id]
+        self.entries.remove_all(expired)
         return len(expired)

@@ -5,6 +5,7 @@ import errno
 import pytest
 
 from kafkapy._core.record_batch import iterate_batches
+from kafkapy._core.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
 from tests.log_world import LogWorld, batch, values_of
@@ -254,7 +255,9 @@ class FullDisk(Filesystem):
         self.is_full = False
 
     def open_segment(self, path, *, create=False, preallocate=0):
-        return FullSegment(super().open_segment(path, create=create, preallocate=preallocate), self)
+        segment = FullSegment(path, create=create, preallocate=preallocate)
+        segment.disk = self
+        return segment
 
     def sync_file(self, fd):
         if self.is_full:
@@ -262,19 +265,14 @@ class FullDisk(Filesystem):
         super().sync_file(fd)
 
 
-class FullSegment:
+class FullSegment(SegmentFile):
     """A segment file that asks its disk first."""
 
-    def __init__(self, file, disk):
-        self._file, self._disk = file, disk
-
     def append(self, buffers):
-        if self._disk.is_full:
+        if self.disk.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return self._file.append(buffers)
+        return super().append(buffers)
 
-    def __getattr__(self, name):
-        return getattr(self._file, name)
 
 
 def test_a_full_disk_takes_the_directory_offline(tmp_path):

@@ -2,9 +2,10 @@
 
 import pytest
 
+from kafkapy._core.producer_table import BatchMetadata
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.producer_entry import LARGEST_SEQUENCE, BatchMetadata, sequence_before
+from kafkapy.storage.producer_entry import LARGEST_SEQUENCE, sequence_before
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.types import TopicPartition
 

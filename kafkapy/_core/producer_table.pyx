@@ -1,0 +1,198 @@
+"""Producer entries and the table that finds them (step "log": sequence checks)."""
+
+from typing import NamedTuple
+
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport calloc, free
+
+cdef enum:
+    SMALLEST_CAPACITY = 8
+
+
+class BatchMetadata(NamedTuple):
+    """A batch that was appended; both ends inclusive."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+cdef object as_metadata(const ProducedBatch *batch):
+    return BatchMetadata(
+        batch.first_sequence, batch.last_sequence, batch.first_offset, batch.last_offset, batch.timestamp)
+
+
+cdef class ProducerEntry:
+    """One producer of one log. Invariants: at most five batches, all of `producer_epoch`, oldest first.
+
+    Changed by the log's owner thread only. `transaction_first_offset` is -1 outside a transaction.
+    """
+
+    def __init__(self, int64_t producer_id, int16_t producer_epoch=-1, int64_t last_timestamp=-1,
+                 int32_t coordinator_epoch=-1, int64_t transaction_first_offset=-1):
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.last_timestamp = last_timestamp
+        self.coordinator_epoch = coordinator_epoch
+        self.transaction_first_offset = transaction_first_offset
+
+    cdef int32_t newest_sequence(self) noexcept nogil:
+        return self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED].last_sequence if self.count else -1
+
+    cdef void push(self, const ProducedBatch *batch) noexcept nogil:
+        self.ring[(self.oldest + self.count) % BATCHES_RETAINED] = batch[0]
+        if self.count < BATCHES_RETAINED:
+            self.count += 1
+        else:
+            self.oldest = (self.oldest + 1) % BATCHES_RETAINED
+        self.last_timestamp = batch.timestamp
+
+    cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil:
+        cdef int32_t newest = self.newest_sequence()
+        return (self.count > 0 and not self.is_pending and producer_epoch == self.producer_epoch
+                and self.transaction_first_offset < 0
+                and first_sequence == (0 if newest == LARGEST_SEQUENCE else newest + 1))
+
+    @property
+    def last_sequence(self):
+        """Of the newest batch; -1 without one."""
+        return self.newest_sequence()
+
+    @property
+    def batches(self):
+        """A list of BatchMetadata, oldest first."""
+        return [as_metadata(&self.ring[(self.oldest + at) % BATCHES_RETAINED]) for at in range(self.count)]
+
+    @property
+    def last_batch(self):
+        """The newest batch, or None."""
+        return as_metadata(&self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED]) if self.count else None
+
+    def raise_epoch(self, int16_t producer_epoch):
+        """A new epoch begins its sequences anew: batches of the old one are no duplicates of it."""
+        if producer_epoch != self.producer_epoch:
+            self.count = 0
+            self.producer_epoch = producer_epoch
+
+    def add(self, int16_t producer_epoch, batch):
+        """A batch that is in the log; the oldest of six is forgotten."""
+        cdef ProducedBatch produced
+        (produced.first_sequence, produced.last_sequence, produced.first_offset, produced.last_offset,
+         produced.timestamp) = batch
+        self.raise_epoch(producer_epoch)
+        self.push(&produced)
+
+    def find_duplicate(self, int16_t producer_epoch, int32_t first_sequence, int32_t last_sequence):
+        """The batch with the same epoch and sequences, or None."""
+        cdef ProducedBatch *batch
+        cdef int at
+        if producer_epoch == self.producer_epoch:
+            for at in range(self.count):
+                batch = &self.ring[(self.oldest + at) % BATCHES_RETAINED]
+                if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+                    return as_metadata(batch)
+        return None
+
+    def __repr__(self):
+        return f"ProducerEntry({self.producer_id}, epoch={self.producer_epoch}, batches={self.batches})"
+
+
+cdef class ProducerTable:
+    """Producer id -> ProducerEntry, with the methods of a dictionary. Owner thread only.
+
+    Invariants: `slots` holds exactly the entries of `owned`; at least half of it is empty.
+    """
+
+    def __cinit__(self):
+        self.owned = {}
+
+    def __dealloc__(self):
+        free(self.slots)
+
+    cdef PyObject *find(self, int64_t producer_id) noexcept nogil:
+        cdef Py_ssize_t at
+        if self.capacity == 0:
+            return NULL
+        at = slot_of(producer_id, self.capacity)
+        while self.slots[at] != NULL:
+            if (<ProducerEntry> self.slots[at]).producer_id == producer_id:
+                return self.slots[at]
+            at = (at + 1) & (self.capacity - 1)
+        return NULL
+
+    cdef int insert(self, ProducerEntry entry) except -1:
+        """Into the slots; `owned` has it already."""
+        cdef Py_ssize_t at
+        if 2 * <Py_ssize_t> len(self.owned) > self.capacity:
+            return self.rebuild(max(<Py_ssize_t> SMALLEST_CAPACITY, self.capacity * 2))
+        at = slot_of(entry.producer_id, self.capacity)
+        while self.slots[at] != NULL:
+            at = (at + 1) & (self.capacity - 1)
+        self.slots[at] = <PyObject *> entry
+        return 0
+
+    cdef int rebuild(self, Py_ssize_t capacity) except -1:
+        cdef PyObject **slots = <PyObject **> calloc(<size_t> capacity, sizeof(PyObject *))
+        cdef ProducerEntry entry
+        cdef Py_ssize_t at
+        if slots == NULL:
+            raise MemoryError()
+        for entry in self.owned.values():
+            at = slot_of(entry.producer_id, capacity)
+            while slots[at] != NULL:
+                at = (at + 1) & (capacity - 1)
+            slots[at] = <PyObject *> entry
+        free(self.slots)
+        self.slots = slots
+        self.capacity = capacity
+        return 0
+
+    def get(self, producer_id):
+        return self.owned.get(producer_id)
+
+    def __getitem__(self, producer_id):
+        return self.owned[producer_id]
+
+    def __setitem__(self, producer_id, ProducerEntry entry not None):
+        if entry.producer_id != producer_id:
+            raise ValueError(f"{entry} is not the producer {producer_id}")
+        known = self.owned.get(producer_id)
+        self.owned[producer_id] = entry
+        if known is None:
+            self.insert(entry)
+        elif known is not entry:
+            self.rebuild(self.capacity)
+
+    def remove_all(self, producer_ids):
+        """Forgets several producers."""
+        gone = [self.owned.pop(producer_id) for producer_id in producer_ids]
+        if gone:
+            self.rebuild(self.capacity)  # before `gone` lets go of what the slots borrow
+
+    def clear(self):
+        owned, self.owned = self.owned, {}
+        self.capacity = 0
+        free(self.slots)
+        self.slots = NULL
+
+    def values(self):
+        return self.owned.values()
+
+    def items(self):
+        return self.owned.items()
+
+    def __contains__(self, producer_id):
+        return producer_id in self.owned
+
+    def __iter__(self):
+        return iter(self.owned)
+
+    def __len__(self):
+        return len(self.owned)
+
+
+cdef inline Py_ssize_t slot_of(int64_t producer_id, Py_ssize_t capacity) noexcept nogil:
+    """Ids come in blocks of consecutive numbers: spread by a multiplication."""
+    return <Py_ssize_t> ((<uint64_t> producer_id * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1)
