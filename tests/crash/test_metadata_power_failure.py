@@ -1,0 +1,78 @@
+"""Pulls the plug at every sync of a metadata log's life: what was acknowledged is there, and the log opens again."""
+
+import pytest
+
+from kafkapy.controller.producer_ids import allocate_producer_ids
+from kafkapy.errors import ApiError
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
+from tests.metadata_world import QuorumWorld
+
+SETTINGS = {"metadata_log_max_record_bytes_between_snapshots": "700", "metadata_max_retention_bytes": "3000"}
+
+
+class Life:
+    """Two runs of a quorum with topics, producer ids, snapshots and small segments; what it was told is `promised`."""
+
+    def __init__(self, directory, filesystem):
+        self.world = QuorumWorld(directory, filesystem, **SETTINGS)
+        self.topics = {}
+        self.last_producer_id = -1
+        self.epoch = 0
+
+    def live(self):
+        for run in range(2):
+            self.world.start()
+            self.world.quorum.log.segment_bytes = 900
+            self.epoch = self.world.loop.image.epoch
+            for number in range(6):
+                name = f"r{run}t{number}"
+                self.world.create_topic(name)
+                self.topics[name] = self.world.loop.image.topics.by_name[name].topic_id
+                block = self.world.loop.submit(lambda image: allocate_producer_ids(image, 1)).result()
+                self.last_producer_id = block.first_producer_id + block.size - 1
+            self.world.stop()
+            if self.world.faults:
+                raise self.world.faults[0]
+
+    def end(self):
+        loop = getattr(self.world, "loop", None)
+        if loop is not None:
+            loop.stop()
+
+
+def syncs_of_a_life(tmp_path):
+    directory = tmp_path / "whole"
+    directory.mkdir()
+    filesystem = LossyFilesystem(str(directory))
+    life = Life(directory, filesystem)
+    life.live()
+    return filesystem.syncs
+
+
+def check_moment(tmp_path, fail_at):
+    directory = tmp_path / f"run{fail_at}"
+    directory.mkdir()
+    filesystem = LossyFilesystem(str(directory), fail_at=fail_at)
+    life = Life(directory, filesystem)
+    with pytest.raises((PowerFailure, ApiError)):
+        life.live()
+    life.end()
+    survived = tmp_path / f"after{fail_at}"
+    filesystem.pull_the_plug(str(survived))
+    filesystem.close()
+    world = QuorumWorld(survived, **SETTINGS)
+    image = world.start().image
+    found = {name: topic.topic_id for name, topic in image.topics.by_name.items()}
+    assert life.topics.items() <= found.items()
+    assert image.next_producer_id > life.last_producer_id
+    assert image.epoch > life.epoch
+    assert all(topic.partitions[0].leader == 1 for topic in image.topics.by_name.values())
+    world.stop()
+    assert not world.faults
+
+
+def test_sampled_moments(tmp_path):
+    total = syncs_of_a_life(tmp_path)
+    assert total > 60
+    for fail_at in range(0, total, total // 40):
+        check_moment(tmp_path, fail_at)
