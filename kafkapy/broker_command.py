@@ -8,7 +8,7 @@ import sys
 import threading
 from types import FrameType
 
-from kafkapy.errors import ConfigError
+from kafkapy.errors import ApiError, ConfigError, StorageError
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
 
@@ -52,6 +52,13 @@ def set_up_logging() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt="%Y-%m-%d %H:%M:%S")
 
 
+def sentence(error: Exception) -> str:
+    """What an error says, without the number that an OSError puts in front."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+    return str(error)
+
+
 def start(arguments: list[str]) -> int:
     from kafkapy.broker import Broker
     from kafkapy.config import BrokerConfig
@@ -63,7 +70,7 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {error}\n\n{USAGE}", file=sys.stderr)
         return 1
     except (ConfigError, OSError) as error:
-        print(f"kafkapy broker start: {error}", file=sys.stderr)
+        print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     set_up_logging()
     stopping = threading.Event()
@@ -76,9 +83,9 @@ def start(arguments: list[str]) -> int:
     broker = Broker(config, on_fatal=stopping.set)
     try:
         broker.start()
-    except (ConfigError, OSError) as error:
+    except (ConfigError, StorageError, ApiError, OSError) as error:
         broker.abort()
-        print(f"kafkapy broker start: {error}", file=sys.stderr)
+        print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     print(broker.ready_line(), flush=True)
     stopping.wait()

@@ -6,13 +6,14 @@ era. The file is a Java properties file.
 
 import os
 
+from kafkapy.errors import ConfigError
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import uuid_from_string, uuid_to_string
 
 FILE_NAME = "meta.properties"
 
 
-class MalformedMetaProperties(ValueError):
+class MalformedMetaProperties(ConfigError):
     """A meta.properties that cannot be used; names the file and why."""
 
 
@@ -57,8 +58,6 @@ def read_meta_properties(directory: str) -> MetaProperties | None:
         directory_id = uuid_from_string(fields["directory.id"]) if "directory.id" in fields else None
     except KeyError as error:
         raise MalformedMetaProperties(f"{path}: no {error.args[0]}") from error
-    except MalformedMetaProperties:
-        raise
     except ValueError as error:
         raise MalformedMetaProperties(f"{path}: {error}") from error
     return MetaProperties(fields.get("cluster.id"), node_id, directory_id, version)

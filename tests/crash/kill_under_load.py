@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker_process import BrokerProcess
@@ -62,11 +62,11 @@ class Load(threading.Thread):
         if remaining:
             self.errors.append(f"{remaining} records were never answered")
 
-    def on_delivery(self, error: KafkaError | None, message: object) -> None:
+    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self.errors.append(str(error))
         else:
-            self.acknowledged.append((message.partition(), message.offset(), message.value()))  # type: ignore[attr-defined]
+            self.acknowledged.append((message.partition(), message.offset(), message.value()))
 
 
 def create_topic(bootstrap: str, name: str, attempts: int = 200) -> bool:

@@ -35,6 +35,7 @@ def test_apache_kafka_on_a_live_directory(kafka_43: Path, tmp_path: Path) -> Non
         assert ours.is_running
         world.check(ours.bootstrap)
         world.write(ours.bootstrap)
+        assert "another program appended to it while this broker runs on it; what it wrote is cut off" in ours.log()
         world.check(ours.bootstrap)
         ours.restart()
         world.check(ours.bootstrap)
