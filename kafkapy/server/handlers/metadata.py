@@ -27,9 +27,9 @@ from kafkapy.server.topic_metadata import (
 )
 from kafkapy.types import ZERO_UUID
 
-# Answers kept per image: so many, and none larger than this.
+# Answers kept per image: so many, and so many bytes together.
 MAX_KEPT_ANSWERS = 256
-MAX_KEPT_BYTES = 64 * 1024
+MAX_KEPT_BYTES = 16 * 1024 * 1024
 # From these versions on: topics may be asked for by id; a leader without the listener has an error of its own.
 TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
@@ -69,7 +69,7 @@ def metadata(context: RequestContext, request: MetadataRequest) -> MetadataRespo
     response, is_complete = _answer(context, request, image)
     if is_complete and len(kept) < MAX_KEPT_ANSWERS:
         answer = response.encode(version)
-        if len(answer) <= MAX_KEPT_BYTES:
+        if len(answer) + sum(map(len, kept.values())) <= MAX_KEPT_BYTES:
             kept[key] = answer
         return KeptAnswer(answer)
     return response
