@@ -42,7 +42,7 @@ class OffsetAndEpoch(NamedTuple):
 
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
-# The ids that Kafka keeps for itself: ZERO_UUID and 1 as above, and for directories 1 LOST, 0 UNASSIGNED, 2 MIGRATING.
+# The ids that Kafka keeps for itself: ZERO_UUID and 1 as above, and for directories 0 MIGRATING, 1 UNASSIGNED, 2 LOST.
 RESERVED_UUIDS = frozenset(bytes(15) + bytes([low]) for low in range(100))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkapy.controller.broker_registration import partition_change
@@ -96,16 +96,6 @@ def partitions_to_assign(
         if partition.directory_of(broker_id) != directory_id:
             wrong[topic_id, partition_id] = directory_id
     return wrong
-
-
-def partitions_of_broker(image: MetadataImage, broker_id: int) -> Sequence[tuple[TopicImage, int, PartitionImage]]:
-    """Every partition that has a replica on the broker."""
-    return [
-        (topic, partition_id, partition)
-        for topic in image.topics.by_name.values()
-        for partition_id, partition in topic.partitions.items()
-        if broker_id in partition.replicas
-    ]
 
 
 def _find(image: MetadataImage, topic_id: bytes, partition_id: int) -> tuple[TopicImage, PartitionImage]:

@@ -20,7 +20,7 @@ from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC, collision_key,
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import partition_record
-from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage, TopicImage
+from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from kafkapy.types import ZERO_UUID, random_uuid
 
@@ -296,8 +296,3 @@ def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> Controlle
         records.append((RemoveTopicRecord(topic_id=topic_id), 0))
         response[topic_id] = SUCCESS
     return ControllerResult(records, response)
-
-
-def find_topic(image: MetadataImage, name: str | None, topic_id: bytes) -> TopicImage | None:
-    """A topic by name, or by id if there is no name."""
-    return image.topics.by_id.get(topic_id) if name is None else image.topics.by_name.get(name)

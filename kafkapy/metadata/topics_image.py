@@ -43,10 +43,6 @@ class PartitionImage(NamedTuple):
     def preferred_replica(self) -> int:
         return self.replicas[0]
 
-    @property
-    def is_reassigning(self) -> bool:
-        return bool(self.removing_replicas or self.adding_replicas)
-
 
 class TopicImage(NamedTuple):
     """One topic.  Immutable: `partitions` is replaced, never changed."""

@@ -134,7 +134,16 @@ class EmbeddedQuorum:
         except OSError as error:
             raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
         self.log.open(scanned, self._snapshot_id.offset)
+        self._remove_unfinished_snapshots()
         return self._loader.delta.apply(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+
+    def _remove_unfinished_snapshots(self) -> None:
+        try:
+            for name in os.listdir(self.log.directory):
+                if name.endswith((snapshots.PART_SUFFIX, snapshots.DELETED_SUFFIX)):
+                    self._filesystem.unlink(os.path.join(self.log.directory, name))
+        except OSError as error:
+            raise StorageError(self.settings.log_directory, f"cleaning up snapshots failed: {error}") from error
 
     def _load_snapshot(self) -> None:
         found = snapshots.list_snapshots(self.log.directory)

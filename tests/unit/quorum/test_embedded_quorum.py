@@ -268,6 +268,15 @@ def test_snapshots_by_bytes_and_what_they_stand_for(tmp_path):
     assert "more" in world.open().topics.by_name
 
 
+def test_unfinished_snapshots_go(world):
+    world.start()
+    world.stop()
+    for suffix in (".checkpoint.part", ".checkpoint.deleted"):
+        (world.metadata_directory / f"{5:020d}-{1:010d}{suffix}").write_bytes(b"half")
+    world.open()
+    assert not [name for name in world.metadata_directory.iterdir() if "checkpoint." in name.name]
+
+
 def test_snapshots_by_time(tmp_path):
     world = QuorumWorld(tmp_path / "data", metadata_log_max_snapshot_interval_ms="60000")
     world.start()
