@@ -74,12 +74,21 @@ def poll_until(consumer: Consumer, is_enough: Callable[[list[SentRecord]], bool]
     received: list[SentRecord] = []
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not is_enough(received):
-        assert time.monotonic() < deadline, f"only {len(received)} records"
+        assert time.monotonic() < deadline, f"only {len(received)} records; {_positions(consumer)}"
         for message in consumer.consume(500, 0.2):
             if message.error():
                 raise KafkaException(message.error())
             received.append(received_record(message))
     return received
+
+
+def _positions(consumer: Consumer) -> str:
+    """Where the consumer stands, and between which offsets the broker says that there is something."""
+    shown = []
+    for entry in consumer.position(consumer.assignment()):
+        low, high = consumer.get_watermark_offsets(entry, 10)
+        shown.append(f"{entry.topic}-{entry.partition} at {entry.offset} of {low} to {high}")
+    return ", ".join(shown) or "nothing assigned"
 
 
 def received_record(message: Message) -> SentRecord:
