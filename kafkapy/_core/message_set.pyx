@@ -16,7 +16,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint32_t
 
 from kafkapy._core.primitives cimport load_int32, load_int64, load_uint32, store_int32, store_int64, store_uint32
-from kafkapy._core.compression import DecompressionError, compress, decompress
+from kafkapy._core.compression import DecompressedTooLargeError, DecompressionError, compress, decompress
 from kafkapy.errors import ApiError, Error
 
 cdef enum:
@@ -34,6 +34,7 @@ cdef enum:
     LOG_APPEND_TIME_FLAG = 0x08
     LZ4 = 3
     LARGEST_CODEC = 3                    # zstd came with magic 2
+    ZSTD = 4
     NO_TIMESTAMP = -1
 
 LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
@@ -166,7 +167,7 @@ def iterate_messages(buffer, Py_ssize_t position=0):
 def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
     """The messages of a set with wrappers opened: absolute offsets, effective timestamps, CRCs checked.
 
-    ApiError CORRUPT_MESSAGE; INVALID_RECORD for a wrapper that is empty, nested or mixes magics.
+    ApiError CORRUPT_MESSAGE, and what `wrapped_messages` says.
     """
     cdef LegacyRecord outer
     for outer in iterate_messages(buffer, position):
@@ -178,34 +179,55 @@ def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DEC
 
 
 def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """The inner messages of a compressed message, as a list."""
+    """The inner messages of a compressed message, as a list, with absolute offsets."""
     cdef LegacyRecord inner
-    cdef int64_t first_offset = 0
+    cdef int64_t first_offset
+    cdef list records = list(wrapped_messages(wrapper, max_bytes))
+    if wrapper.magic == 1:
+        first_offset = wrapper.offset - (<LegacyRecord>records[len(records) - 1]).offset
+        for inner in records:
+            inner.offset += first_offset
+    return records
+
+
+def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
+    """Yields the inner messages of a compressed message, checked, with their offsets as they were written (magic 1:
+    relative) and the timestamps that they have for a reader.
+
+    As Kafka: INVALID_RECORD for a wrapper that is empty, nested or mixes magics, UNKNOWN_SERVER_ERROR for one that does
+    not decompress, CORRUPT_MESSAGE for a wrong CRC; an inner message that is cut off at the end is left out.
+    MESSAGE_TOO_LARGE: more than `max_bytes` come out. Holds those bytes, one message at a time is made of them.
+    """
+    cdef LegacyRecord inner
     cdef int codec = wrapper.attributes & CODEC_MASK
-    if codec == 0 or codec > LARGEST_CODEC or wrapper.value is None:
+    cdef bint is_empty = True
+    if codec == 0 or codec == ZSTD or wrapper.value is None:
         raise ApiError(
             Error.INVALID_RECORD, f"Message at offset {wrapper.offset} is no wrapper of magic {wrapper.magic}")
+    if codec > LARGEST_CODEC:
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
     try:
         value = correct_lz4_header(wrapper.value) if codec == LZ4 and wrapper.magic == 0 else wrapper.value
         messages = decompress(codec, value, max_bytes)
+    except DecompressedTooLargeError as error:
+        raise ApiError(
+            Error.MESSAGE_TOO_LARGE, f"Message at offset {wrapper.offset} decompresses to {error}") from None
     except DecompressionError as error:
-        raise corrupt(f"Failed to decompress message at offset {wrapper.offset} ({error})") from None
-    records = list(iterate_messages(messages))
-    if not records or sum([inner.size_in_bytes for inner in records]) != len(messages):
-        raise ApiError(Error.INVALID_RECORD, f"Message at offset {wrapper.offset} does not contain whole messages")
-    if wrapper.magic == 1:
-        first_offset = wrapper.offset - (<LegacyRecord>records[len(records) - 1]).offset
-    for inner in records:
-        inner.ensure_valid()
+        raise ApiError(
+            Error.UNKNOWN_SERVER_ERROR, f"Failed to decompress message at offset {wrapper.offset} ({error})") from None
+    for inner in iterate_messages(messages):
+        is_empty = False
         if inner.attributes & CODEC_MASK or inner.magic != wrapper.magic:
             raise ApiError(
                 Error.INVALID_RECORD, f"Message at offset {wrapper.offset} contains a wrapper or another magic")
-        inner.offset += first_offset
+        inner.ensure_valid()
         inner.position = -1
         if wrapper.timestamp_type:
             inner.timestamp = wrapper.timestamp
             inner.attributes |= LOG_APPEND_TIME_FLAG
-    return records
+        yield inner
+    if is_empty:
+        raise ApiError(Error.INVALID_RECORD, f"Message at offset {wrapper.offset} does not contain whole messages")
 
 
 def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, int attributes=0):

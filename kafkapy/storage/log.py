@@ -6,6 +6,7 @@ unclean stop. Reading is in log_reader, loading in log_recovery.
 """
 
 import logging
+import os
 from collections.abc import Sequence
 from threading import Lock
 from typing import NoReturn
@@ -25,9 +26,13 @@ from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
+from kafkapy.storage.segment_reader import MAGIC_AT
+from kafkapy.storage.up_conversion import up_convert
 from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.UnifiedLog")
+
+BATCH_MAGIC = 2
 
 # Guards every log's recovery point: a flush on another thread raises it, a truncation by the owner lowers it.
 RECOVERY_POINT_LOCK = Lock()
@@ -97,10 +102,13 @@ class Log(LogReader):
     ) -> AppendInfo:
         """Validates, numbers (in place) and appends batches; `records` is writable and borrowed for the call.
 
-        ApiError: what Kafka answers for the batch; StorageError: the disk failed, nothing of it is visible.
+        Message sets of clients before 0.11 are converted first. ApiError: what Kafka answers for the batch;
+        StorageError: the disk failed, nothing of it is visible.
         """
         config = self.config
         now_ms = self._ports.clock.now_ms()
+        if from_client and len(records) > MAGIC_AT and records[MAGIC_AT] < BATCH_MAGIC:
+            records = up_convert(records, config)
         batches = self._validate(records, now_ms, from_client)
         if not batches:
             raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
@@ -192,6 +200,10 @@ class Log(LogReader):
         if next_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
         return max_timestamp
+
+    def report_failed_append(self, error_number: int) -> NoReturn:
+        """The gate could not write: StorageError, as `append_as_leader` would have raised."""
+        self._fail("append to", OSError(error_number, os.strerror(error_number)))
 
     # -- producers -----------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ _LENGTH_END = 12
 _MAGIC_AT = 16
 _ATTRIBUTES_AT = 22
 _SMALLEST_BATCH = 14
+_BATCH_MAGIC = 2
 _CODEC_MASK = 0x07
 _ZSTD = 4
 _TRANSACTIONAL = 0x10
@@ -83,6 +84,9 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
                     refused[topic_partition] = PartitionResponse(error)
                     continue
             records = data.records
+            if version < FIRST_VERSION_WITH_BATCHES and records is not None and not has_whole_message(records):
+                refused[topic_partition] = PartitionResponse()  # an empty set of old is no error, and appends nothing
+                continue
             error = check_records(records, version, request.transactional_id)
             if error or records is None:
                 refused[topic_partition] = PartitionResponse(error)
@@ -108,16 +112,29 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
     )
 
 
+def has_whole_message(records: memoryview) -> bool:
+    """Whether anything of an old message set would be read: all else is the cut-off tail that old readers expect."""
+    if len(records) < _LENGTH_END:
+        return False
+    length = int.from_bytes(records[_LENGTH_AT:_LENGTH_END], "big", signed=True)
+    return length + _LENGTH_END <= len(records)
+
+
 def check_records(records: memoryview | None, version: int, transactional_id: str | None) -> Error:
     """What a produce version does not allow, seen in the header of the first batch; the log checks all the rest.
 
     ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional id.
+    Versions below 3 allow every format: message sets are for the log to judge, each partition on its own.
     """
-    size = 0 if records is None else batch_size(records, 0)
-    if records is None or not size:
+    if records is None:
         return Error.INVALID_RECORD
-    if records[_MAGIC_AT] != 2:
-        return Error.INVALID_RECORD if version >= FIRST_VERSION_WITH_BATCHES else Error.UNSUPPORTED_FOR_MESSAGE_FORMAT
+    if version < FIRST_VERSION_WITH_BATCHES:
+        is_batch = len(records) > _ATTRIBUTES_AT and records[_MAGIC_AT] == _BATCH_MAGIC
+        is_transactional = is_batch and records[_ATTRIBUTES_AT] & _TRANSACTIONAL
+        return Error.INVALID_PRODUCER_ID_MAPPING if is_transactional else Error.NONE
+    size = batch_size(records, 0)
+    if not size or records[_MAGIC_AT] != _BATCH_MAGIC:
+        return Error.INVALID_RECORD
     attributes = records[_ATTRIBUTES_AT]
     if attributes & _CODEC_MASK == _ZSTD and version < FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE

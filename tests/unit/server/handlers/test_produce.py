@@ -76,7 +76,7 @@ def with_magic(magic):
         (batch(b"a") + bytes(12), 12, Error.CORRUPT_MESSAGE),
         (with_magic(3), 12, Error.CORRUPT_MESSAGE),
         (with_magic(1), 12, Error.INVALID_RECORD),
-        (with_magic(1), 2, Error.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (with_magic(1), 2, Error.CORRUPT_MESSAGE),
         (batch(b"a", compression=4), 6, Error.UNSUPPORTED_COMPRESSION_TYPE),
         (batch(b"x" * 2_000_000), 12, Error.MESSAGE_TOO_LARGE),
     ],

@@ -1,0 +1,64 @@
+"""Message sets of magic 0 and 1, as produce requests below version 3 carry them, become one batch of magic 2.
+
+What Apache Kafka 3.9 does, which was the last to take them: a set holds plain messages or one wrapper, of one magic.
+Keys, values and the codec stay; magic 0 has no timestamps (-1); the offsets that the client gave are not looked at.
+"""
+
+from collections.abc import Iterable
+
+from kafkapy._core.message_set import LegacyRecord, iterate_messages, wrapped_messages
+from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.log_config import KEEP_CODEC, LogConfig
+
+NO_TIMESTAMP = -1
+# What a wrapper may decompress to, at most: a multiple of `max.message.bytes`, and never less than the floor.
+DECOMPRESSED_FLOOR = 16 << 20
+DECOMPRESSED_FACTOR = 64
+
+
+def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
+    """The messages of a set as one batch in the codec of the topic, numbered from 0.
+
+    ApiError as Kafka answers it; what is said of every batch (keys, timestamps, size) is left to its validation.
+    """
+    messages = list(iterate_messages(records))
+    for message in messages:
+        if message.size_in_bytes > config.max_message_bytes:
+            raise ApiError(
+                Error.MESSAGE_TOO_LARGE,
+                f"The record batch size is {message.size_in_bytes} bytes which exceeds the maximum configured value "
+                f"of {config.max_message_bytes}.",
+            )
+        message.ensure_valid()
+        if message.timestamp_type and config.message_timestamp_type:
+            raise ApiError(
+                Error.INVALID_TIMESTAMP,
+                "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.",
+            )
+    if not messages:
+        raise ApiError(Error.INVALID_RECORD, "The message set holds no whole message")
+    wrapper = next((message for message in messages if message.compression), None)
+    if wrapper is not None and len(messages) > 1:
+        raise ApiError(Error.INVALID_RECORD, "Compressed outer record has more than one batch")
+    if wrapper is None:
+        return _one_batch(messages, 0, config)
+    max_bytes = max(DECOMPRESSED_FLOOR, config.max_message_bytes * DECOMPRESSED_FACTOR)
+    return _one_batch(wrapped_messages(wrapper, max_bytes), wrapper.compression, config)
+
+
+def _one_batch(messages: Iterable[LegacyRecord], codec: int, config: LogConfig) -> bytearray:
+    keeps_codec = config.codec == KEEP_CODEC
+    builder = RecordBatchBuilder(
+        compression=codec if keeps_codec else config.codec,
+        level=None if keeps_codec else config.compression_level,
+    )
+    magic = -1
+    for message in messages:
+        if magic not in (-1, message.magic):
+            raise ApiError(Error.INVALID_RECORD, f"Message set mixes magic {magic} and {message.magic}")
+        magic = message.magic
+        if message.timestamp < NO_TIMESTAMP:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {message.timestamp}")
+        builder.append(message.timestamp, message.key, message.value)
+    return bytearray(builder.build())
