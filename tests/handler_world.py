@@ -20,6 +20,7 @@ class RecordingConnection:
     def __init__(self, listener_name="PLAINTEXT"):
         self.id = "test"
         self.listener = SimpleNamespace(name=listener_name)
+        self.peer_host = "127.0.0.1"
         self.answers = []
         self.closed = None
 

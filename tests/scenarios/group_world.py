@@ -201,7 +201,7 @@ class GroupWorld:
             [OffsetToCommit(topic, ZERO_UUID, int(partition), int(offset), -1, named.get("metadata", ""))],
         )
         self.coordinator.commit_offsets(
-            call, lambda errors: self._hear(f"committed: {' '.join(error.name for error in errors.values())}")
+            call, lambda errors: self._hear(f"committed: {' '.join(error.name for error in errors)}")
         )
         self._hear_records()
 

@@ -212,11 +212,11 @@ class GroupCoordinator:
 
     # -- offsets
 
-    def commit_offsets(self, call: CommitCall, respond: Callable[[PartitionErrors], None]) -> None:
-        """Answers the error of each partition, when the commits are durable."""
+    def commit_offsets(self, call: CommitCall, respond: Callable[[list[Error]], None]) -> None:
+        """Answers the error of each of the call's offsets, in their order, when the commits are durable."""
 
         def refuse(error: Error, message: str | None = None) -> None:
-            respond({(wanted.topic, wanted.partition): error for wanted in call.offsets})
+            respond([error] * len(call.offsets))
 
         self._execute(call.group_id, lambda shard: shard.commit(call), respond, refuse)
 

@@ -174,17 +174,17 @@ class GroupShard:
     # -- offsets
 
     def commit(self, call: CommitCall) -> CoordinatorResult:
-        """The response maps (topic, partition) to its error."""
+        """The response has the error of each of the call's offsets, in their order."""
         self._validate_commit(call)
         now_ms = self._context.clock.now_ms()
         expire_ms = -1 if call.retention_ms == -1 else now_ms + call.retention_ms
-        errors: PartitionErrors = {}
+        errors: list[Error] = []
         records = []
         for wanted in call.offsets:
             if len(wanted.metadata) > self._config.max_metadata_length:
-                errors[(wanted.topic, wanted.partition)] = Error.OFFSET_METADATA_TOO_LARGE
+                errors.append(Error.OFFSET_METADATA_TOO_LARGE)
                 continue
-            errors[(wanted.topic, wanted.partition)] = Error.NONE
+            errors.append(Error.NONE)
             records.append(_commit_record(call.group_id, wanted, now_ms, expire_ms))
         return CoordinatorResult(records, response=errors)
 

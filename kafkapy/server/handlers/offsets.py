@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 from kafkapy.coordinator.group.offset_requests import (
     CommitCall,
@@ -12,7 +13,7 @@ from kafkapy.coordinator.group.offset_requests import (
     PartitionErrors,
 )
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.topics_image import TopicsImage
+from kafkapy.metadata.topics_image import TopicImage, TopicsImage
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -34,49 +35,33 @@ _FETCH_ERROR_VERSION = 2
 def offset_commit_error(
     request: OffsetCommitRequest, version: int, error: Error, message: str | None
 ) -> OffsetCommitResponse:
-    return _commit_response(request, version, lambda topic, partition: error)
+    return _commit_response(request, version, repeat(error))
 
 
 @serves(ApiKey.OFFSET_COMMIT, 0, 10, on_error=offset_commit_error)
 def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
     topics = context.services.metadata.image.topics
     version = context.api_version
-    refused: dict[int, Error] = {}
-    names: dict[int, str] = {}
+    by_id = version >= _TOPIC_ID_VERSION
+    # One error for each partition in the order of the request; None: the coordinator decides.
+    errors: list[Error | None] = []
     offsets: list[OffsetToCommit] = []
     for topic in request.topics:
-        found = topics.by_id.get(topic.topic_id) if version >= _TOPIC_ID_VERSION else topics.by_name.get(topic.name)
-        if found is None:
-            refused[id(topic)] = (
-                Error.UNKNOWN_TOPIC_ID if version >= _TOPIC_ID_VERSION else Error.UNKNOWN_TOPIC_OR_PARTITION
-            )
-            continue
-        names[id(topic)] = found.name
+        found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
         for asked in topic.partitions:
-            if asked.partition_index not in found.partitions:
+            if found is None or asked.partition_index not in found.partitions:
+                is_unknown_id = by_id and found is None
+                errors.append(Error.UNKNOWN_TOPIC_ID if is_unknown_id else Error.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
-            offsets.append(
-                OffsetToCommit(
-                    found.name,
-                    found.topic_id,
-                    asked.partition_index,
-                    asked.committed_offset,
-                    asked.committed_leader_epoch,
-                    asked.committed_metadata or "",
-                )
-            )
-
-    def respond(errors: PartitionErrors) -> None:
-        def error_of(topic: OffsetCommitRequest.OffsetCommitRequestTopic, partition: int) -> Error:
-            if id(topic) in refused:
-                return refused[id(topic)]
-            return errors.get((names[id(topic)], partition), Error.UNKNOWN_TOPIC_OR_PARTITION)
-
-        context.respond(_commit_response(request, version, error_of))
-
+            errors.append(None)
+            offsets.append(_to_commit(found, asked))
     if not offsets:
-        respond({})
-        return None
+        return _commit_response(request, version, (error for error in errors if error is not None))
+
+    def respond(decided: list[Error]) -> None:
+        rest = iter(decided)
+        context.respond(_commit_response(request, version, (next(rest) if e is None else e for e in errors)))
+
     context.services.group_coordinator.commit_offsets(
         CommitCall(
             request.group_id,
@@ -92,16 +77,24 @@ def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Offs
     return None
 
 
-def _commit_response(
-    request: OffsetCommitRequest,
-    version: int,
-    error_of: Callable[[OffsetCommitRequest.OffsetCommitRequestTopic, int], Error],
-) -> OffsetCommitResponse:
+def _to_commit(topic: TopicImage, asked: OffsetCommitRequest.OffsetCommitRequestPartition) -> OffsetToCommit:
+    return OffsetToCommit(
+        topic.name,
+        topic.topic_id,
+        asked.partition_index,
+        asked.committed_offset,
+        asked.committed_leader_epoch,
+        asked.committed_metadata or "",
+    )
+
+
+def _commit_response(request: OffsetCommitRequest, version: int, errors: Iterator[Error]) -> OffsetCommitResponse:
+    """`errors` has one for each partition of the request, in its order."""
     answer = []
     for topic in request.topics:
         partitions = [
             OffsetCommitResponse.OffsetCommitResponsePartition(
-                partition_index=asked.partition_index, error_code=error_of(topic, asked.partition_index)
+                partition_index=asked.partition_index, error_code=next(errors)
             )
             for asked in topic.partitions
         ]
