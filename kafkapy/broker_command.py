@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
-import threading
-from types import FrameType
 
 from kafkapy.errors import ApiError, ConfigError, StorageError
 
@@ -52,6 +51,29 @@ def set_up_logging() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt="%Y-%m-%d %H:%M:%S")
 
 
+class StopRequest:
+    """Wakes the main thread when a signal, or a thread that met a failure, wants the broker to stop.
+
+    A pipe that Python's own C handler writes to, whichever thread the kernel gave the signal: a threading.Event
+    deadlocks when a handler meets it in the midst of `wait`, and a Python handler runs only when the main thread wakes
+    up, which a signal to another thread, or one just before the wait, does not make it do.
+    """
+
+    def __init__(self) -> None:
+        self._read_end, self._write_end = os.pipe()
+        os.set_blocking(self._write_end, False)
+        signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda signal_number, frame: None)
+
+    def make(self) -> None:
+        """Any thread, any number of times far below the size of a pipe."""
+        os.write(self._write_end, b"\0")
+
+    def wait(self) -> None:
+        os.read(self._read_end, 1)
+
+
 def sentence(error: Exception) -> str:
     """What an error says, without the number that an OSError puts in front."""
     if isinstance(error, OSError) and error.strerror:
@@ -73,14 +95,8 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     set_up_logging()
-    stopping = threading.Event()
-
-    def request_stop(signal_number: int, frame: FrameType | None) -> None:
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, request_stop)
-    signal.signal(signal.SIGINT, request_stop)
-    broker = Broker(config, on_fatal=stopping.set)
+    stop_request = StopRequest()
+    broker = Broker(config, on_fatal=stop_request.make)
     try:
         broker.start()
     except (ConfigError, StorageError, ApiError, OSError) as error:
@@ -88,7 +104,7 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     print(broker.ready_line(), flush=True)
-    stopping.wait()
+    stop_request.wait()
     return broker.stop()
 
 

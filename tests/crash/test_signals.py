@@ -1,0 +1,133 @@
+"""How a broker ends: by SIGTERM or SIGINT, idle, under load, while it starts; and a start whose port is taken."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkapy.storage.log_directory import CLEAN_SHUTDOWN_FILE
+from tests.broker_process import BrokerProcess
+from tests.crash.kill_under_load import Load, check, create_topic, read_all
+from tests.crash.refusals import assert_refused, refused
+
+TOPIC = "load"
+
+
+def marker(data: Path) -> int:
+    """The broker epoch in the clean-shutdown marker."""
+    epoch = json.loads((data / CLEAN_SHUTDOWN_FILE).read_text())["brokerEpoch"]
+    assert isinstance(epoch, int)
+    return epoch
+
+
+def end(broker: BrokerProcess, number: signal.Signals) -> int:
+    assert broker.process is not None
+    broker.process.send_signal(number)
+    return broker.process.wait(broker.stop_timeout_s)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_idle_broker_stops_cleanly(number: signal.Signals, tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path).start()
+    assert create_topic(broker.bootstrap, TOPIC)
+    began = time.monotonic()
+    assert end(broker, number) == 0
+    print(f"{number.name}: stopped after {time.monotonic() - began:.3f} s")
+    first = marker(broker.data)
+    with broker:
+        assert "ecover" not in broker.log(), "after a clean stop there is nothing to recover"
+        assert not (broker.data / CLEAN_SHUTDOWN_FILE).exists()
+    assert marker(broker.data) > first
+
+
+def test_sigterm_under_load(tmp_path: Path) -> None:
+    """Each producer retries through stops and starts: nothing is lost, nothing is there twice."""
+    broker = BrokerProcess(tmp_path).start()
+    assert create_topic(broker.bootstrap, TOPIC)
+    loads = [Load(broker.bootstrap, TOPIC, f"producer-{codec}", codec) for codec in ("none", "zstd")]
+    for load in loads:
+        load.start()
+    for _ in range(3):
+        wait_for_progress(loads)
+        assert broker.stop() == 0
+        marker(broker.data)
+        broker.start()
+    wait_for_progress(loads)
+    for load in loads:
+        load.stopping.set()
+    for load in loads:
+        load.join(60)
+    assert "Recovering segment" not in broker.log(), "each stop was a clean one"
+    found = read_all(broker.bootstrap, TOPIC)
+    for load in loads:
+        check(load, found)
+    assert broker.stop() == 0
+
+
+def wait_for_progress(loads: list[Load]) -> None:
+    goals = [(load, len(load.acknowledged) + 500) for load in loads]
+    deadline = time.monotonic() + 30
+    while any(len(load.acknowledged) < goal for load, goal in goals):
+        assert time.monotonic() < deadline, "the producers do not get on"
+        time.sleep(0.01)
+
+
+def test_two_signals_are_one(tmp_path: Path) -> None:
+    broker = BrokerProcess(tmp_path).start()
+    assert broker.process is not None
+    broker.process.send_signal(signal.SIGTERM)
+    broker.process.send_signal(signal.SIGINT)
+    assert broker.process.wait(broker.stop_timeout_s) == 0
+    marker(broker.data)
+
+
+@pytest.mark.parametrize("delay_ms", range(20, 420, 40))
+def test_sigterm_during_start(delay_ms: int, tmp_path: Path) -> None:
+    """Before the program has looked at signals it simply ends; later it stops cleanly. The directory stays usable."""
+    broker = BrokerProcess(tmp_path)
+    starting = threading.Thread(target=start_quietly, args=(broker,))
+    starting.start()
+    time.sleep(delay_ms / 1000)
+    while broker.process is None:
+        time.sleep(0.001)
+    assert end(broker, signal.SIGTERM) in (0, -signal.SIGTERM)
+    starting.join(broker.start_timeout_s)
+    assert "Traceback" not in broker.log()
+    with broker:
+        assert create_topic(broker.bootstrap, TOPIC)
+
+
+def start_quietly(broker: BrokerProcess) -> None:
+    try:
+        broker.start()
+    except AssertionError:
+        return  # it ended before it was ready
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path) as broker:
+        assert create_topic(broker.bootstrap, TOPIC)
+    epoch = marker(broker.data)
+    with socket.create_server(("localhost", broker.port)):
+        assert_refused(broker, rf"localhost:{broker.port}: Address already in use", broker.data)
+    assert marker(broker.data) == epoch
+    with broker:
+        assert "Recovering segment" not in broker.log()
+        assert not create_topic(broker.bootstrap, f"no/{TOPIC}", attempts=1)
+        assert create_topic(broker.bootstrap, "another")
+
+
+def test_a_port_in_use_on_a_new_directory(tmp_path: Path) -> None:
+    """Nothing is formatted that could not be served: the next start decides on the cluster id."""
+    broker = BrokerProcess(tmp_path)
+    with socket.create_server(("localhost", broker.port)):
+        refused(broker)
+    assert [path.name for path in broker.data.iterdir()] == [".lock"]
+    with broker:
+        assert create_topic(broker.bootstrap, TOPIC)
