@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 from kafkapy import __version__
+from kafkapy._core.data_gate import DataGate
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import assign_directories, partitions_to_assign
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
@@ -63,9 +65,14 @@ class Broker:
         clock: Clock | None = None,
         filesystem: Filesystem | None = None,
         on_fatal: Callable[[], None] = lambda: None,
+        gated: bool = True,
     ) -> None:
-        """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot go on."""
+        """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot go on.
+
+        Without `gated`, or with a clock or file system of the caller's, every request takes the Python way.
+        """
         self.config = config
+        self._gated = gated and clock is None and filesystem is None
         self._clock = clock or SystemClock()
         self._filesystem = filesystem or Filesystem()
         self._on_fatal = on_fatal
@@ -132,6 +139,10 @@ class Broker:
         config, clock, reactor = self.config, self._clock, self.reactor
         metadata = MetadataCache()
         self.controller = ControllerLoop(self._quorum, metadata, clock, self._fail)
+        gate = DataGate(
+            lambda partition: self.replica_manager.gate_appended(partition),
+            lambda partition, number: self.replica_manager.gate_failed_to_append(partition, number),
+        )
         self.replica_manager = ReplicaManager(
             config,
             self.log_manager,
@@ -141,6 +152,7 @@ class Broker:
             config.node_id,
             LocalAlterPartition(self.controller, config.node_id, reactor.post),
             on_leadership=lambda led, followed: self.group_coordinator.on_leadership(led, followed),
+            gate=gate,
         )
         self.group_coordinator = GroupCoordinator(
             GroupConfig.from_broker_config(config),
@@ -167,6 +179,8 @@ class Broker:
         self.controller.add_listener(self._publisher)
         self.lifecycle = BrokerLifecycle(self.controller, config)
         reactor.dispatch = Dispatcher(self._services(metadata)).dispatch
+        if self._gated:
+            gate.attach(reactor)
 
     def _services(self, metadata: MetadataCache) -> Services:
         config = self.config
@@ -199,7 +213,7 @@ class Broker:
     def _register(self, clean_broker_epoch: int) -> None:
         """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
-        self.lifecycle.register(directory_ids, clean_broker_epoch)
+        self.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
         found = {
             (log.topic_id, log.topic_partition.partition): log.directory.directory_id for log in self.log_manager.logs()
         }
@@ -211,6 +225,13 @@ class Broker:
     def _assign_directories(self, found: dict[tuple[bytes, int], bytes]) -> Future[None]:
         """Has the metadata say in which directory partitions are: (topic id, partition) -> directory id."""
         return self.controller.submit(lambda image: assign_directories(image, self.config.node_id, found))
+
+    def _advertised_listeners(self) -> list[Listener]:
+        """As configured; a listener on port 0 with the port that it got."""
+        ports = {endpoint.name: endpoint.port for endpoint in self.socket_server.endpoints}
+        return [
+            each if each.port else each._replace(port=ports[each.name]) for each in self.config.advertised_listeners
+        ]
 
     def _schedule_background(self) -> None:
         config, every, log_manager = self.config, self.background.every, self.log_manager

@@ -39,6 +39,7 @@ cdef class Reactor:
     cdef public object dispatch
     cdef public object on_close
     cdef object on_callback_error
+    cdef object on_gate             # the gate's own callback; keeps the gate alive
     cdef object posted              # deque
     cdef object wheel
     cdef dict connections           # id -> Connection

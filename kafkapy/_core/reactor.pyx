@@ -327,7 +327,8 @@ cdef class Reactor:
         if native.input_queue.count and (native.input_urgent or not intake_is_blocked(native)) and not native.draining:
             return 0
         if (native.python_queue.count or native.output_queue.count or native.closed_queue.count
-                or native.answered_queue.count or native.garbage != NULL or self.posted_here or self.stop_is_due()):
+                or native.answered_queue.count or native.garbage != NULL or native.gate_due or self.posted_here
+                or self.stop_is_due()):
             return 0
         if native.max_idle_ms >= 0 and native.oldest != NULL:
             idle = native.oldest.last_active_ms + native.max_idle_ms
@@ -346,8 +347,8 @@ cdef class Reactor:
 
     cdef bint needs_python(self) noexcept nogil:
         cdef ReactorState *native = &self.native
-        return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or self.watch_ready
-                or self.posted_here or self.interrupted or self.wakeup.ready or self.stop_deadline_ms >= 0
+        return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
+                or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready or self.stop_deadline_ms >= 0
                 or (self.next_deadline_ms >= 0 and native.now_ms >= self.next_deadline_ms)
                 or (native.max_idle_ms >= 0 and native.oldest != NULL
                     and native.now_ms - native.oldest.last_active_ms >= native.max_idle_ms))
@@ -423,6 +424,9 @@ cdef class Reactor:
             self.interrupted = False
             PyErr_CheckSignals()
         self.settle()
+        if self.native.gate_due:
+            self.native.gate_due = False
+            self.call(self.on_gate)
         if self.watch_ready:
             self.run_watches()
         self.run_posted()

@@ -130,6 +130,7 @@ cdef struct ReactorState:
     Gate gate                       # NULL: every request goes to Python
     GateFinish gate_finish          # NULL: the gate gathers nothing
     void *gate_context
+    bint gate_due                   # the gate has something to tell Python
     int64_t requests_received       # counters since the start
     int64_t requests_gated
     int64_t bytes_received

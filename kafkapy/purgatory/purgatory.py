@@ -58,6 +58,10 @@ class Purgatory:
                 completed += 1
         return completed
 
+    def is_watched(self, key: Hashable) -> bool:
+        """Whether an operation waits for an event on `key`."""
+        return key in self._watchers
+
     def force_complete_all(self) -> None:
         """Completes everything as if each deadline had come; for shutdown."""
         for watchers in tuple(self._watchers.values()):

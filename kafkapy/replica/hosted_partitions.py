@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from kafkapy._core.data_gate import DataGate
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.topic_config import TopicConfig
 from kafkapy.errors import Error
@@ -26,6 +27,7 @@ class HostedPartitions:
 
     Invariants: a partition is in `online` or in `offline`, never in both; each one online has the log, and the topic
     id, that the log manager has for it. The logs themselves were created or deleted before `apply` is told.
+    The data gate, if there is one, can find exactly those online.
     `on_leadership(led, followed)` hears of every partition that this broker began or ceased to lead.
     """
 
@@ -35,6 +37,7 @@ class HostedPartitions:
         log_manager: LogManager,
         context: ReplicaContext,
         on_leadership: Callable[[list[Partition], list[Partition]], None],
+        gate: DataGate | None,
     ) -> None:
         self.online: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
@@ -42,6 +45,7 @@ class HostedPartitions:
         self._log_manager = log_manager
         self._context = context
         self._on_leadership = on_leadership
+        self._gate = gate
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
 
@@ -135,6 +139,8 @@ class HostedPartitions:
         partition = Partition(topic_partition, topic.topic_id, log, self._context)
         partition.min_insync_replicas = self._min_insync_replicas(topic.name, image)
         self.online[topic_partition] = partition
+        if self._gate is not None:
+            self._gate.add(partition, topic.name, topic.topic_id, topic_partition.partition)
         return partition
 
     def _drop(self, topic_partition: TopicPartition, topic_id: bytes) -> None:
@@ -143,10 +149,16 @@ class HostedPartitions:
         partition = self.online.get(topic_partition)
         if partition is None or partition.topic_id != topic_id:
             return
-        del self.online[topic_partition]
-        partition.is_leader = False
+        self._take_out(partition)
         self._context.delayed_operations.complete_all(topic_partition)
         self._on_leadership([], [partition])
+
+    def _take_out(self, partition: Partition) -> None:
+        topic_partition = partition.topic_partition
+        del self.online[topic_partition]
+        partition.is_leader = partition.is_plain = False
+        if self._gate is not None:
+            self._gate.remove(partition, topic_partition.topic, partition.topic_id, topic_partition.partition)
 
     # -- configuration -------------------------------------------------------------------------------------------
 
@@ -176,9 +188,8 @@ class HostedPartitions:
         """Everything in `directory` goes offline and answers KAFKA_STORAGE_ERROR; returns what did."""
         lost = [partition for partition in self.online.values() if partition.log.directory.path == directory]
         for partition in lost:
-            del self.online[partition.topic_partition]
+            self._take_out(partition)
             self.offline.add(partition.topic_partition)
-            partition.is_leader = False
         for partition in lost:
             self._context.delayed_operations.complete_all(partition.topic_partition)
         if lost:

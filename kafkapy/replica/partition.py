@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from kafkapy._core.partition_state import PartitionState
 from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import NO_LEADER, RECOVERED, PartitionImage
 from kafkapy.replica.fetch import FetchIsolation, FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.isr_state import IsrState
@@ -24,7 +26,7 @@ NO_EPOCH = -1
 ALL_REPLICAS = -1
 
 
-class Partition:
+class Partition(PartitionState):
     """Owns the leader and follower state of one replica; its log belongs to the log manager. Owner thread only.
 
     Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs only grow;
@@ -33,13 +35,10 @@ class Partition:
 
     __slots__ = (
         "_context",
-        "is_leader",
         "isr_state",
-        "leader_epoch",
         "leader_epoch_start_offset",
         "leader_id",
         "leader_recovery_state",
-        "log",
         "min_insync_replicas",
         "partition_epoch",
         "remote_replicas",
@@ -92,6 +91,7 @@ class Partition:
         self._take_over(image)
         self.isr_state = IsrState.committed(frozenset(image.isr))
         self.maybe_increment_high_watermark(now_ms)
+        self.is_plain = self._is_plain()
         # Also when it did not rise: the size of the ISR alone can settle a produce.
         self._context.delayed_operations.complete_all(self.topic_partition)
         return is_new_leader
@@ -101,12 +101,20 @@ class Partition:
         if image.partition_epoch <= self.partition_epoch:
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
-        self.is_leader = False
+        self.is_leader = self.is_plain = False
         self.remote_replicas = {}
         self._take_over(image)
         self.isr_state = IsrState.committed(frozenset())
         self._context.delayed_operations.complete_all(self.topic_partition)
         return has_changed
+
+    def _is_plain(self) -> bool:
+        """Whether the data gate may serve it as leader: no other replica to wait for, and nothing reserved."""
+        return (
+            not self.remote_replicas
+            and self._context.node_id in self.isr_state.isr
+            and self.topic_partition.topic not in INTERNAL_TOPICS
+        )
 
     def _take_over(self, image: PartitionImage) -> None:
         self.leader_id = image.leader

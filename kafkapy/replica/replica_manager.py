@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from kafkapy._core.data_gate import DataGate
 from kafkapy._core.record_batch import RecordValidationError
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ApiError, Error, StorageError
@@ -67,12 +68,16 @@ class ReplicaManager:
         alter_partition: AlterPartitionPort,
         *,
         on_leadership: LeadershipListener = lambda led, followed: None,
+        gate: DataGate | None = None,
     ) -> None:
-        """`on_leadership(led, followed)` tells coordinators which partitions began to be led here, or ceased to be."""
+        """`on_leadership(led, followed)` tells coordinators which partitions began to be led here, or ceased to be.
+
+        `gate` serves plain produce requests without us, and tells us by `gate_appended` and `gate_failed_to_append`.
+        """
         lag_max_ms: int = config["replica.lag.time.max.ms"]
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
         self.delayed_operations = self.context.delayed_operations
-        self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership)
+        self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership, gate)
         self.partitions: Mapping[TopicPartition, Partition] = self.hosted.online
         self.find_partition = self.hosted.find
         self._log_manager = log_manager
@@ -170,6 +175,19 @@ class ReplicaManager:
         for topic_partition in keys:
             self.delayed_operations.complete_all(topic_partition)
 
+    def gate_appended(self, partition: Partition) -> None:
+        """The gate appended to a partition that a fetch was waiting for."""
+        topic_partition = partition.topic_partition
+        self.delayed_operations.complete_all(topic_partition)
+        partition.is_watched = self.delayed_operations.fetch.is_watched(topic_partition)
+
+    def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
+        """As an append of ours that failed: the gate has answered KAFKA_STORAGE_ERROR, the directory goes offline."""
+        try:
+            partition.log.report_failed_append(error_number)
+        except StorageError as error:
+            logger.error("Append to %s failed: %s", partition.topic_partition, error)
+
     def _refused(self, topic_partition: TopicPartition, refusal: ApiError) -> PartitionResponse:
         error = refusal.error
         response = PartitionResponse(error)
@@ -196,6 +214,10 @@ class ReplicaManager:
             return
         operation = DelayedFetch(params, read.places, self, on_response)
         keys = [asked.topic_partition for asked in partitions]
+        for key in keys:
+            partition = self.partitions.get(key)
+            if partition is not None:
+                partition.is_watched = True
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def read_from_log(

@@ -1,0 +1,7 @@
+# The gate that a reactor asks first: produce and fetch of plain partitions, without the interpreter lock.
+from kafkapy._core.gate_context cimport GateContext
+
+cdef class DataGate(GateContext):
+    cdef object reactor                  # attached to
+    cdef object on_appended              # (partition): a watched partition grew
+    cdef object on_append_failed         # (partition, errno)

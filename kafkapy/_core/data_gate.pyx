@@ -1,0 +1,103 @@
+"""The data gate: which requests are served in phase 1 of the reactor, and what Python hears of it afterwards.
+
+Python says which partitions there are (`add`, `remove`) and opens each one's gate (`PartitionState.is_plain`). A gate
+does not know principals: a listener that authenticates or authorizes needs a flag of its own before this one is
+attached to its reactor. It keeps wall-clock time of its own: a broker with another clock does without a gate.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdlib cimport realloc
+
+from kafkapy._core.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
+from kafkapy._core.partition_state cimport PartitionState
+from kafkapy._core.produce_gate cimport (
+    HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
+from kafkapy._core.reactor cimport Reactor
+from kafkapy._core.reactor_state cimport GATE_DECLINED, RequestFrame
+
+cdef enum:
+    PRODUCE = 0
+    PRODUCE_FLEXIBLE_FROM = 9
+    UUID_BYTES = 16
+
+
+cdef int take(void *context, RequestFrame *frame) noexcept nogil:
+    """The verdict on one request; its header is read here."""
+    cdef FrameCursor cursor
+    cdef RequestHead head
+    cursor.data = frame.data
+    cursor.pos = 0
+    cursor.end = frame.size
+    cursor.failed = False
+    take_head(&cursor, &head)
+    if cursor.failed or head.api_key != PRODUCE:
+        return GATE_DECLINED
+    if head.version < LOWEST_GATED_PRODUCE or head.version > HIGHEST_GATED_PRODUCE:
+        return GATE_DECLINED
+    skip_plain_string(&cursor, take_int16(&cursor))
+    expect_no_tags(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
+    if cursor.failed:
+        return GATE_DECLINED
+    return produce_gather(<GateContext> context, frame, &head, &cursor)
+
+
+cdef void finish(void *context) noexcept nogil:
+    if (<GateContext> context).request_count:
+        produce_finish(<GateContext> context)
+
+
+cdef class DataGate(GateContext):
+    """Owner thread only, or before the reactor runs. `on_appended` and `on_append_failed` are called in phase 2."""
+
+    def __init__(self, on_appended, on_append_failed):
+        self.on_appended = on_appended
+        self.on_append_failed = on_append_failed
+
+    def attach(self, Reactor reactor not None):
+        """The reactor asks this gate from now on, and keeps it alive."""
+        self.shared = &reactor.native
+        self.reactor = reactor
+        reactor.on_gate = self.tell
+        reactor.native.gate_context = <PyObject *> self
+        reactor.native.gate_finish = finish
+        reactor.native.gate = take
+
+    def add(self, PartitionState partition not None, str topic, bytes topic_id, int index):
+        """The partition can be found by name and by id; its log is set and stays."""
+        cdef Py_ssize_t capacity = 2 * len(self.by_name) + 16
+        cdef void *grown
+        if capacity > self.waking_capacity:
+            grown = realloc(self.waking, <size_t> capacity * sizeof(PyObject *))
+            if grown == NULL:
+                raise MemoryError()
+            self.waking = <PyObject **> grown
+            self.waking_capacity = <int> capacity
+        self.by_name.put(topic.encode(), index, partition)
+        if len(topic_id) == UUID_BYTES and topic_id != bytes(UUID_BYTES):
+            self.by_id.put(topic_id, index, partition)
+
+    def remove(self, PartitionState partition not None, str topic, bytes topic_id, int index):
+        """It cannot be found any more."""
+        self.forget_waking(partition)
+        self.by_name.drop(topic.encode(), index)
+        self.by_id.drop(topic_id, index)
+
+    def tell(self):
+        """Phase 2: what Python has to hear of partitions that the gate appended to."""
+        cdef PartitionState partition
+        cdef int append_errno
+        for partition in self.take_waking():
+            append_errno = partition.append_errno
+            if append_errno:
+                self.on_append_failed(partition, append_errno)
+                partition.append_errno = 0
+            if partition.is_watched:
+                self.on_appended(partition)
+
+    @property
+    def partition_count(self):
+        return len(self.by_name)
+
+    def counters(self):
+        """What happened since the start, by name."""
+        return {"batches_appended": self.batches_gated, "bytes_appended": self.bytes_gated}

@@ -1,0 +1,157 @@
+"""The gate and the Python way give the same answers, byte for byte, and leave the same files.
+
+Requests of several connections in one wake-up have no order, and the gate goes before Python. So either several
+connections share partitions, with requests that the gate surely takes ("clean"), or each has a partition of its own.
+Nothing here depends on the clock, which the two read at different times.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.produce import ProduceRequest
+from tests.twin_brokers import TwinBrokers
+
+TOPICS = {
+    "t-plain": (3, {"segment.bytes": "10485760", "index.interval.bytes": "300", "max.message.bytes": "3000"}),
+    "t-rolls": (2, {"segment.bytes": "1048576", "segment.ms": "2000", "index.interval.bytes": "0"}),
+    "t-compacted": (1, {"cleanup.policy": "compact"}),
+    "t-recoded": (1, {"compression.type": "gzip"}),
+}
+SHARED_PARTITIONS = 3
+CONNECTIONS = range(1, 7)
+STEPS = 120
+
+
+class Requests:
+    """Random produce requests; remembers the producers' sequences, so that most of them are valid."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.sequences: dict[tuple[int, str, int], int] = {}
+        self.epochs: dict[int, int] = {}
+        self.start_ms = int(time.time() * 1000) - 5000
+
+    def step(self) -> dict[int, tuple[ApiKey, int, ProduceRequest]]:
+        """What one wake-up brings, by connection."""
+        chance = self.chance
+        numbers = chance.sample(CONNECTIONS, chance.randint(1, len(CONNECTIONS)))
+        if chance.random() < 0.5:
+            return {number: self.request([self.clean_topic(number)], is_clean=True) for number in numbers}
+        partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+        chance.shuffle(partitions)
+        step = {}
+        for number in numbers:
+            mine = [partitions.pop() for _ in range(chance.choice([1, 1, 1, 2, 4])) if partitions]
+            if mine:
+                step[number] = self.request([self.topic(name, indexes) for name, indexes in grouped(mine).items()])
+        return step
+
+    def request(self, topics, *, is_clean: bool = False) -> tuple[ApiKey, int, ProduceRequest]:
+        chance = self.chance
+        acks = chance.choices([-1, 1, 0, 2], [10, 10, 4, 0 if is_clean else 0.3])[0]
+        return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+    def clean_topic(self, number: int, indexes=None):
+        """Plain batches for shared partitions; producers have ids that no other connection uses.
+
+        With `indexes` they go there, and make the producer known."""
+        chance = self.chance
+        partitions = []
+        for index in indexes or chance.sample(range(SHARED_PARTITIONS), chance.choice([1, 1, 2])):
+            is_idempotent = indexes is not None or chance.random() < 0.5
+            keywords = self.next_in_sequence(100 + number, "t-plain", index, 3) if is_idempotent else {}
+            builder = RecordBatchBuilder(**keywords)
+            for _ in range(3):
+                builder.append(self.start_ms + chance.randint(0, 300), None, chance.randbytes(50))
+            partitions.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
+        return ProduceRequest.TopicProduceData(name="t-plain", partition_data=partitions)
+
+    def topic(self, name: str, indexes: list[int]):
+        if self.chance.random() < 0.02:
+            indexes = [*indexes, self.chance.choice([indexes[0], 77])]
+        partitions = [
+            ProduceRequest.PartitionProduceData(index=index, records=self.batch(name, index)) for index in indexes
+        ]
+        called = "missing" if self.chance.random() < 0.02 else name
+        return ProduceRequest.TopicProduceData(name=called, partition_data=partitions)
+
+    def next_in_sequence(self, producer_id: int, name: str, index: int, count: int) -> dict[str, int]:
+        key = (producer_id, name, index)
+        sequence = self.sequences.get(key, 0)
+        self.sequences[key] = sequence + count
+        return {
+            "producer_id": producer_id,
+            "producer_epoch": self.epochs.get(producer_id, 0),
+            "base_sequence": sequence,
+        }
+
+    def batch(self, name: str, index: int) -> bytes:
+        chance = self.chance
+        count = chance.choice([1, 1, 2, 7, 30])
+        keywords = self.producer(name, index, count) if chance.random() < 0.5 else {}
+        if chance.random() < 0.05:
+            keywords["compression"] = chance.randint(1, 4)
+        builder = RecordBatchBuilder(**keywords)
+        timestamp = self.start_ms + chance.choices([0, -50_000, -200_000, -self.start_ms - 1], [40, 2, 1, 1])[0]
+        for _ in range(count):
+            value = chance.randbytes(chance.choice([0, 10, 60, 100]) if chance.random() < 0.98 else 4000)
+            builder.append(max(timestamp + chance.randint(-3, 500), -1), chance.choice([None, b"key"]), value)
+        built = bytearray(builder.build())
+        if chance.random() < 0.06:
+            self.damage(built)
+        return bytes(built)
+
+    def producer(self, name: str, index: int, count: int) -> dict[str, int]:
+        """Mostly the next batch of a producer; else a repeated one, a gap, or a new epoch."""
+        chance = self.chance
+        producer_id = chance.randint(1, 4)
+        if chance.random() < 0.02:
+            self.epochs[producer_id] = self.epochs.get(producer_id, 0) + 1
+        if chance.random() < 0.9:
+            return self.next_in_sequence(producer_id, name, index, count)
+        sequence = self.sequences.get((producer_id, name, index), 0) + chance.choice([-count, 1, 5])
+        epoch = self.epochs.get(producer_id, 0)
+        return {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": max(sequence, 0)}
+
+    def damage(self, built: bytearray) -> None:
+        chance = self.chance
+        kind = chance.randrange(4)
+        if kind == 0:
+            built[chance.randrange(len(built))] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            del built[chance.randrange(1, len(built)) :]
+        elif kind == 2:
+            built += bytes(built)
+        else:
+            built += b"\0" * chance.randint(1, 20)
+
+
+def grouped(partitions: list[tuple[str, int]]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for name, index in partitions:
+        topics.setdefault(name, []).append(index)
+    return topics
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_same_answers_and_same_files(tmp_path, seed):
+    requests = Requests(random.Random(seed))
+    twins = TwinBrokers(tmp_path)
+    for name, (partitions, configs) in TOPICS.items():
+        twins.create_topic(name, partitions, configs)
+    for _ in range(2):  # the first batches of a segment, and of a producer, are Python's
+        for number in CONNECTIONS:
+            topics = [requests.clean_topic(number, range(SHARED_PARTITIONS))]
+            twins.wake_up({number: requests.request(topics, is_clean=True)})
+    for _ in range(STEPS):
+        twins.wake_up(requests.step())
+    counters = twins.counters()
+    assert counters["requests_gated"] > STEPS, counters
+    twins.stop_and_compare()

@@ -1,0 +1,146 @@
+"""Two brokers in process, alike but for the data gate, that are sent the same bytes in the same wake-ups."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+from kafkapy.broker import Broker
+from kafkapy.config import BrokerConfig
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from tests.api_client import ask, request_bytes
+from tests.reactor_harness import frame
+
+DATA_FILES = (".log", ".index", ".timeindex", ".snapshot", ".txnindex")
+PING = frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
+TOPIC_ID_STAND_IN = b"-topic-id-topic-"
+
+
+def receive(connection: socket.socket) -> bytes:
+    """The next answer; b"" if the connection ended instead."""
+    try:
+        size = int.from_bytes(connection.recv(4, socket.MSG_WAITALL), "big")
+        return connection.recv(size, socket.MSG_WAITALL) if size else b""
+    except ConnectionError:
+        return b""
+
+
+class BrokerTwin:
+    """One broker with numbered connections."""
+
+    def __init__(self, root: Path, *, gated: bool) -> None:
+        self.root = root
+        properties = {"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"}
+        self.broker = Broker(BrokerConfig(properties), gated=gated)
+        self.broker.start()
+        endpoint = self.broker.socket_server.endpoints[0]
+        self.address = (endpoint.host, endpoint.port)
+        self.connections: dict[int, socket.socket] = {}
+        self.topic_ids: dict[str, bytes] = {}
+
+    def connection(self, number: int) -> socket.socket:
+        """The connection of this number; a new one is known to the reactor on return."""
+        if number not in self.connections:
+            connection = self.connections[number] = socket.create_connection(self.address, timeout=20)
+            connection.sendall(PING)
+            assert receive(connection)
+        return self.connections[number]
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[CreateTopicsRequest.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=10000)
+        response = ask(self.connection(0), ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
+        assert response.topics[0].error_code == 0, response
+        self.topic_ids[name] = response.topics[0].topic_id
+
+    def wake_up(self, requests: dict[int, bytes]) -> dict[int, bytes]:
+        """Sends a request on each connection so that one wake-up of the reactor has them all; the answers.
+
+        A request with acks 0 has none: what stands for it is the answer to the ApiVersions request behind it, or b"".
+        """
+        connections = {number: self.connection(number) for number in requests}
+        holding, release = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            holding.set()
+            release.wait(20)
+
+        self.broker.reactor.post(hold)
+        assert holding.wait(20)
+        for number, request in requests.items():
+            connections[number].sendall(request)
+        release.set()
+        return {number: self._answer(number) for number in requests}
+
+    def _answer(self, number: int) -> bytes:
+        answer = receive(self.connections[number])
+        if not answer:
+            self.connections.pop(number).close()
+        for topic_id in self.topic_ids.values():
+            answer = answer.replace(topic_id, TOPIC_ID_STAND_IN)
+        return bytes(answer)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.glob("t*/*"))
+            if path.suffix in DATA_FILES
+        }
+
+    def stop(self) -> None:
+        for connection in self.connections.values():
+            connection.close()
+        assert self.broker.stop() == 0
+
+
+class TwinBrokers:
+    """`plain` takes the Python way, `gated` the gate. What differs between their answers or files is an error."""
+
+    def __init__(self, root: Path) -> None:
+        self.plain = BrokerTwin(root / "plain", gated=False)
+        self.gated = BrokerTwin(root / "gated", gated=True)
+
+    def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+        for twin in (self.plain, self.gated):
+            twin.create_topic(name, partitions, configs)
+
+    def wake_up(self, requests: dict[int, tuple[ApiKey, int, object]]) -> dict[int, bytes]:
+        """`requests`: connection -> (API, version, request, in which the topic's name stands for its id)."""
+        answers = []
+        for twin in (self.plain, self.gated):
+            frames = {
+                number: self._frame(twin, number, key, version, request)
+                for number, (key, version, request) in requests.items()
+            }
+            answers.append(twin.wake_up(frames))
+        for number, expected in answers[0].items():
+            assert answers[1][number].hex() == expected.hex(), (number, *requests[number][:2])
+        return answers[0]
+
+    def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
+        topics = request.topic_data if key is ApiKey.PRODUCE else request.topics
+        for topic in topics:
+            topic.topic_id = twin.topic_ids.get(topic.name if key is ApiKey.PRODUCE else topic.topic, bytes(15) + b"\7")
+        encoded = frame(request_bytes(key, version, request, correlation_id=number))
+        if key is ApiKey.PRODUCE and request.acks == 0:
+            encoded += PING
+        return encoded
+
+    def counters(self) -> dict[str, int]:
+        return self.gated.broker.reactor.counters()
+
+    def stop_and_compare(self) -> None:
+        self.plain.stop()
+        self.gated.stop()
+        expected, found = self.plain.files(), self.gated.files()
+        assert sorted(found) == sorted(expected)
+        for name, content in expected.items():
+            assert found[name] == content, name
