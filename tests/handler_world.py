@@ -34,6 +34,15 @@ class RecordingConnection:
         self.closed = reason
 
 
+class InlinePool:
+    """A handler pool without threads."""
+
+    def submit(self, work):
+        continuation = work()
+        if continuation is not None:
+            continuation()
+
+
 class HandlerWorld(ReplicaWorld):
     """`blocks` collects who asked for a block of producer ids."""
 
@@ -49,16 +58,17 @@ class HandlerWorld(ReplicaWorld):
             log_manager=self.log_manager,
             fetch_sessions=FetchSessions(self.clock, self.config["max.incremental.fetch.session.cache.slots"]),
             producer_ids=ProducerIdManager(self.blocks.append),
+            handler_pool=InlinePool(),
         )
 
-    def send(self, handler, request, version, *, client_id="test"):
+    def send(self, handler, request, version, *, client_id="test", correlation_id=7):
         """Returns a pending answer: `.response` when there is one, `.connection`."""
         (served,) = getattr(handler, DECLARATIONS)
         assert served.lowest <= version <= served.highest
         encoded = bytearray(request.encode(version))
         decoded = request_class(served.key).decode(memoryview(encoded), version)
         header = RequestHeader(
-            request_api_key=served.key, request_api_version=version, correlation_id=7, client_id=client_id
+            request_api_key=served.key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
         )
         connection = RecordingConnection()
         context = RequestContext(self.services, connection, Session(), header, False, 0)

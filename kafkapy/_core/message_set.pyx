@@ -255,26 +255,29 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
 def build_message_set(records, *, int magic, int compression=0, level=None, int timestamp_type=0):
     """A message set of (offset, timestamp, key, value) with ascending offsets; compressed as one wrapper.
 
-    A wrapper of magic 1 has the largest timestamp of its messages. Raises ValueError for zstd.
+    A wrapper of magic 1 has the largest timestamp of its messages. The records are taken one by one. Raises ValueError
+    for zstd.
     """
     cdef int attributes = compression | (LOG_APPEND_TIME_FLAG if timestamp_type and magic else 0)
-    cdef list items = list(records)
+    cdef int64_t first_offset = 0, last_offset = -1, max_timestamp = NO_TIMESTAMP, offset, timestamp
+    cdef bint is_empty = True
+    cdef bytearray messages = bytearray()
     if compression < 0 or compression > LARGEST_CODEC:
         raise ValueError(f"message sets of magic {magic} have no codec {compression}")
-    if compression == 0 or not items:
-        return b"".join([
-            build_message(offset, timestamp, key, value, magic=magic, attributes=attributes)
-            for offset, timestamp, key, value in items])
-    first_offset = items[0][0] if magic else 0
-    last_offset = items[len(items) - 1][0]
-    inner = b"".join([
-        build_message(offset - first_offset, timestamp, key, value, magic=magic, attributes=attributes & ~CODEC_MASK)
-        for offset, timestamp, key, value in items])
-    value = compress(compression, inner, level)
+    for offset, timestamp, key, value in records:
+        if is_empty and compression and magic:
+            first_offset = offset
+        is_empty = False
+        last_offset = offset
+        max_timestamp = max(max_timestamp, timestamp)
+        messages += build_message(
+            offset - first_offset, timestamp, key, value, magic=magic, attributes=attributes & ~CODEC_MASK)
+    if compression == 0 or is_empty:
+        return bytes(messages)
+    value = compress(compression, messages, level)
     if compression == LZ4 and magic == 0:
         value = broken_lz4_header(value)
-    return build_message(
-        last_offset, max([timestamp for _, timestamp, _, _ in items]), None, value, magic=magic, attributes=attributes)
+    return build_message(last_offset, max_timestamp, None, value, magic=magic, attributes=attributes)
 
 
 # Kafka's clients before 0.10 computed the checksum of an lz4 frame's header over the magic number too (KAFKA-3160);

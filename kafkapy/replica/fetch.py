@@ -34,12 +34,10 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """What holds for a whole fetch request. Immutable.
 
-    With `hard_max_bytes` (fetch versions below 3) a first batch larger than the limits is not returned whole.
     `only_leader` is False for consumers that may read from a follower (KIP-392).
     """
 
     __slots__ = (
-        "hard_max_bytes",
         "is_from_follower",
         "isolation",
         "max_bytes",
@@ -59,7 +57,6 @@ class FetchParams:
         min_bytes: int,
         max_bytes: int,
         isolation_level: int = 0,
-        hard_max_bytes: bool = False,
         only_leader: bool = True,
     ) -> None:
         self.replica_id = replica_id
@@ -68,7 +65,6 @@ class FetchParams:
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes
         self.isolation = FetchIsolation.of(replica_id, isolation_level)
-        self.hard_max_bytes = hard_max_bytes
         self.is_from_follower = replica_id >= 0
         self.only_leader = only_leader or self.is_from_follower
 

@@ -227,7 +227,7 @@ class ReplicaManager:
         read = LogRead()
         results = read.results
         remaining = params.max_bytes
-        min_one_message = not params.hard_max_bytes
+        min_one_message = True
         for asked in partitions:
             result, data = self._read(params, asked, min(asked.max_bytes, remaining), min_one_message, is_second_read)
             results.append((asked, result))

@@ -13,6 +13,8 @@ LOG_APPEND_TIME = "LogAppendTime"
 CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 LEVELS = {1: "compression.gzip.level", 3: "compression.lz4.level", 4: "compression.zstd.level"}
 KEEP_CODEC = -1
+DECOMPRESSED_FLOOR = 16 << 20
+DECOMPRESSED_FACTOR = 64
 
 # The fields of LogLimits.
 _SHARED_WITH_THE_GATE = (
@@ -37,8 +39,12 @@ class LogConfig(LogLimits):
 
     __slots__ = (
         "compression_level",
+        "delete_retention_ms",
         "file_delete_delay_ms",
         "flush_ms",
+        "max_compaction_lag_ms",
+        "min_cleanable_ratio",
+        "min_compaction_lag_ms",
         "preallocate",
         "retention",
         "segment_index_bytes",
@@ -65,8 +71,19 @@ class LogConfig(LogLimits):
         self.timestamp_before_max_ms = topic_config["message.timestamp.before.max.ms"]
         self.timestamp_after_max_ms = topic_config["message.timestamp.after.max.ms"]
         self.is_compacted = "compact" in policy
+        self.delete_retention_ms: int = topic_config["delete.retention.ms"]
+        self.min_cleanable_ratio: float = topic_config["min.cleanable.dirty.ratio"]
+        self.min_compaction_lag_ms: int = topic_config["min.compaction.lag.ms"]
+        self.max_compaction_lag_ms: int = topic_config["max.compaction.lag.ms"]
+        if self.is_compacted:  # a segment that is never rolled is never cleaned
+            self.segment_ms = min(self.segment_ms, self.max_compaction_lag_ms)
         self.file_delete_delay_ms: int = topic_config["file.delete.delay.ms"]
         self.preallocate: bool = topic_config["preallocate"]
+
+    @property
+    def max_decompressed_bytes(self) -> int:
+        """What one batch may become in memory, at most, when its records are written anew in another format."""
+        return max(DECOMPRESSED_FLOOR, self.max_message_bytes * DECOMPRESSED_FACTOR)
 
     def values(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in (*self.__slots__, *_SHARED_WITH_THE_GATE))

@@ -12,9 +12,6 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log_config import KEEP_CODEC, LogConfig
 
 NO_TIMESTAMP = -1
-# What a wrapper may decompress to, at most: a multiple of `max.message.bytes`, and never less than the floor.
-DECOMPRESSED_FLOOR = 16 << 20
-DECOMPRESSED_FACTOR = 64
 
 
 def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
@@ -43,8 +40,7 @@ def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
         raise ApiError(Error.INVALID_RECORD, "Compressed outer record has more than one batch")
     if wrapper is None:
         return _one_batch(messages, 0, config)
-    max_bytes = max(DECOMPRESSED_FLOOR, config.max_message_bytes * DECOMPRESSED_FACTOR)
-    return _one_batch(wrapped_messages(wrapper, max_bytes), wrapper.compression, config)
+    return _one_batch(wrapped_messages(wrapper, config.max_decompressed_bytes), wrapper.compression, config)
 
 
 def _one_batch(messages: Iterable[LegacyRecord], codec: int, config: LogConfig) -> bytearray:

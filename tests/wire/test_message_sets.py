@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from kafkapy._core.compression import compress
-from kafkapy._core.message_set import broken_lz4_header, build_message, build_message_set
+from kafkapy._core.message_set import (
+    broken_lz4_header,
+    build_message,
+    build_message_set,
+    iterate_messages,
+    open_wrapper,
+)
 from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
 from tests.broker_process import BrokerProcess
 from tests.old_client import create_topic, fetch, produce
@@ -78,6 +84,7 @@ def batch(codec: int = 0) -> bytes:
 
 
 NOTHING, UNKNOWN, CORRUPT, TOO_LARGE, TIMESTAMP, INVALID = 0, -1, 2, 10, 32, 87
+UNSUPPORTED_COMPRESSION_TYPE = 76
 # name: (produce version, message set, error)
 REFUSED: dict[str, tuple[int, bytes, int]] = {
     "nothing": (2, b"", NOTHING),
@@ -180,14 +187,14 @@ ACCEPTED = {
 
 
 @pytest.fixture(scope="module")
-def remembered() -> dict[tuple[str, str], Any]:
+def remembered() -> dict[Any, Any]:
     """What the first server made of each case; the second has to make the same of it."""
     return {}
 
 
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_what_is_stored(server: ServerProcess, remembered: dict[tuple[str, str], Any], name: str, topic: str) -> None:
+def test_what_is_stored(server: ServerProcess, remembered: dict[Any, Any], name: str, topic: str) -> None:
     version, records = ACCEPTED[name]
     answer = produce(server, topic, records, version)
     seen: Any = (answer.error_code, answer.base_offset >= 0, version >= 2 and answer.log_append_time_ms >= 0)
@@ -222,3 +229,69 @@ def test_malformed_fields_end_nothing_else(server: ServerProcess) -> None:
         sealed = build_message(0, -1, None, None, magic=0)[:12] + bytes(4) + bytes(data[16:])
         assert produce(server, "plain", sealed, 0).error_code in (UNKNOWN, CORRUPT)
     assert produce(server, "plain", one(), 2).error_code == 0
+
+
+# -- what is read
+
+READ_TOPIC = "read"
+CODECS_READ = (0, GZIP, SNAPPY, LZ4, 0, ZSTD, 0)
+
+
+def with_headers(codec: int) -> bytes:
+    builder = RecordBatchBuilder(compression=codec)
+    for timestamp_ms, key, value in ((NOW_MS, b"k", b"1"), (NOW_MS + 9, None, b"2"), (NOW_MS + 5, b"", None)):
+        builder.append(timestamp_ms, key, value, [("h", b"x")])
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def read_topic(server: ServerProcess) -> str:
+    """Seven batches of three records with headers, one of them in zstd."""
+    create_topic(server, READ_TOPIC)
+    for codec in CODECS_READ:
+        assert produce(server, READ_TOPIC, with_headers(codec), 9).error_code == 0
+    return READ_TOPIC
+
+
+def read_as_old_client(
+    server: ServerProcess, topic: str, offset: int, version: int, max_bytes: int
+) -> tuple[list[Any], int]:
+    """(offset, timestamp, key, value, codec and type of the timestamp) up to the end or an error, and the error."""
+    seen: list[Any] = []
+    while True:
+        answer = fetch(server, topic, offset, version, max_bytes=max_bytes)
+        if answer.error_code or offset >= answer.high_watermark:
+            return seen, answer.error_code
+        found = []
+        for outer in iterate_messages(answer.records):
+            assert outer.is_valid()
+            assert outer.magic <= (1 if version >= 2 else 0)
+            inner = open_wrapper(outer) if outer.compression else [outer]
+            found += [(each.offset, each.timestamp, each.key, each.value, outer.attributes) for each in inner]
+        new = [each for each in found if each[0] >= offset]
+        assert new, f"no progress at {offset}"
+        seen += new
+        offset = new[-1][0] + 1
+
+
+@pytest.mark.parametrize("max_bytes", [200, 1 << 20])
+@pytest.mark.parametrize("version", range(4))
+def test_old_clients_read_what_new_ones_wrote(
+    server: ServerProcess, read_topic: str, remembered: dict[Any, Any], version: int, max_bytes: int
+) -> None:
+    seen = {
+        start: read_as_old_client(server, read_topic, start, version, max_bytes) for start in (0, 1, 4, 13, 15, 17, 20)
+    }
+    assert seen == remembered.setdefault((version, max_bytes), seen)
+    records, error = seen[0]
+    assert [each[0] for each in records] == list(range(15))
+    assert error == UNSUPPORTED_COMPRESSION_TYPE
+    assert seen[20] == ([(20, NOW_MS + 5 if version >= 2 else -1, b"", None, 0)], 0)
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_a_topic_of_zstd(server: ServerProcess, version: int) -> None:
+    assert produce(server, "zstd", batch(), 9).error_code == 0
+    for offset in (0, 10_000):
+        expected = UNSUPPORTED_COMPRESSION_TYPE if version < 10 else 1 if offset else 0
+        assert fetch(server, "zstd", offset, version).error_code == expected

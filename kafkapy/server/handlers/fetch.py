@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from kafkapy._core.segment_file import FileRange
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, Records
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
+from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.api_registry import serves
+from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
 from kafkapy.server.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.request_context import RequestContext
 
-FIRST_VERSION_WITH_MAX_BYTES = 3
 FIRST_VERSION_WITH_BATCHES = 4
 FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 7
+FIRST_VERSION_WITH_ZSTD = 10
 FIRST_VERSION_WITH_RACK = 11
 FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
 FIRST_VERSION_WITH_REPLICA_STATE = 15
 FIRST_VERSION_WITH_NODE_ENDPOINTS = 16
 
-_MAGIC_AT = 16
+_ZSTD = 4
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
@@ -71,9 +72,13 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
             interesting.append(partition)
 
     def answer(results: Results) -> None:
+        if version < FIRST_VERSION_WITH_ZSTD:
+            results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
         context.respond(fetch_response(context, session, results + erroneous if erroneous else results))
 
-    if interesting:
+    if version < FIRST_VERSION_WITH_BATCHES:
+        fetch_in_old_format(context, params, interesting, answer)
+    elif interesting:
         manager.fetch_messages(params, interesting, answer)
     else:
         answer([])
@@ -83,6 +88,8 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     version = context.api_version
     has_replica_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config["fetch.max.bytes"])
+    if version < FIRST_VERSION_WITH_BATCHES:
+        max_bytes = min(max_bytes, LARGEST_CONVERSION_BYTES)
     return FetchParams(
         replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
         replica_epoch=request.replica_state.replica_epoch if has_replica_state else -1,
@@ -90,7 +97,6 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
-        hard_max_bytes=version < FIRST_VERSION_WITH_MAX_BYTES,
         only_leader=version < FIRST_VERSION_WITH_RACK,
     )
 
@@ -132,8 +138,6 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
 
 
 def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> FetchResponse.PartitionData:
-    if version < FIRST_VERSION_WITH_BATCHES and not is_readable(result.records, version):
-        result = FetchResult(Error.UNSUPPORTED_VERSION)
     aborted = result.aborted_transactions
     data = FetchResponse.PartitionData(
         partition_index=asked.partition,
@@ -155,12 +159,9 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
     return data
 
 
-def is_readable(records: Records, version: int) -> bool:
-    """Whether a client of this old version knows the format of the first batch; all of a log usually share it."""
-    if len(records) <= _MAGIC_AT:
-        return True
-    if isinstance(records, FileRange):
-        magic = records.file.pread(records.position + _MAGIC_AT, 1)[0]
-    else:
-        magic = records[_MAGIC_AT]
-    return magic <= (1 if version >= 2 else 0)
+def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
+    """A topic whose own codec is zstd is nothing for clients that came before it, whatever its log holds."""
+    partition = manager.partitions.get(asked.topic_partition)
+    if partition is not None and partition.log.config.codec == _ZSTD:
+        return FetchResult(Error.UNSUPPORTED_COMPRESSION_TYPE)
+    return result

@@ -227,12 +227,6 @@ def test_one_batch_more_than_the_limits_is_returned_whole_but_only_once(world):
     assert answers[0][1][1].error is Error.NONE
 
 
-def test_old_fetches_keep_their_limits(world):
-    world.append(b"x" * 1000)
-    (result,) = world.fetch(0, max_bytes=100, hard_max_bytes=True)
-    assert len(result.records) == 100  # a part of a batch: the client asks again with more
-
-
 def test_an_error_is_not_kept_waiting(world):
     (result,) = world.fetch(5, max_wait_ms=1000)
     assert (result.error, result.high_watermark, result.log_start_offset) == (Error.OFFSET_OUT_OF_RANGE, -1, -1)

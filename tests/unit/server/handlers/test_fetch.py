@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy._core.message_set import iterate_messages, iterate_records
 from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import Endpoint
@@ -75,11 +76,68 @@ def test_every_version_reads(world, version):
     assert (response.error_code, response.session_id) == (0, 0)
 
 
+def old_records(partition):
+    """(offset, value) of the messages of old in an answer."""
+    return [(record.offset, record.value) for record in iterate_records(partition.records or b"")]
+
+
 @pytest.mark.parametrize("version", range(4))
-def test_clients_that_cannot_read_batches_are_told(world, version):
+def test_clients_before_batches_get_message_sets(world, version):
+    world.append(b"a", b"b")
+    world.append(b"c", compression=3)
+    response = world.send(fetch, request(world, {0: 1, 1: 0}, version), version).response
+    first, second = sorted(
+        (partition for topic in response.responses for partition in topic.partitions),
+        key=lambda partition: partition.partition_index,
+    )
+    assert (first.error_code, first.high_watermark) == (0, 3)
+    assert old_records(first) == [(1, b"b"), (2, b"c")]
+    assert {message.magic for message in iterate_messages(first.records)} == {0 if version < 2 else 1}
+    assert (second.error_code, old_records(second)) == (0, [])
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_what_an_old_client_cannot_see_is_passed_over(world, version):
+    world.append(b"a", producer_id=4, producer_epoch=0, base_sequence=0, is_transactional=True)
+    for _ in range(3):
+        abort_marker(world)
+    world.append(b"b")
+    for offset, expected in ((0, [(0, b"a"), (4, b"b")]), (1, [(4, b"b")]), (2, [(4, b"b")])):
+        sent = request(world, {0: offset}, version)
+        sent.topics[0].partitions[0].partition_max_bytes = 100
+        (partition,) = world.send(fetch, sent, version).response.responses[0].partitions
+        assert old_records(partition) == expected[: len(old_records(partition))]
+        assert old_records(partition)
+    abort_marker(world)
+    (partition,) = world.send(fetch, request(world, {0: 5}, version), version).response.responses[0].partitions
+    assert (partition.error_code, partition.high_watermark, old_records(partition)) == (0, 6, [])
+
+
+def test_zstd_is_for_version_10_and_later(tmp_path):
+    world = HandlerWorld(tmp_path)
+    world.put_topic("t", [partition_image()])
     world.append(b"a")
-    response = world.send(fetch, request(world, {0: 0, 1: 0}, version), version).response
-    assert found_in(response) == [(0, Error.UNSUPPORTED_VERSION, []), (1, 0, [])]
+    world.append(b"b", compression=4)
+    found = found_in(world.send(fetch, request(world, {0: 1}, 3), 3).response)
+    assert found == [(0, Error.UNSUPPORTED_COMPRESSION_TYPE, [])]
+    # Kafka looks at the topic, not at the batches, where nothing is to be converted.
+    assert found_in(world.send(fetch, request(world, {0: 1}, 4), 4).response) == [(0, 0, [b"b"])]
+    world.partition().log.config.codec = 4
+    for version, error in ((3, 76), (4, 76), (9, 76), (10, 0)):
+        (partition,) = world.send(fetch, request(world, {0: 0}, version), version).response.responses[0].partitions
+        assert partition.error_code == error
+
+
+def test_partitions_take_turns_to_exceed_the_limits(world):
+    for number in (0, 1):
+        world.append(b"x" * 5000, number=number)
+    sizes = []
+    for correlation_id in (0, 1):
+        sent = request(world, {0: 0, 1: 0}, 3, max_bytes=100)
+        response = world.send(fetch, sent, 3, correlation_id=correlation_id).response
+        partitions = [partition for topic in response.responses for partition in topic.partitions]
+        sizes.append({partition.partition_index: len(partition.records) > 5000 for partition in partitions})
+    assert sizes == [{0: True, 1: False}, {0: False, 1: True}]
 
 
 def test_errors_of_partitions(world):

@@ -1,0 +1,118 @@
+"""Fetch for consumers before 0.11: the log is read as for everybody, then converted on the handler pool.
+
+A read that holds nothing for such a consumer (control batches, batches that compaction has emptied) is followed by the
+next one, until there is a message or the end: it could not step over them by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy._core.segment_file import FileRange
+from kafkapy.errors import ApiError, Error
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
+from kafkapy.server.fetch_session import Results
+from kafkapy.server.request_context import RequestContext
+from kafkapy.storage.down_conversion import down_convert, is_old_enough
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+# What one request reads at most for conversion: it is in memory as a whole, twice.
+LARGEST_CONVERSION_BYTES = 8 << 20
+FIRST_VERSION_WITH_MAGIC_1 = 2
+
+Answer = Callable[[Results], None]
+
+
+class PartitionConversion:
+    """One partition on its way. Handed from thread to thread, never in two at a time."""
+
+    __slots__ = ("asked", "error", "max_decompressed_bytes", "position", "result")
+
+    def __init__(self, asked: FetchPartition, result: FetchResult, max_decompressed_bytes: int) -> None:
+        self.asked = asked
+        self.result = result
+        self.max_decompressed_bytes = max_decompressed_bytes
+        # The offset that was read last; rises above the one that was asked for while there is nothing to send.
+        self.position = asked.fetch_offset
+        self.error: OSError | None = None
+
+    def convert(self, magic: int) -> bool:
+        """Replaces what was read by messages of old. True if nothing was left of it, and more may follow."""
+        read = self.result.records
+        try:
+            data = read.read() if isinstance(read, FileRange) else read
+            if is_old_enough(data, magic):
+                return False
+            found = down_convert(data, magic, self.position, self.asked.max_bytes, self.max_decompressed_bytes)
+        except ApiError as error:
+            self.result = FetchResult(error.error)
+            return False
+        except OSError as error:
+            self.error = error
+            self.result = FetchResult(Error.KAFKA_STORAGE_ERROR)
+            return False
+        except Exception:
+            # The request must be answered: nobody waits for this thread.
+            logger.exception("%s at offset %d cannot be converted", self.asked.topic_partition, self.position)
+            self.result = FetchResult(Error.UNKNOWN_SERVER_ERROR)
+            return False
+        self.result.records = found.records
+        has_moved = found.next_offset > self.position
+        self.position = found.next_offset
+        return not found.records and has_moved
+
+
+def fetch_in_old_format(
+    context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer
+) -> None:
+    """Reads `partitions` and calls `answer` with message sets, in magic 0 or 1 by the version of the request.
+
+    The partition that may exceed the limits, the first one with records, is another one each time: these clients always
+    name their partitions in the same order.
+    """
+    magic = 1 if context.api_version >= FIRST_VERSION_WITH_MAGIC_1 else 0
+    if not partitions:
+        answer([])
+        return
+    first = context.correlation_id % len(partitions)
+
+    def on_results(results: Results) -> None:
+        partitions_of = context.services.replica_manager.partitions
+        conversions = []
+        for asked, result in results:
+            partition = partitions_of.get(asked.topic_partition)
+            limit = 0 if partition is None else partition.log.config.max_decompressed_bytes
+            conversions.append(PartitionConversion(asked, result, limit))
+        convert(conversions, [each for each in conversions if len(each.result.records)])
+
+    def convert(conversions: list[PartitionConversion], to_convert: list[PartitionConversion]) -> None:
+        if not to_convert:
+            answer([(each.asked, each.result) for each in conversions])
+            return
+
+        def work() -> Callable[[], object]:
+            fruitless = [each for each in to_convert if each.convert(magic)]
+            return lambda: read_on(conversions, fruitless)
+
+        context.services.handler_pool.submit(work)
+
+    def read_on(conversions: list[PartitionConversion], fruitless: list[PartitionConversion]) -> None:
+        report_failures(context.services, conversions)
+        for each in fruitless:
+            asked = FetchPartition(each.asked.topic, each.asked.partition, each.position, each.asked.max_bytes)
+            ((_, each.result),) = context.services.replica_manager.read_from_log(params, [asked]).results
+        convert(conversions, [each for each in fruitless if len(each.result.records)])
+
+    context.services.replica_manager.fetch_messages(params, partitions[first:] + partitions[:first], on_results)
+
+
+def report_failures(services: Any, conversions: list[PartitionConversion]) -> None:
+    """Takes the log directory of each partition that could not be read offline."""
+    for each in conversions:
+        partition = services.replica_manager.partitions.get(each.asked.topic_partition)
+        if each.error is not None and partition is not None:
+            services.log_manager.take_offline(partition.log.directory.path, each.error)
+        each.error = None

@@ -1,0 +1,130 @@
+"""What a log holds, as message sets of magic 0 or 1 for consumers before 0.11 (Fetch below version 4).
+
+Headers and control batches are dropped, offsets kept. A compressed batch becomes one wrapper in the same codec; of a
+plain one only the messages from the fetch offset on are made, as those clients take the first for the one they asked
+for. Entries that are old enough stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkapy._core.message_set import (
+    LegacyRecord,
+    build_message,
+    build_message_set,
+    iterate_messages,
+    open_wrapper,
+)
+from kafkapy._core.record_batch import RecordBatch
+from kafkapy.errors import ApiError, Error
+from kafkapy.storage.segment_reader import LOG_OVERHEAD, MAGIC_AT, batch_size
+
+ZSTD = 4
+BATCH_MAGIC = 2
+# Bytes of a message beside key and value, by magic.
+MESSAGE_OVERHEAD = (26, 34)
+
+LegacyFields = tuple[int, int, bytes | None, bytes | None]
+
+
+class DownConverted(NamedTuple):
+    """`records` of old, and `next_offset` behind the last entry that was looked at, whether anything was left of it."""
+
+    records: bytes
+    next_offset: int
+
+
+def down_convert(
+    data: bytes, magic: int, fetch_offset: int, max_bytes: int, max_decompressed_bytes: int
+) -> DownConverted:
+    """The entries of `data` as messages of at most `magic`, up to about `max_bytes`, and never less than one message.
+
+    ApiError UNSUPPORTED_COMPRESSION_TYPE where zstd comes first, and for a first entry that cannot be read; a later one
+    ends the answer before it. A cut-off last entry is left out. Any thread.
+    """
+    converted = bytearray()
+    max_bytes = max(1, max_bytes)
+    next_offset = fetch_offset
+    position = 0
+    while len(data) - position > MAGIC_AT and len(converted) < max_bytes:
+        size = batch_size(data[position : position + LOG_OVERHEAD])
+        if size <= LOG_OVERHEAD or position + size > len(data):
+            break
+        entry = data[position : position + size]
+        room = max_bytes - len(converted)
+        try:
+            messages, end_offset = _converted(entry, magic, fetch_offset, room, max_decompressed_bytes)
+        except ApiError:
+            if converted:
+                break
+            raise
+        converted += messages
+        next_offset = end_offset
+        position += size
+    return DownConverted(bytes(converted), next_offset)
+
+
+def is_old_enough(data: bytes, magic: int) -> bool:
+    """Whether every whole entry has at most this magic, so that nothing is to be converted."""
+    position = 0
+    while len(data) - position > MAGIC_AT:
+        if data[position + MAGIC_AT] > magic:
+            return False
+        size = batch_size(data[position : position + LOG_OVERHEAD])
+        if size <= LOG_OVERHEAD:
+            break
+        position += size
+    return True
+
+
+def _converted(
+    entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
+) -> tuple[bytes, int]:
+    """One entry of the log and the offset behind it."""
+    if entry[MAGIC_AT] == BATCH_MAGIC:
+        batch = RecordBatch(entry)
+        return _from_batch(batch, magic, fetch_offset, room, max_decompressed_bytes), batch.next_offset
+    (message,) = iterate_messages(entry)
+    if message.magic <= magic:
+        return entry, message.offset + 1
+    return _as_magic_0(message, max_decompressed_bytes), message.offset + 1
+
+
+def _from_batch(batch: RecordBatch, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int) -> bytes:
+    if batch.is_control or not batch.record_count:
+        return b""
+    codec = batch.compression
+    if codec == ZSTD:
+        raise ApiError(
+            Error.UNSUPPORTED_COMPRESSION_TYPE,
+            "Down-conversion of zstandard-compressed batches is not supported",
+        )
+    records = (
+        (record.offset, record.timestamp, record.key, record.value) for record in batch.records(max_decompressed_bytes)
+    )
+    if codec:
+        return build_message_set(records, magic=magic, compression=codec, timestamp_type=batch.timestamp_type)
+    wanted = (record for record in records if record[0] >= fetch_offset)
+    overhead = MESSAGE_OVERHEAD[magic]
+    return build_message_set(_up_to(wanted, room, overhead), magic=magic, timestamp_type=batch.timestamp_type)
+
+
+def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterator[LegacyFields]:
+    """Records until what they become fills `room`; at least one."""
+    for record in records:
+        yield record
+        room -= overhead + len(record[2] or b"") + len(record[3] or b"")
+        if room <= 0:
+            return
+
+
+def _as_magic_0(message: LegacyRecord, max_decompressed_bytes: int) -> bytes:
+    """A message of magic 1, or a wrapper of them, without timestamps."""
+    if not message.compression:
+        return build_message(message.offset, -1, message.key, message.value, magic=0)
+    records = open_wrapper(message, max_decompressed_bytes)
+    return build_message_set(
+        ((record.offset, -1, record.key, record.value) for record in records), magic=0, compression=message.compression
+    )
