@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from kafkapy._core.log_state import LogState
+from kafkapy._core.message_set import iterate_records
 from kafkapy._core.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_results import FetchData, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state import ProducerStateManager
-from kafkapy.storage.segment_reader import MAGIC_AT, scan_old_entries
+from kafkapy.storage.segment_reader import MAGIC_AT
 from kafkapy.storage.transaction_index import AbortedTransaction
 from kafkapy.types import OffsetAndEpoch
 
@@ -192,7 +193,7 @@ class LogReader(LogState):
 def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
     """(timestamp, offset, leader epoch) of every record of the batch that `data` holds. ApiError if it is corrupt."""
     if data[MAGIC_AT] < 2:
-        return [(entry.max_timestamp, entry.last_offset, -1) for entry in scan_old_entries(data, 0, False)[0]]
+        return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
     batch = RecordBatch(data)
     epoch = batch.partition_leader_epoch
     return [(record.timestamp, record.offset, epoch) for record in batch]
