@@ -499,6 +499,10 @@ class Log(LogReader):
         """Its directory is about to go: from now on an I/O error says nothing about the disk. Any thread."""
         self._is_deleted = True
 
+    @property
+    def is_deleted(self) -> bool:
+        return self._is_deleted
+
     def moved_to(self, path: str) -> None:
         """The partition directory was renamed (deletion pending): descriptors stay good, later opens need the path."""
         self.path = path

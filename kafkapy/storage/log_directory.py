@@ -7,6 +7,7 @@ import os
 from kafkapy._core.log_state import DirectoryState
 from kafkapy.errors import StorageError
 from kafkapy.storage.checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -32,6 +33,7 @@ class LogDirectory(DirectoryState):
         "_filesystem",
         "_lock_fd",
         "clean_broker_epoch",
+        "cleaner_offsets",
         "directory_id",
         "high_watermarks",
         "log_start_offsets",
@@ -49,6 +51,7 @@ class LogDirectory(DirectoryState):
         self.recovery_points = OffsetCheckpointFile(os.path.join(path, RECOVERY_POINT_CHECKPOINT), filesystem)
         self.log_start_offsets = OffsetCheckpointFile(os.path.join(path, LOG_START_OFFSET_CHECKPOINT), filesystem)
         self.high_watermarks = OffsetCheckpointFile(os.path.join(path, HIGH_WATERMARK_CHECKPOINT), filesystem)
+        self.cleaner_offsets = OffsetCheckpointFile(os.path.join(path, CLEANER_OFFSET_CHECKPOINT), filesystem)
         self._filesystem = filesystem
         self._lock_fd = -1
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 
 from kafkapy.storage.checkpoint import MalformedCheckpoint
+from kafkapy.storage.cleaned_segment import CLEANED_SUFFIX, SWAP_SUFFIX
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_config import LogConfig
@@ -21,7 +22,6 @@ from kafkapy.storage.log_segment import (
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     LogSegment,
 )
 from kafkapy.storage.log_segments import LogSegments
@@ -33,8 +33,6 @@ from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.LogLoader")
 
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
 SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 BASE_OFFSET_DIGITS = 20
 
@@ -131,37 +129,40 @@ class LogLoader:
         self.sizes.pop(name, None)
 
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
-        """`.cleaned` is unfinished work; a `.swap` at or above its base offset belongs to it and goes too."""
+        """`.cleaned` is unfinished work; a `.swap` at or above its base offset belongs to it and goes too, before it:
+        if this is interrupted, the `.swap` is not taken for complete the next time."""
         leftovers = list(leftovers)
         first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)
+        swaps = [name for name in leftovers if name.endswith(SWAP_SUFFIX)]
+        for name in swaps:
+            if first_cleaned is not None and base_of(name) >= first_cleaned:
+                self._remove(name)
+        if first_cleaned is not None:
+            self.ports.filesystem.sync_directory(self.path)
         for name in leftovers:
-            is_swap = name.endswith(SWAP_SUFFIX)
-            if not is_swap or (first_cleaned is not None and base_of(name) >= first_cleaned):
+            if name not in swaps:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """A `.log.swap` is complete: it replaces every segment that it covers. Its indexes are rebuilt."""
+        """A `.log.swap` is complete: it replaces every segment that it covers. Its indexes follow it; one whose log has
+        its name already follows too. The log goes first: as long as it is a `.swap`, what else has its name is old."""
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):
             if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
                 continue
             base_offset = base_of(name)
             swap = os.path.join(self.path, name)
-            end_offset = self._end_of(swap, base_offset)
+            end_offset = max(self._end_of(swap, base_offset), base_offset + 1)
             for other in list(self.sizes):
-                if other.endswith(SEGMENT_SUFFIXES) and base_offset <= base_of(other) < max(
-                    end_offset, base_offset + 1
-                ):
+                if other.endswith(SEGMENT_SUFFIXES) and base_offset <= base_of(other) < end_offset:
                     self._remove(other)
-            transactions = f"{base_offset:020d}{TRANSACTION_INDEX_SUFFIX}"
-            if transactions + SWAP_SUFFIX in self.sizes:
-                filesystem.rename(
-                    os.path.join(self.path, transactions + SWAP_SUFFIX), os.path.join(self.path, transactions)
-                )
-            filesystem.replace(swap, swap.removesuffix(SWAP_SUFFIX))
+            filesystem.rename(swap, swap.removesuffix(SWAP_SUFFIX))
+            del self.sizes[name]
         for name in list(self.sizes):
-            if name.endswith(SWAP_SUFFIX) and not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
-                self._remove(name)
+            if name.endswith(SWAP_SUFFIX):
+                path = os.path.join(self.path, name)
+                filesystem.rename(path, path.removesuffix(SWAP_SUFFIX))
+        filesystem.sync_directory(self.path)
 
     def _end_of(self, path: str, base_offset: int) -> int:
         file = self.ports.filesystem.open_segment(path)
@@ -234,17 +235,12 @@ class LogLoader:
 
     def _suspects(self) -> list[LogSegment]:
         """The segments to read whole: after an unclean stop from the recovery point on, else those without an index."""
+        first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if not self.is_clean:
-            return [
-                segment for segment in self.segments.between(self.recovery_point, 2**63) if not self._is_new(segment)
-            ]
-        first_suspect = None
-        for segment in self.segments:
-            stem = f"{segment.base_offset:020d}"
-            has_indexes = stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes
-            if segment.size and not has_indexes:
-                first_suspect = segment
-                break
+            start = self.recovery_point
+            if first_suspect is not None:
+                start = min(start, first_suspect.base_offset)
+            return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
         if first_suspect is None:
             active = self.segments.active
             if active.size == 0 or active.is_whole():
@@ -253,6 +249,10 @@ class LogLoader:
             logger.warning("%s was stopped cleanly and yet its end is torn", self.topic_partition)
             first_suspect = active
         return self.segments.from_offset(first_suspect.base_offset)
+
+    def _has_indexes(self, segment: LogSegment) -> bool:
+        stem = f"{segment.base_offset:020d}"
+        return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
     def _is_new(self, segment: LogSegment) -> bool:
         """Whether nothing was ever written to it: then there is nothing to recover either."""

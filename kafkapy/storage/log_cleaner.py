@@ -1,0 +1,188 @@
+"""The log cleaner's threads: each takes the filthiest log, cleans it, and comes again; asleep when none is due.
+
+A log that fails is marked and left alone, a disk that fails goes offline; neither ends a thread. A thread that ends all
+the same is named in the log and counted: compaction would stop silently.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import TYPE_CHECKING
+
+from kafkapy._core.offset_map import OffsetMap
+from kafkapy.errors import ApiError, StorageError
+from kafkapy.storage.cleaned_segment import SegmentsChanged
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log import Log
+from kafkapy.storage.log_cleaner_manager import CleaningAborted, LogCleanerManager
+from kafkapy.storage.log_cleaner_pass import CleaningPass, CleaningResult, CleaningTools
+from kafkapy.storage.log_cleaner_reader import CleanerBuffer
+from kafkapy.storage.log_cleaner_selection import LogToClean
+from kafkapy.storage.log_cleaner_throttle import CleanerThrottle
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy.config import BrokerConfig
+
+logger = logging.getLogger("kafka.log.LogCleaner")
+
+
+class LogCleaner:
+    """Owns the threads. `start` and `stop` once each, from one thread; the rest from any.
+
+    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result; when that thread is gone it
+    raises CancelledError. `schedule(delay_ms, work)` runs work later, on any thread.
+    """
+
+    def __init__(
+        self,
+        config: "BrokerConfig",
+        log_manager: LogManager,
+        *,
+        filesystem: Filesystem,
+        clock: Clock,
+        run_on_owner: Callable[[Callable[[], object]], object],
+        schedule: Callable[[int, Callable[[], None]], object],
+    ) -> None:
+        self._config = config
+        self._log_manager = log_manager
+        self._filesystem = filesystem
+        self._clock = clock
+        self._schedule = schedule
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.manager = LogCleanerManager(log_manager, clock, run_on_owner)
+        self.dead_threads = 0
+        self.last_pass_ms = clock.now_ms()  # when a thread last looked for work: a cleaner that is stuck stays behind
+
+    def start(self) -> None:
+        if not self._config["log.cleaner.enable"]:
+            return
+        for number in range(self._config["log.cleaner.threads"]):
+            name = f"kafka-log-cleaner-thread-{number}"
+            thread = threading.Thread(target=self._run, args=(name,), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def stop(self) -> None:
+        """Ends the passes under way, which lose their work only, and waits for the threads."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, name: str) -> None:
+        try:
+            worker = self.worker()
+            while not self._stopping.is_set():
+                self.last_pass_ms = self._clock.now_ms()
+                if not worker.clean_filthiest():
+                    self._stopping.wait(self._config["log.cleaner.backoff.ms"] / 1000)
+        except (CleaningAborted, CancelledError):
+            if not self._stopping.is_set():
+                self._died(name)
+        except Exception:
+            self._died(name)
+
+    def _died(self, name: str) -> None:
+        self.dead_threads += 1
+        logger.critical("%s died: no log is compacted by it until the broker restarts", name, exc_info=True)
+
+    def worker(self) -> "CleanerWorker":
+        """What one thread works with: its share of the memory."""
+        config, threads = self._config, max(1, self._config["log.cleaner.threads"])
+        throttle = CleanerThrottle(
+            lambda: config["log.cleaner.io.max.bytes.per.second"],
+            self._clock,
+            lambda wait_ms: self._stopping.wait(wait_ms / 1000),
+        )
+        memory = min(config["log.cleaner.dedupe.buffer.size"] // threads, LARGEST_MAP_BYTES)
+        tools = CleaningTools(
+            OffsetMap(memory, config["log.cleaner.io.buffer.load.factor"]),
+            CleanerBuffer(config["log.cleaner.io.buffer.size"] // threads // 2, throttle.count),
+            self.manager,
+            self._filesystem,
+            throttle.count,
+            self._check_running,
+            self._schedule,
+        )
+        return CleanerWorker(self._log_manager, self._clock, tools)
+
+    def _check_running(self) -> None:
+        if self._stopping.is_set():
+            raise CleaningAborted("the log cleaner is stopping")
+
+
+LARGEST_MAP_BYTES = 2**31 - 1  # of one thread, as in Kafka
+
+
+class CleanerWorker:
+    """Cleans a log at a time with the tools of one thread."""
+
+    def __init__(self, log_manager: LogManager, clock: Clock, tools: CleaningTools) -> None:
+        self._log_manager = log_manager
+        self._clock = clock
+        self._tools = tools
+
+    def clean_filthiest(self) -> bool:
+        """Whether a log was taken. CleaningAborted if the thread is to stop."""
+        manager = self._tools.manager
+        taken = manager.take_filthiest()
+        if taken is None:
+            return False
+        log, to_clean = taken
+        try:
+            self._clean(log, to_clean)
+        finally:
+            manager.release(log)
+        return True
+
+    def _clean(self, log: Log, to_clean: LogToClean) -> None:
+        manager = self._tools.manager
+        started_ms = self._clock.monotonic_ms()
+        logger.info(
+            "Cleaning %s: offsets %d to %d, %.0f%% of %d bytes are dirty",
+            log.topic_partition,
+            to_clean.first_dirty_offset,
+            to_clean.first_uncleanable_offset,
+            100 * to_clean.cleanable_ratio,
+            to_clean.clean_bytes + to_clean.cleanable_bytes,
+        )
+        try:
+            result = CleaningPass(log, to_clean, self._tools, self._clock.now_ms()).run()
+            manager.advance_checkpoint(log, result.end_offset)
+        except (CleaningAborted, SegmentsChanged) as error:
+            logger.info("Cleaning of %s ended early: %s", log.topic_partition, error)
+            self._tools.check()
+        except StorageError as error:
+            logger.error("Cleaning of %s failed: %s", log.topic_partition, error)
+        except OSError as error:
+            self._disk_failed(log, error)
+        except (ApiError, ValueError, MemoryError) as error:
+            manager.mark_uncleanable(log, error)
+        else:
+            self._report(log, result, self._clock.monotonic_ms() - started_ms)
+
+    def _disk_failed(self, log: Log, error: OSError) -> None:
+        """An error of a log that went meanwhile says nothing about the disk."""
+        if log.is_deleted or self._log_manager.get_log(log.topic_partition) is not log:
+            logger.info("Cleaning of %s ended early: it was deleted", log.topic_partition)
+        elif isinstance(error, FileNotFoundError):
+            logger.info("Cleaning of %s ended early: %s", log.topic_partition, error)
+        else:
+            self._log_manager.take_offline(log.directory.path, error)
+
+    def _report(self, log: Log, result: CleaningResult, elapsed_ms: int) -> None:
+        logger.info(
+            "Cleaned %s to offset %d in %d ms: %d of %d records kept, %d bytes read, %d written",
+            log.topic_partition,
+            result.end_offset,
+            elapsed_ms,
+            result.records_kept,
+            result.records_read,
+            result.bytes_read,
+            result.bytes_written,
+        )
+        if result.keyless_records:
+            logger.warning("%d records without a key were dropped from %s", result.keyless_records, log.topic_partition)

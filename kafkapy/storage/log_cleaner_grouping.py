@@ -1,0 +1,47 @@
+"""Which segments the log cleaner merges into one: as many neighbours as fit. Pure.
+
+A limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+
+
+class SegmentSizes(NamedTuple):
+    """Bytes of a segment's files."""
+
+    base_offset: int
+    size: int
+    offset_index_size: int
+    time_index_size: int
+
+
+def group_segments(
+    segments: Sequence[SegmentSizes], max_size: int, max_index_size: int, end_offset: int
+) -> list[list[SegmentSizes]]:
+    """Groups in the order of `segments`. `end_offset`: above the last offset of the last of them.
+
+    A group's files stay within the limits if they do not grow, and its offsets within 32 bits of its base offset. A
+    segment that is too large by itself is a group by itself.
+    """
+    groups: list[list[SegmentSizes]] = []
+    log, offset_index, time_index = 0, 0, 0
+    for number, segment in enumerate(segments):
+        log += segment.size
+        offset_index += segment.offset_index_size
+        time_index += segment.time_index_size
+        last_offset = (segments[number + 1].base_offset if number + 1 < len(segments) else end_offset) - 1
+        fits = (
+            bool(groups)
+            and log <= max_size
+            and max(offset_index, time_index) <= max_index_size
+            and (segment.size == 0 or last_offset - groups[-1][0].base_offset <= LARGEST_RELATIVE_OFFSET)
+        )
+        if fits:
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+            log, offset_index, time_index = segment.size, segment.offset_index_size, segment.time_index_size
+    return groups

@@ -1,0 +1,245 @@
+"""Which log the cleaner takes next, and how far each has been cleaned.
+
+    none -> in progress -> none            aborted: the pass stops at its next check; then paused
+            in progress -> aborted -> paused -> none
+
+A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted: it is named in the log and
+counted, and its disk grows.
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from enum import Enum
+from threading import Condition
+from typing import TypeVar
+
+from kafkapy._core.segment_scan import first_batch_timestamp
+from kafkapy.errors import StorageError
+from kafkapy.storage.log import Log
+from kafkapy.storage.log_cleaner_selection import (
+    NO_LAG_LIMIT,
+    CompactedLog,
+    LogToClean,
+    SegmentAge,
+    filthiest,
+    log_to_clean,
+)
+from kafkapy.storage.log_directory import LogDirectory
+from kafkapy.storage.log_manager import LogManager, read_checkpoint
+from kafkapy.storage.log_segment import LOG_SUFFIX, LogSegment
+from kafkapy.types import Clock, TopicPartition
+
+logger = logging.getLogger("kafka.log.LogCleanerManager")
+
+Result = TypeVar("Result")
+
+
+class CleaningState(Enum):
+    IN_PROGRESS = "in progress"
+    ABORTED = "aborted"
+    PAUSED = "paused"
+
+
+class CleaningAborted(Exception):
+    """The pass is to stop: the log is paused, or the cleaner is stopping. Nothing is lost."""
+
+
+class LogCleanerManager:
+    """Owns the states, the checkpoints and the list of uncleanable logs; guarded by `_condition`. Any thread.
+
+    `run_on_owner(work)` runs work on the thread that owns the logs, and returns what it returns.
+    """
+
+    def __init__(
+        self, log_manager: LogManager, clock: Clock, run_on_owner: Callable[[Callable[[], object]], object]
+    ) -> None:
+        self._log_manager = log_manager
+        self._clock = clock
+        self._run_on_owner = run_on_owner
+        self._condition = Condition()
+        self._states: dict[TopicPartition, CleaningState] = {}
+        self._pauses: dict[TopicPartition, int] = {}
+        self._offsets: dict[str, dict[TopicPartition, int]] = {}
+        self._uncleanable: dict[TopicPartition, Log] = {}
+        self._topic_ids: dict[TopicPartition, bytes] = {}
+        self.max_dirty_percent = 0
+
+    # -- choosing ------------------------------------------------------------------------------------------------
+
+    def take_filthiest(self) -> tuple[Log, LogToClean] | None:
+        """The log to clean next, marked as in progress; None if none is due."""
+        found: dict[TopicPartition, tuple[Log, LogToClean]] = {}
+        for log in self._candidates():
+            described = self.on_owner(lambda of=log: describe(of))  # type: ignore[misc]
+            if described is not None:
+                checkpoint = self.checkpoint_of(log)
+                found[log.topic_partition] = log, log_to_clean(described, checkpoint, self._clock.now_ms())
+        with self._condition:
+            free = [to_clean for partition, (_, to_clean) in found.items() if partition not in self._states]
+            self.max_dirty_percent = int(100 * max((each.cleanable_ratio for each in free), default=0))
+            chosen = filthiest(free)
+            if chosen is None:
+                return None
+            self._states[chosen.partition] = CleaningState.IN_PROGRESS
+        return found[chosen.partition]
+
+    def on_owner(self, work: Callable[[], Result]) -> Result:
+        result: Result = self._run_on_owner(work)  # type: ignore[assignment]
+        return result
+
+    def _candidates(self) -> list[Log]:
+        logs = {log.topic_partition: log for log in self._log_manager.logs()}
+        with self._condition:
+            for partition, log in list(self._uncleanable.items()):
+                if logs.get(partition) is not log:
+                    del self._uncleanable[partition]
+            self._forget_recreated(logs)
+            return [
+                log
+                for partition, log in logs.items()
+                if log.config.is_compacted and partition not in self._states and partition not in self._uncleanable
+            ]
+
+    def _forget_recreated(self, logs: dict[TopicPartition, Log]) -> None:
+        """The checkpoint of a topic that was deleted says nothing of the next one of that name."""
+        for partition, log in logs.items():
+            if self._topic_ids.setdefault(partition, log.topic_id) != log.topic_id:
+                self._topic_ids[partition] = log.topic_id
+                self._offsets_in(log.directory).pop(partition, None)
+
+    # -- states --------------------------------------------------------------------------------------------------
+
+    def check(self, partition: TopicPartition) -> None:
+        """CleaningAborted if the pass over the partition is to stop."""
+        if self._states.get(partition) is CleaningState.ABORTED:
+            raise CleaningAborted(f"cleaning of {partition} was aborted")
+
+    def state_of(self, partition: TopicPartition) -> CleaningState | None:
+        return self._states.get(partition)
+
+    def pause(self, partition: TopicPartition) -> None:
+        """No pass over the partition runs from the return on until as many calls of `resume`. Not the owner thread."""
+        with self._condition:
+            self._pauses[partition] = self._pauses.get(partition, 0) + 1
+            state = self._states.get(partition)
+            if state is CleaningState.IN_PROGRESS:
+                self._states[partition] = CleaningState.ABORTED
+            elif state is None:
+                self._states[partition] = CleaningState.PAUSED
+            self._condition.wait_for(lambda: self._states.get(partition) is CleaningState.PAUSED)
+        logger.info("The cleaning for partition %s is paused", partition)
+
+    def resume(self, partition: TopicPartition) -> None:
+        """ValueError if the partition is not paused."""
+        with self._condition:
+            pauses = self._pauses.get(partition, 0)
+            if pauses == 0:
+                raise ValueError(f"the cleaning of {partition} is not paused")
+            self._pauses[partition] = pauses - 1
+            if pauses == 1:
+                del self._pauses[partition], self._states[partition]
+        logger.info("The cleaning for partition %s is resumed", partition)
+
+    def release(self, log: Log) -> None:
+        """The pass over the log has ended, whichever way."""
+        with self._condition:
+            if self._pauses.get(log.topic_partition):
+                self._states[log.topic_partition] = CleaningState.PAUSED
+            else:
+                self._states.pop(log.topic_partition, None)
+            self._condition.notify_all()
+
+    # -- uncleanable ---------------------------------------------------------------------------------------------
+
+    def mark_uncleanable(self, log: Log, reason: Exception) -> None:
+        logger.error(
+            "Unexpected error while cleaning %s in %s. Marking its partition as uncleanable: it is compacted no more "
+            "until the broker restarts. %s",
+            log.topic_partition,
+            log.directory.path,
+            reason,
+            exc_info=reason,
+        )
+        with self._condition:
+            self._uncleanable[log.topic_partition] = log
+
+    @property
+    def uncleanable_partitions(self) -> list[TopicPartition]:
+        with self._condition:
+            return sorted(self._uncleanable)
+
+    @property
+    def uncleanable_bytes(self) -> int:
+        with self._condition:
+            return sum(log.size for log in self._uncleanable.values())
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------
+
+    def checkpoint_of(self, log: Log) -> int | None:
+        """The first dirty offset that the last pass left."""
+        with self._condition:
+            return self._offsets_in(log.directory).get(log.topic_partition)
+
+    def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
+        """Durable on return. Partitions that are gone leave the file. StorageError: the directory is offline."""
+        directory = log.directory
+        held = {other.topic_partition for other in self._log_manager.logs() if other.directory is directory}
+        with self._condition:
+            offsets = self._offsets_in(directory)
+            offsets[log.topic_partition] = first_dirty_offset
+            for partition in [partition for partition in offsets if partition not in held]:
+                del offsets[partition]
+            try:
+                directory.cleaner_offsets.write(offsets)
+            except OSError as error:
+                self._log_manager.take_offline(directory.path, error)
+                raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
+
+    def _offsets_in(self, directory: LogDirectory) -> dict[TopicPartition, int]:
+        offsets = self._offsets.get(directory.path)
+        if offsets is None:
+            offsets = self._offsets[directory.path] = read_checkpoint(directory.cleaner_offsets)
+        return offsets
+
+
+def describe(log: Log) -> CompactedLog | None:
+    """What is to be known of a log to choose it; None if it is deleted or unreadable. Owner thread."""
+    config = log.config
+    segments = list(log.segments)
+    if log.is_deleted or len(segments) == 1:
+        return None
+    has_min, has_max = config.min_compaction_lag_ms > 0, config.max_compaction_lag_ms != NO_LAG_LIMIT
+    try:
+        ages = [
+            SegmentAge(
+                segment.base_offset,
+                segment.size,
+                segment.largest_timestamp() if has_min else -1,
+                first_timestamp(segment) if has_max else -1,
+            )
+            for segment in segments[:-1]
+        ]
+    except OSError as error:
+        logger.error("%s cannot be looked at for cleaning: %s", log.topic_partition, error)
+        return None
+    return CompactedLog(
+        log.topic_partition,
+        ages,
+        segments[-1].base_offset,
+        log.log_start_offset,
+        log.log_end_offset,
+        log.last_stable_offset,
+        config.min_cleanable_ratio,
+        config.min_compaction_lag_ms,
+        config.max_compaction_lag_ms,
+    )
+
+
+def first_timestamp(segment: LogSegment) -> int:
+    """The greatest timestamp of a segment's first batch, or -1. OSError."""
+    fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return first_batch_timestamp(fd, segment.size)
+    finally:
+        os.close(fd)

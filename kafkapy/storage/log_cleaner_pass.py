@@ -1,0 +1,374 @@
+"""One pass of the log cleaner over one log: the newest offset of each dirty key, then segments without what is older.
+
+Works on the cleaner's thread with descriptors of its own; looks at the log and changes it on the owner's thread only.
+Offsets, order and timestamps stay. A pass that stops anywhere leaves a log that reads the same.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from kafkapy._core.batch_filter import CORRUPT, DONE, FULL, BatchFilter, collect_batch, collect_keys
+from kafkapy._core.compression import DecompressionError, decompress
+from kafkapy._core.offset_map import OffsetMap
+from kafkapy._core.record_batch import OVERHEAD, RecordBatch
+from kafkapy._core.segment_scan import find_batch
+from kafkapy.storage.cleaned_segment import CleanedSegment, remove_cleaned_files, swap_in
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log import Log
+from kafkapy.storage.log_cleaner_grouping import SegmentSizes, group_segments
+from kafkapy.storage.log_cleaner_manager import LogCleanerManager
+from kafkapy.storage.log_cleaner_old_formats import collect_old_message, filter_old_message
+from kafkapy.storage.log_cleaner_reader import CleanerBuffer, CorruptSegment
+from kafkapy.storage.log_cleaner_selection import LogToClean
+from kafkapy.storage.log_cleaner_transactions import CleanedTransactions
+from kafkapy.storage.log_segment import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    LogSegment,
+)
+from kafkapy.storage.segment_reader import MAGIC_AT, batch_size, scan_old_entries
+from kafkapy.storage.transaction_index import AbortedTransaction
+
+LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
+
+
+class ActiveProducer(NamedTuple):
+    """`last_data_offset`: of its newest data batch, -1 if only markers of it are known."""
+
+    producer_id: int
+    producer_epoch: int
+    last_data_offset: int
+
+
+class LogSnapshot(NamedTuple):
+    """What a pass has to know of a log, as the owner saw it when it began. `segments`: without the active one."""
+
+    segments: Sequence[LogSegment]
+    aborted: Sequence[AbortedTransaction]
+    producers: dict[int, ActiveProducer]
+
+
+class CleaningTools(NamedTuple):
+    """What all passes of a cleaner thread share. `count_bytes(n)`: n bytes were written or read, waits if too many.
+    `check()` raises CleaningAborted when the thread is to stop."""
+
+    offsets: OffsetMap
+    buffer: CleanerBuffer
+    manager: LogCleanerManager
+    filesystem: Filesystem
+    count_bytes: Callable[[int], None]
+    check: Callable[[], None]
+    schedule: Callable[[int, Callable[[], None]], object]
+
+
+class CleaningResult(NamedTuple):
+    """`end_offset`: the next pass begins there."""
+
+    end_offset: int
+    bytes_read: int
+    bytes_written: int
+    records_read: int
+    records_kept: int
+    keyless_records: int
+
+
+class CleaningPass:
+    """Owns the files that end in `.cleaned` while it runs. One thread, used once."""
+
+    def __init__(self, log: Log, to_clean: LogToClean, tools: CleaningTools, now_ms: int) -> None:
+        self._log = log
+        self._to_clean = to_clean
+        self._tools = tools
+        self._now_ms = now_ms
+        self._config = log.config
+        self._snapshot = LogSnapshot((), (), {})
+        self._bytes_read = 0
+        self._bytes_written = 0
+
+    def run(self) -> CleaningResult:
+        """Cleans; what has been swapped in by the time of an error stays.
+
+        CleaningAborted, SegmentsChanged: to be taken up again later. OSError: the disk. CorruptSegment and what else
+        is raised (ApiError, ValueError): the log cannot be cleaned.
+        """
+        self._snapshot = self._tools.manager.on_owner(self._take_snapshot)
+        try:
+            end_offset = self._build_map()
+            return self._clean(end_offset)
+        finally:
+            self._tools.offsets.release()
+
+    def _take_snapshot(self) -> LogSnapshot:
+        log = self._log
+        segments = list(log.segments)
+        has_aborted = any(name.endswith(TRANSACTION_INDEX_SUFFIX) for name in os.listdir(log.path))
+        aborted = log.collect_aborted_transactions(segments[0].base_offset, log.log_end_offset) if has_aborted else []
+        producers = {}
+        for producer_id, entry in log.producers.entries.items():
+            last = entry.last_batch
+            last_offset = last.last_offset if last is not None else -1
+            producers[producer_id] = ActiveProducer(producer_id, entry.producer_epoch, last_offset)
+        return LogSnapshot(segments[:-1], aborted, producers)
+
+    def _check(self) -> None:
+        self._tools.check()
+        self._tools.manager.check(self._log.topic_partition)
+
+    # -- the map -------------------------------------------------------------------------------------------------
+
+    def _build_map(self) -> int:
+        """Returns where the map ends: what lies at or after that offset stays as it is."""
+        start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
+        offsets = self._tools.offsets
+        offsets.clear(end - start)
+        transactions = CleanedTransactions()
+        transactions.add_aborted(found for found in self._snapshot.aborted if found.last_offset >= start)
+        segments = self._snapshot.segments
+        for number, segment in enumerate(segments):
+            next_base = segments[number + 1].base_offset if number + 1 < len(segments) else end
+            if next_base <= start or segment.base_offset >= end:
+                continue
+            self._check()
+            if not self._collect_segment(segment, start, end, transactions):
+                break
+        return max(start, offsets.latest_offset + 1)
+
+    def _collect_segment(self, segment: LogSegment, start: int, end: int, transactions: CleanedTransactions) -> bool:
+        """False: the map is full, or `end` reached."""
+        offsets = self._tools.offsets
+        goes_on = True
+
+        def visit(view: memoryview, length: int) -> int | None:
+            nonlocal goes_on
+            self._check()
+            at = 0
+            while True:
+                at, why = collect_keys(offsets, view, at, length, start, end)
+                if why == DONE:
+                    return at
+                if why == FULL:
+                    goes_on = False
+                    return None
+                if why == CORRUPT:
+                    raise CorruptSegment(f"{path}: a corrupt batch after offset {offsets.latest_offset}")
+                size = batch_size(bytes(view[at : at + 12]))
+                if size > length - at:
+                    return at
+                if not self._collect_special(view[at : at + size], start, end, transactions):
+                    goes_on = False
+                    return None
+                at += size
+
+        path = segment.path(LOG_SUFFIX)
+        position = position_of(path, segment.size, start) if segment.base_offset < start else 0
+        if position is not None:
+            self._tools.buffer.read(path, position, segment.size, visit)
+        return goes_on
+
+    def _collect_special(self, data: memoryview, start: int, end: int, transactions: CleanedTransactions) -> bool:
+        offsets = self._tools.offsets
+        if data[MAGIC_AT] < 2:
+            message = bytes(data)
+            entries, _ = scan_old_entries(message, 0, True)
+            if not entries:
+                raise CorruptSegment(f"a corrupt message in {self._log.topic_partition}")
+            last_offset = entries[-1].last_offset
+            if last_offset >= end:
+                return False
+            return collect_old_message(offsets, message, last_offset, start, end)
+        batch = RecordBatch(data)
+        batch.ensure_valid()
+        if batch.base_offset >= end:
+            return False
+        if batch.is_control:
+            transactions.is_useless(batch)
+        elif not transactions.is_aborted(batch):
+            return collect_batch(offsets, data, 0, opened(batch), start)
+        if batch.last_offset >= start:
+            offsets.note_offset(batch.last_offset)
+        return True
+
+    # -- cleaning ------------------------------------------------------------------------------------------------
+
+    def _clean(self, end_offset: int) -> CleaningResult:
+        config, snapshot = self._config, self._snapshot
+        uncleanable = self._to_clean.first_uncleanable_offset
+        segments = {segment.base_offset: segment for segment in snapshot.segments if segment.base_offset < end_offset}
+        batch_filter = BatchFilter(
+            self._tools.offsets,
+            now_ms=self._now_ms,
+            delete_retention_ms=config.delete_retention_ms,
+            round_end=uncleanable,
+            last_data_offsets=[
+                (producer.last_data_offset, producer.producer_id)
+                for producer in snapshot.producers.values()
+                if producer.last_data_offset >= 0
+            ],
+        )
+        sizes = [sizes_of(segment) for segment in segments.values()]
+        groups = group_segments(sizes, config.segment_bytes, config.segment_index_bytes, uncleanable)
+        clean = [segment for base, segment in segments.items() if base < self._to_clean.first_dirty_offset]
+        last_clean_ms = modified_ms(clean[-1]) if clean else 0
+        transactions = CleanedTransactions()
+        transactions.add_aborted(snapshot.aborted)
+        for group in groups:
+            self._check()
+            cleaner = GroupCleaner(self._log, batch_filter, transactions, snapshot.producers, self._tools, self._check)
+            cleaner.tombstones_before_ms = last_clean_ms - config.delete_retention_ms
+            cleaner.clean([segments[each.base_offset] for each in group])
+            self._bytes_read += cleaner.bytes_read
+            self._bytes_written += cleaner.bytes_written
+        return CleaningResult(
+            end_offset,
+            self._bytes_read,
+            self._bytes_written,
+            batch_filter.records_read,
+            batch_filter.records_kept,
+            batch_filter.keyless_records,
+        )
+
+
+class GroupCleaner:
+    """Merges a group of segments into one and has it swapped in. Owns the cleaned segment. Used once."""
+
+    def __init__(
+        self,
+        log: Log,
+        batch_filter: BatchFilter,
+        transactions: CleanedTransactions,
+        producers: dict[int, ActiveProducer],
+        tools: CleaningTools,
+        check: Callable[[], None],
+    ) -> None:
+        self._log = log
+        self._filter = batch_filter
+        self._transactions = transactions
+        self._producers = producers
+        self._tools = tools
+        self._check = check
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.tombstones_before_ms = 0  # those of magic 0 and 1 go if their segment is older
+
+    def clean(self, segments: Sequence[LogSegment]) -> None:
+        """As CleaningPass.run. The files of an error stay behind as `.cleaned`; the next pass or start removes them."""
+        log, filesystem = self._log, self._tools.filesystem
+        base_offset = segments[0].base_offset
+        remove_cleaned_files(log.path, base_offset, filesystem)
+        created_ms = segments[0].created_ms
+        cleaned = CleanedSegment.create(log.path, base_offset, log.config, filesystem, created_ms)
+        assert isinstance(cleaned, CleanedSegment)
+        try:
+            cleaned.open_for_append()
+            for segment in segments:
+                self._clean_into(segment, cleaned)
+            for aborted in self._transactions.kept:
+                cleaned.transaction_index.append(aborted)
+            self._transactions.kept.clear()
+            cleaned.finish(os.stat(segments[-1].path(LOG_SUFFIX)).st_mtime_ns)
+        finally:
+            cleaned.close(trim=False)
+        filesystem.sync_directory(log.path)
+        self._check()
+        renamed = self._tools.manager.on_owner(lambda: swap_in(log, cleaned, segments, filesystem))
+        filesystem.sync_directory(log.path)
+        self._tools.schedule(log.config.file_delete_delay_ms, lambda: unlink_all(filesystem, renamed))
+
+    def _clean_into(self, segment: LogSegment, cleaned: CleanedSegment) -> None:
+        path = segment.path(LOG_SUFFIX)
+        keeps_tombstones = modified_ms(segment) > self.tombstones_before_ms
+
+        def visit(view: memoryview, length: int) -> int:
+            self._check()
+            at = 0
+            while True:
+                at, why = self._filter.filter_plain(view, at, length)
+                if why == CORRUPT:
+                    raise CorruptSegment(f"{path}: a corrupt batch")
+                size = batch_size(bytes(view[at : at + 12])) if why != DONE else 0
+                if why == DONE or size > length - at:
+                    break
+                self._clean_special(view[at : at + size], cleaned, keeps_tombstones)
+                at += size
+            self._write(cleaned)
+            self.bytes_read += at
+            return at
+
+        self._tools.buffer.read(path, 0, segment.size, visit)
+
+    def _write(self, cleaned: CleanedSegment) -> None:
+        written = self._filter.write_to(cleaned, self._log.config.index_interval_bytes)
+        self.bytes_written += written
+        self._tools.count_bytes(written)
+
+    def _clean_special(self, data: memoryview, cleaned: CleanedSegment, keeps_tombstones: bool) -> None:
+        if data[MAGIC_AT] < 2:
+            self._write(cleaned)
+            written = filter_old_message(self._filter, bytes(data), cleaned, keeps_tombstones=keeps_tombstones)
+            self.bytes_written += written
+            self._tools.count_bytes(written)
+            return
+        batch = RecordBatch(data)
+        batch.ensure_valid()
+        if batch.is_control:
+            self._clean_control(batch, data)
+            return
+        is_aborted = self._transactions.is_aborted(batch)
+        keep_empty = self._filter.keeps_empty(data, 0)
+        if not is_aborted or keep_empty:
+            self._filter.filter_batch(
+                data, 0, opened(batch), discard=is_aborted, keep_empty=keep_empty, begin_horizon=False
+            )
+
+    def _clean_control(self, batch: RecordBatch, data: memoryview) -> None:
+        """A marker goes when its transaction is gone and its own horizon has passed."""
+        is_useless = self._transactions.is_useless(batch)
+        discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.now_ms
+        producer = self._producers.get(batch.producer_id)
+        keep_empty = batch.last_offset + 1 == self._filter.round_end or (
+            producer is not None and producer.last_data_offset < 0 and producer.producer_epoch == batch.producer_epoch
+        )
+        if not discard or keep_empty:
+            self._filter.filter_batch(
+                data, 0, opened(batch), discard=discard, keep_empty=keep_empty, begin_horizon=is_useless
+            )
+
+
+def opened(batch: RecordBatch) -> memoryview | bytes:
+    """The records of a batch, decompressed. CorruptSegment."""
+    records = batch.data[OVERHEAD:]
+    if not batch.compression or not batch.record_count:
+        return records
+    try:
+        return decompress(batch.compression, records, LARGEST_DECOMPRESSED_BYTES)
+    except (DecompressionError, ValueError) as error:
+        raise CorruptSegment(f"the batch at offset {batch.base_offset} does not decompress: {error}") from error
+
+
+def position_of(path: str, size: int, offset: int) -> int | None:
+    """Where the batch begins that holds `offset`, or the first after it; None if there is none. OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        found = find_batch(fd, 0, size, offset)
+        return None if found is None else found[0]
+    finally:
+        os.close(fd)
+
+
+def sizes_of(segment: LogSegment) -> SegmentSizes:
+    """OSError."""
+    index, time_index = (os.stat(segment.path(suffix)).st_size for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+    return SegmentSizes(segment.base_offset, segment.size, index, time_index)
+
+
+def modified_ms(segment: LogSegment) -> int:
+    """OSError."""
+    return os.stat(segment.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
+
+
+def unlink_all(filesystem: Filesystem, paths: Sequence[str]) -> None:
+    for path in paths:
+        filesystem.unlink(path)
