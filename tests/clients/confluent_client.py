@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
@@ -15,11 +15,16 @@ DEADLINE_SECONDS = 60
 
 
 class ConfluentClient(Client):
-    name = "confluent-kafka"
+    """`settings`: librdkafka's properties, on top of those of a call."""
+
+    def __init__(self, name: str = "confluent-kafka", settings: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self._settings = dict(settings or {})
 
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:
         failures: list[Any] = []
-        producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec, "acks": "all", "linger.ms": 5})
+        properties = {"bootstrap.servers": bootstrap, "compression.type": codec, "acks": "all", "linger.ms": 5}
+        producer = Producer({**properties, **self._settings})
         for record in records:
             while True:
                 try:
@@ -40,7 +45,8 @@ class ConfluentClient(Client):
         assert not failures, failures[:3]
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
+        properties = {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False}
+        consumer = Consumer({**properties, **self._settings})
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
         try:
             return poll_until(consumer, lambda received: len(received) >= count)
@@ -48,7 +54,7 @@ class ConfluentClient(Client):
             consumer.close()
 
     def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:
-        consumer = group_consumer(bootstrap, group)
+        consumer = group_consumer(bootstrap, group, **self._settings)
         consumer.subscribe([topic])
         try:
             received = poll_until(consumer, lambda received: len(received) >= count)

@@ -1,0 +1,131 @@
+"""What one client writes the others read: the records that were written, and what each reader must see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from tests.clients.legacy.catalog import BY_NAME, TriedClient
+from tests.clients.legacy.clients import TriedClients
+from tests.clients.legacy.shell_client import UNKNOWN_PARTITION
+from tests.clients.records import SentRecord, by_partition, make_records
+
+PARTITIONS = 3
+NO_TIMESTAMP = -1
+# Reads what a console has written, to learn the partitions and timestamps that it chose.
+WITNESS = "java-4.3.0"
+
+
+class Content(Enum):
+    """What kind of records a topic holds."""
+
+    ANYTHING = "anything"
+    NO_NULL_HEADERS = "no null headers"
+    TEXT = "text"
+
+
+class Written(NamedTuple):
+    """A topic with what stands in it, as a reader that knows everything sees it."""
+
+    topic: str
+    records: list[SentRecord]
+
+
+class Carriage:
+    """Writes each kind of topic once, when first asked for. Not thread-safe.
+
+    `new_topic` makes an empty topic with that many partitions; `count` records go to each.
+    """
+
+    def __init__(self, clients: TriedClients, bootstrap: str, new_topic: Callable[[int], str], count: int) -> None:
+        self._clients = clients
+        self._bootstrap = bootstrap
+        self._new_topic = new_topic
+        self._count = count
+        self._written: dict[tuple[str, str, Content], Written] = {}
+
+    def check(self, writer: str, codec: str, reader: str) -> None:
+        """The reader sees all that the writer has written; AssertionError says how they differ."""
+        written = self._topic(writer, codec, content_for(BY_NAME[writer], BY_NAME[reader]))
+        received = self._clients[reader].consume(self._bootstrap, written.topic, PARTITIONS, len(written.records))
+        assert_seen(BY_NAME[reader], written.records, received)
+
+    def _topic(self, writer: str, codec: str, content: Content) -> Written:
+        kind = (writer, codec, content)
+        if kind not in self._written:
+            self._written[kind] = self._write(BY_NAME[writer], codec, content)
+        return self._written[kind]
+
+    def _write(self, writer: TriedClient, codec: str, content: Content) -> Written:
+        topic, sent = self._new_topic(PARTITIONS), records_for(writer, self._count, content)
+        self._clients[writer.name].produce(self._bootstrap, topic, codec, sent)
+        if not writer.is_console:
+            return Written(topic, with_offsets(sent))
+        witnessed = self._clients[WITNESS].consume(self._bootstrap, topic, PARTITIONS, len(sent))
+        assert sorted(map(_key_and_value, witnessed)) == sorted(map(_key_and_value, sent))
+        return Written(topic, witnessed)
+
+
+def content_for(writer: TriedClient, reader: TriedClient) -> Content:
+    """The richest that both of them can carry, but for what is only dropped."""
+    if writer.is_console or reader.is_console:
+        return Content.TEXT
+    if not writer.writes_headers or (writer.writes_null_headers and reader.reads_null_headers):
+        return Content.ANYTHING
+    return Content.NO_NULL_HEADERS
+
+
+def records_for(writer: TriedClient, count: int, content: Content) -> list[SentRecord]:
+    """As many records as asked for, with nothing that the writer has no word for."""
+    # of four records at least one has a key or a value
+    candidates = iter(make_records(4 * count, PARTITIONS, text=content is Content.TEXT))
+    chosen: list[SentRecord] = []
+    while len(chosen) < count:
+        record = next(candidates)
+        if record.key is None and record.value is None and not writer.writes_empty_records:
+            continue
+        if not writer.writes_headers:
+            record = record._replace(headers=())
+        elif content is Content.NO_NULL_HEADERS:
+            record = record._replace(headers=tuple(pair for pair in record.headers if pair[1] is not None))
+        chosen.append(record if writer.timestamps else record._replace(timestamp=NO_TIMESTAMP))
+    return chosen
+
+
+def with_offsets(records: Iterable[SentRecord]) -> list[SentRecord]:
+    """Dense from 0 in each partition, in the order of the records."""
+    return [
+        record._replace(offset=offset) for ones in by_partition(records).values() for offset, record in enumerate(ones)
+    ]
+
+
+def assert_seen(reader: TriedClient, written: list[SentRecord], received: list[SentRecord]) -> None:
+    """All of it, once, in the order of each partition, byte for byte; without what the reader has no word for."""
+    if any(record.partition == UNKNOWN_PARTITION for record in received):
+        received = _placed(written, received)
+    expected = by_partition((_as_seen(reader, record) for record in written), with_offset=True)
+    actual = by_partition((_as_seen(reader, record) for record in received), with_offset=True)
+    counts = {partition: len(records) for partition, records in expected.items()}
+    found = {partition: len(records) for partition, records in actual.items()}
+    assert found == counts, f"records by partition: {found} instead of {counts}"
+    for partition, records in expected.items():
+        for wanted, seen in zip(records, actual[partition], strict=True):
+            assert seen == wanted, f"read {seen}\nnot  {wanted}"
+
+
+def _as_seen(reader: TriedClient, record: SentRecord) -> SentRecord:
+    seen = record if reader.reads_headers else record._replace(headers=())
+    return seen if reader.timestamps else seen._replace(timestamp=NO_TIMESTAMP)
+
+
+def _placed(written: list[SentRecord], received: list[SentRecord]) -> list[SentRecord]:
+    """With the partitions and offsets that the keys belong to, which are unique in text."""
+    places = {record.key: (record.partition, record.offset) for record in written}
+    missing = [record for record in received if record.key not in places]
+    assert not missing, f"nobody wrote {missing[:3]}"
+    return [record._replace(partition=places[record.key][0], offset=places[record.key][1]) for record in received]
+
+
+def _key_and_value(record: SentRecord) -> tuple[bytes | None, bytes | None]:
+    return record.key, record.value

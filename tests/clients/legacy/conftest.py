@@ -1,0 +1,61 @@
+"""The clients of every release and the broker that they all use.
+
+KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka 3.9, the last that serves all of these clients.
+KAFKAPY_LEGACY_RECORDS: how many records each client carries with each codec (200; in tests/full 100,000).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.broker_process import BrokerProcess
+from tests.clients.conftest import create_topic
+from tests.clients.legacy.carriage import Carriage
+from tests.clients.legacy.clients import TriedClients
+from tests.peers import ApacheKafka, kafka_directory
+
+SAMPLE = 200
+
+
+def legacy_record_count(default: int) -> int:
+    return int(os.environ.get("KAFKAPY_LEGACY_RECORDS", str(default)))
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running broker."""
+    directory = tmp_path_factory.mktemp("server")
+    if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
+        with ApacheKafka(kafka_directory("3.9.1"), directory, heap=("-Xmx512M",)) as kafka:
+            yield kafka.bootstrap
+    else:
+        with BrokerProcess(directory) as broker:
+            yield broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TriedClients]:
+    clients = TriedClients(tmp_path_factory.mktemp("programs"))
+    yield clients
+    clients.close()
+
+
+@pytest.fixture(scope="session")
+def empty_topic(bootstrap: str) -> Callable[[int], str]:
+    """Makes a topic of its own with that many partitions."""
+    made: list[str] = []
+
+    def create(partitions: int) -> str:
+        made.append(f"carried-{os.getpid()}-{len(made)}")
+        create_topic(bootstrap, made[-1], partitions)
+        return made[-1]
+
+    return create
+
+
+@pytest.fixture(scope="session")
+def carriage(tried: TriedClients, bootstrap: str, empty_topic: Callable[[int], str]) -> Carriage:
+    return Carriage(tried, bootstrap, empty_topic, legacy_record_count(SAMPLE))

@@ -1,0 +1,34 @@
+"""What any client writes any other reads, from 0.8 to 4.3: a sample of the pairs; tests/full takes them all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.legacy.carriage import Carriage
+from tests.clients.legacy.catalog import TRIED_CLIENTS, TriedClient
+
+NEWEST = "java-4.3.0"
+Pair = tuple[str, str, str]
+
+
+def _reader_of(place: int, codec: str) -> TriedClient:
+    """The next client in the circle that knows the codec: with each codec it is another one."""
+    circle = [tried for tried in TRIED_CLIENTS if codec in tried.codecs]
+    return circle[(place + 5 * TRIED_CLIENTS[place].codecs.index(codec)) % len(circle)]
+
+
+def sampled_pairs() -> list[Pair]:
+    """Each client writes with each codec it knows, and reads what the newest and what some others have written."""
+    pairs: set[Pair] = set()
+    for place, tried in enumerate(TRIED_CLIENTS):
+        codecs = tried.codecs if not tried.is_console else (tried.codecs[place % len(tried.codecs)],)
+        pairs.update((tried.name, codec, _reader_of(place, codec).name) for codec in codecs)
+        own = tried.codecs[place % len(tried.codecs)]
+        pairs.update({(NEWEST, own, tried.name), (tried.name, own, NEWEST), (tried.name, own, tried.name)})
+    return sorted(pairs)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("writer", "codec", "reader"), sampled_pairs(), ids=str)
+def test_pair(writer: str, codec: str, reader: str, carriage: Carriage) -> None:
+    carriage.check(writer, codec, reader)
