@@ -26,8 +26,12 @@ from kafkapy.controller.partitions import assign_directories, partitions_to_assi
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
+from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.errors import ConfigError, StorageError
+from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
+from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
@@ -35,6 +39,7 @@ from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, controller_listener_of, settings_from_config
 from kafkapy.quorum.format_directory import format_directories
 from kafkapy.quorum.voters import check_static_voters
+from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.controller_ports import LocalAlterPartition
@@ -43,6 +48,8 @@ from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
 from kafkapy.server.services import Services
+from kafkapy.server.transaction_markers import LocalMarkerWriter
+from kafkapy.server.transaction_verification import TransactionVerification
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock, SystemClock, TopicPartition
@@ -151,7 +158,7 @@ class Broker:
             reactor.schedule,
             config.node_id,
             LocalAlterPartition(self.controller, config.node_id, reactor.post),
-            on_leadership=lambda led, followed: self.group_coordinator.on_leadership(led, followed),
+            on_leadership=self._leadership_changed,
             gate=gate,
         )
         self.group_coordinator = GroupCoordinator(
@@ -160,6 +167,7 @@ class Broker:
             schedule=reactor.schedule,
             clock=clock,
         )
+        self._wire_transactions(metadata)
         self.handler_pool = HandlerPool(
             config["num.io.threads"],
             config["queued.max.requests"],
@@ -182,6 +190,42 @@ class Broker:
         if self._gated:
             gate.attach(reactor)
 
+    def _wire_transactions(self, metadata: MetadataCache) -> None:
+        config, clock, schedule = self.config, self._clock, self.reactor.schedule
+        timeout_ms = config["request.timeout.ms"]
+        self.producer_ids = ProducerIdManager(
+            blocks_from_controller(self.controller, self.reactor.post, config.node_id)
+        )
+        self.marker_writer = LocalMarkerWriter(self.replica_manager, self.group_coordinator, clock, timeout_ms)
+
+        def partition_count() -> int | None:
+            topic = metadata.image.topics.by_name.get(TRANSACTION_STATE_TOPIC)
+            return None if topic is None else len(topic.partitions)
+
+        self.transaction_coordinator = TransactionCoordinator(
+            TransactionConfig.from_broker_config(config),
+            log=ReplicatedCoordinatorLog(self.replica_manager, timeout_ms),
+            schedule=schedule,
+            clock=clock,
+            producer_ids=self.producer_ids,
+            marker_writer=self.marker_writer,
+            transaction_version=lambda: metadata.image.features.get(TRANSACTION_VERSION, 0),
+            partition_count=partition_count,
+        )
+        self.transaction_verification = TransactionVerification(
+            self.transaction_coordinator,
+            self.replica_manager,
+            schedule,
+            clock,
+            lambda: config["transaction.partition.verification.enable"],
+            retry_backoff_ms=config["add.partitions.to.txn.retry.backoff.ms"],
+            retry_backoff_max_ms=config["add.partitions.to.txn.retry.backoff.max.ms"],
+        )
+
+    def _leadership_changed(self, led: list[Partition], followed: list[Partition]) -> None:
+        self.group_coordinator.on_leadership(led, followed)
+        self.transaction_coordinator.on_leadership(led, followed)
+
     def _services(self, metadata: MetadataCache) -> Services:
         config = self.config
         return Services(
@@ -194,7 +238,10 @@ class Broker:
             controller=self.controller,
             group_coordinator=self.group_coordinator,
             fetch_sessions=FetchSessions(self._clock, config["max.incremental.fetch.session.cache.slots"]),
-            producer_ids=ProducerIdManager(blocks_from_controller(self.controller, self.reactor.post, config.node_id)),
+            producer_ids=self.producer_ids,
+            transaction_coordinator=self.transaction_coordinator,
+            transaction_verification=self.transaction_verification,
+            marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
             node_id=config.node_id,
             cluster_id=self.cluster_id,
@@ -319,6 +366,7 @@ class Broker:
         if not self._reactor_thread.is_alive():
             return
         self.reactor.post(self.socket_server.close)
+        self.reactor.post(self.transaction_coordinator.shutdown)
         self.reactor.post(self.group_coordinator.shutdown)
         self.reactor.post(self.replica_manager.shutdown)
         self.reactor.stop(STOP_GRACE_MS)

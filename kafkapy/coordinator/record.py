@@ -23,9 +23,10 @@ class CoordinatorResult:
     `on_append`  is told when the records are committed (NONE) or could not be (the coordinator's error).
     `replay`     False: the operation has already changed the state itself (classic groups, whose members are not in
                  the log before the leader's sync), so the records are for the next loader only.
+    `producer`   (producer id, epoch) when the records belong to its transaction, and count with its marker.
     """
 
-    __slots__ = ("on_append", "records", "replay", "response")
+    __slots__ = ("on_append", "producer", "records", "replay", "response")
 
     def __init__(
         self,
@@ -33,11 +34,13 @@ class CoordinatorResult:
         response: Any = None,
         on_append: Callable[[Error], None] | None = None,
         replay: bool = True,
+        producer: tuple[int, int] | None = None,
     ) -> None:
         self.records = records
         self.response = response
         self.on_append = on_append
         self.replay = replay
+        self.producer = producer
 
 
 EMPTY_RESULT = CoordinatorResult()

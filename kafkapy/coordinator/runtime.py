@@ -11,13 +11,13 @@ everything that still waits is answered NOT_COORDINATOR. Everything happens on t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from kafkapy._core.record_batch import RecordBatchBuilder
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.loader import PartitionLoader
-from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.shard import CoordinatorShard, ShardContext
 from kafkapy.errors import ApiError, Error
 from kafkapy.types import Clock, TopicPartition
@@ -70,6 +70,10 @@ class ActivePartition(ShardContext, Generic[S]):
         self.cancel(key)
         self._timers[key] = self._runtime.schedule(delay_ms, lambda: self._expire(key, operation))
 
+    def run(self, operation: Callable[[], CoordinatorResult]) -> None:
+        if not self.is_resigned:
+            self._runtime.run(self, lambda _: operation(), _ignore_response, _log_timer_error)
+
     def cancel(self, key: str) -> None:
         entry = self._timers.pop(key, None)
         if entry is not None:
@@ -88,8 +92,7 @@ class ActivePartition(ShardContext, Generic[S]):
 
     def _expire(self, key: str, operation: Callable[[], CoordinatorResult]) -> None:
         self._timers.pop(key, None)
-        if not self.is_resigned:
-            self._runtime.run(self, lambda _: operation(), _ignore_response, _log_timer_error)
+        self.run(operation)
 
 
 class CoordinatorRuntime(Generic[S]):
@@ -104,13 +107,16 @@ class CoordinatorRuntime(Generic[S]):
         schedule: Schedule,
         clock: Clock,
         load_buffer_bytes: int,
+        base_sequence: int = 0,
     ) -> None:
+        """`base_sequence` is what the batches say: Apache Kafka's coordinators differ in it."""
         self.topic = topic
         self.log = log
         self.make_shard = make_shard
         self.schedule = schedule
         self.clock = clock
         self._load_buffer_bytes = load_buffer_bytes
+        self._base_sequence = base_sequence
         self._partitions: dict[int, ActivePartition[S]] = {}
 
     # -- leadership
@@ -210,6 +216,20 @@ class CoordinatorRuntime(Generic[S]):
             return
         self._append(active, result, on_response, on_error)
 
+    def end_transaction(
+        self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
+    ) -> None:
+        """Appends a transaction's marker to the partition and lets the shard know; the log's own error comes back."""
+        try:
+            active = self._active(partition)
+            base_offset = self.log.log_end_offset(active.partition)
+        except ApiError as error:
+            on_done(error.error)
+            return
+        self.log.append(active.partition, marker, on_done)
+        if self._log_end_offset(active) > base_offset:
+            active.shard.replay_end_of_transaction(base_offset, producer_id, committed)
+
     def _active(self, partition: int) -> ActivePartition[S]:
         active = self._partitions.get(partition)
         if active is None:
@@ -236,11 +256,12 @@ class CoordinatorRuntime(Generic[S]):
             else:
                 outcome.append(error)
 
-        batch = build_batch(result.records, base_offset, self.clock.now_ms())
+        batch = build_batch(result, base_offset, self.clock.now_ms(), self._base_sequence)
         self.log.append(active.partition, batch, on_committed)
         if result.replay and self._log_end_offset(active) > base_offset:
+            producer_id = -1 if result.producer is None else result.producer[0]
             for delta, record in enumerate(result.records):
-                active.shard.replay(base_offset + delta, -1, record.key, record.value)
+                active.shard.replay(base_offset + delta, producer_id, record.key, record.value)
         is_replayed = True
         if outcome:
             on_committed(outcome[0])
@@ -252,10 +273,16 @@ class CoordinatorRuntime(Generic[S]):
             return -1  # leadership or the directory went away during the append: nothing is to be replayed
 
 
-def build_batch(records: Sequence[CoordinatorRecord], base_offset: int, now_ms: int) -> bytes:
-    # Base sequence 0 without a producer id is what Apache Kafka's coordinators write.
-    builder = RecordBatchBuilder(base_offset, base_sequence=0)
-    for record in records:
+def build_batch(result: CoordinatorResult, base_offset: int, now_ms: int, base_sequence: int) -> bytes:
+    producer_id, producer_epoch = result.producer or (-1, -1)
+    builder = RecordBatchBuilder(
+        base_offset,
+        base_sequence=base_sequence,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=result.producer is not None,
+    )
+    for record in result.records:
         builder.append(now_ms, record.key, record.value)
     return bytes(builder.build())
 

@@ -29,6 +29,10 @@ class ShardContext(Protocol):
     """What a shard may do to the world."""
 
     clock: Clock
+    leader_epoch: int
+
+    def run(self, operation: Callable[[], CoordinatorResult]) -> None:
+        """Runs `operation` now as if it had been requested, with nobody to answer."""
 
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
         """Runs `operation` later as if it had been requested; replaces the timer of the same key."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
+TRANSACTION_VERSION = "transaction.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 
 OLDEST_METADATA_VERSION = 7
@@ -20,7 +21,7 @@ SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (OLDEST_METADATA_VERSION, LATEST_METADATA_VERSION),
     "share.version": (0, 1),
     "streams.version": (0, 1),
-    "transaction.version": (0, 2),
+    TRANSACTION_VERSION: (0, 2),
     ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1),
 }
 
@@ -31,7 +32,7 @@ BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
     ("group.version", 1),
     ("share.version", 1),
     ("streams.version", 1),
-    ("transaction.version", 2),
+    (TRANSACTION_VERSION, 2),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.controller.topic_name import is_valid_topic_name
 from kafkapy.controller.topics import NewTopic, PlacementRules, create_topics
 from kafkapy.errors import Error
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.services import Services
 
@@ -20,7 +20,7 @@ def create_missing_topic(services: Services, topic: str) -> Error:
     """Asks the controller for the topic and answers what the client is told now: it will ask again."""
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION
-    if topic == GROUP_METADATA_TOPIC:
+    if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
         create_internal_topic(services, topic)
     elif topic not in INTERNAL_TOPICS:
         rules = PlacementRules(services.config, services.node_id)

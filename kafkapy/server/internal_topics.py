@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkapy.controller.topics import NewTopic, PlacementRules, create_topics
 from kafkapy.errors import Error
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
@@ -17,8 +17,8 @@ logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 def create_internal_topic(services: Services, topic: str) -> None:
     """Asks the controller for the topic and does not wait: who needs it asks again.
 
-    Never fewer replicas than `offsets.topic.replication.factor` says: as in Kafka the topic is not created while there
-    are not enough brokers.
+    Never fewer replicas than the configuration says: as in Kafka the topic is not created while there are not enough
+    brokers.
     """
     wanted = _described(services.config, topic)
     rules = PlacementRules(services.config, services.node_id)
@@ -27,6 +27,19 @@ def create_internal_topic(services: Services, topic: str) -> None:
 
 
 def _described(config: Any, topic: str) -> NewTopic:
+    if topic == TRANSACTION_STATE_TOPIC:
+        return NewTopic(
+            topic,
+            config["transaction.state.log.num.partitions"],
+            config["transaction.state.log.replication.factor"],
+            configs={
+                "unclean.leader.election.enable": "false",
+                "compression.type": "uncompressed",
+                "cleanup.policy": "compact",
+                "min.insync.replicas": str(config["transaction.state.log.min.isr"]),
+                "segment.bytes": str(config["transaction.state.log.segment.bytes"]),
+            },
+        )
     if topic != GROUP_METADATA_TOPIC:
         raise ValueError(f"{topic} is not an internal topic that is served")
     return NewTopic(

@@ -38,6 +38,9 @@ class Services:
         group_coordinator: Any = None,
         fetch_sessions: Any = None,
         producer_ids: Any = None,
+        transaction_coordinator: Any = None,
+        transaction_verification: Any = None,
+        marker_writer: Any = None,
         api_registry: ApiRegistry | None = None,
     ) -> None:
         self.config = config
@@ -53,4 +56,7 @@ class Services:
         self.group_coordinator = group_coordinator
         self.fetch_sessions = fetch_sessions
         self.producer_ids = producer_ids
+        self.transaction_coordinator = transaction_coordinator
+        self.transaction_verification = transaction_verification
+        self.marker_writer = marker_writer
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)

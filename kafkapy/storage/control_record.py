@@ -6,7 +6,7 @@ key: version int16 (0) | type int16 (0 abort, 1 commit)        value: version in
 import struct
 from typing import NamedTuple
 
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
 
 KEY = struct.Struct(">hh")
 VALUE = struct.Struct(">hi")
@@ -31,3 +31,16 @@ def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
         coordinator_epoch = VALUE.unpack_from(value)[1] if value is not None and len(value) >= VALUE.size else -1
         return EndTransactionMarker(control_type == COMMIT, coordinator_epoch)
     return None
+
+
+def build_end_transaction_marker(
+    producer_id: int, producer_epoch: int, marker: EndTransactionMarker, timestamp: int
+) -> bytes:
+    """A control batch, without its place in the log."""
+    builder = RecordBatchBuilder(
+        producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
+    )
+    builder.append(
+        timestamp, KEY.pack(0, COMMIT if marker.is_commit else ABORT), VALUE.pack(0, marker.coordinator_epoch)
+    )
+    return bytes(builder.build())

@@ -137,28 +137,28 @@ ROWS = (
         "compression.zstd.level", INT, 3, between(-131072, 22), MEDIUM, CLUSTER_WIDE,
         "Level of zstd when the broker compresses.",
     ),
-    inert(
+    key(
         "log.cleaner.enable", BOOLEAN, True, ANY, MEDIUM, READ_ONLY,
         "Run the log cleaner for topics with the policy compact.",
     ),
-    inert("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, CLUSTER_WIDE, "Threads of the log cleaner."),
-    inert(
+    key("log.cleaner.threads", INT, 1, at_least(0), MEDIUM, CLUSTER_WIDE, "Threads of the log cleaner."),
+    key(
         "log.cleaner.backoff.ms", LONG, 15000, at_least(0), MEDIUM, CLUSTER_WIDE,
         "Pause of the log cleaner when there is nothing to clean.",
     ),
-    inert(
+    key(
         "log.cleaner.dedupe.buffer.size", LONG, 134217728, ANY, MEDIUM, CLUSTER_WIDE,
         "Memory of all cleaner threads for the map of keys.",
     ),
-    inert(
+    key(
         "log.cleaner.io.buffer.size", INT, 524288, at_least(0), MEDIUM, CLUSTER_WIDE,
         "Memory of all cleaner threads for reading and writing.",
     ),
-    inert(
+    key(
         "log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, ANY, MEDIUM, CLUSTER_WIDE,
         "Load factor of the map of keys.",
     ),
-    inert(
+    key(
         "log.cleaner.io.max.bytes.per.second", DOUBLE, DOUBLE_MAX, ANY, MEDIUM, CLUSTER_WIDE,
         "Read and write rate of the cleaner.",
     ),
@@ -182,7 +182,7 @@ ROWS = (
         "producer.id.expiration.ms", INT, 86400000, at_least(1), LOW, CLUSTER_WIDE,
         "Forget an idle producer's state in a partition after this time.",
     ),
-    inert(
+    key(
         "transaction.partition.verification.enable", BOOLEAN, True, ANY, LOW, CLUSTER_WIDE,
         "Ask the transaction coordinator before a partition takes a transaction's first batch.",
     ),

@@ -220,6 +220,22 @@ class GroupCoordinator:
 
         self._execute(call.group_id, lambda shard: shard.commit(call), respond, refuse)
 
+    def commit_transactional_offsets(
+        self, call: CommitCall, producer: tuple[int, int], respond: Callable[[list[Error]], None]
+    ) -> None:
+        """As `commit_offsets`, within the transaction of `producer` (id, epoch), which was verified before."""
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            respond([error] * len(call.offsets))
+
+        self._execute(call.group_id, lambda shard: shard.commit_transactional(call, producer), respond, refuse)
+
+    def end_transaction(
+        self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
+    ) -> None:
+        """Writes a transaction's marker to that partition of `__consumer_offsets`: its offsets count, or never do."""
+        self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
+
     def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:
         """What the group has committed; raises ApiError when its coordinator is not here or not ready."""
         return self._runtime.shard(self.partition_for(call.group_id)).fetch(call)

@@ -15,7 +15,6 @@ from kafkapy.protocol.messages.coordinator_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from kafkapy.types import ZERO_UUID
 
 # Record types, written in front of the key; 0 is the offset commit of before 0.8.2.
 OFFSET_COMMIT_KEY = 1
@@ -81,10 +80,8 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def _offset_value_version(committed: CommittedOffset) -> int:
-    """1 is the only version that holds an expiry, 4 the first that holds a topic id."""
-    if committed.expire_timestamp_ms != -1:
-        return 1
-    return 3 if committed.topic_id == ZERO_UUID else 4
+    """1 is the only version that holds an expiry, 4 the first that holds a topic id (or none, in a transaction)."""
+    return 4 if committed.expire_timestamp_ms == -1 else 1
 
 
 def committed_offset_from(value: OffsetCommitValue, log_offset: int) -> CommittedOffset:

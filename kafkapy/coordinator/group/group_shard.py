@@ -176,6 +176,14 @@ class GroupShard:
     def commit(self, call: CommitCall) -> CoordinatorResult:
         """The response has the error of each of the call's offsets, in their order."""
         self._validate_commit(call)
+        return self._commit_result(call, None)
+
+    def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult:
+        """As `commit`, within the transaction of `producer`."""
+        self._validate_transactional_commit(call)
+        return self._commit_result(call, producer)
+
+    def _commit_result(self, call: CommitCall, producer: tuple[int, int] | None) -> CoordinatorResult:
         now_ms = self._context.clock.now_ms()
         expire_ms = -1 if call.retention_ms == -1 else now_ms + call.retention_ms
         errors: list[Error] = []
@@ -186,7 +194,7 @@ class GroupShard:
                 continue
             errors.append(Error.NONE)
             records.append(_commit_record(call.group_id, wanted, now_ms, expire_ms))
-        return CoordinatorResult(records, response=errors)
+        return CoordinatorResult(records, response=errors, producer=producer)
 
     def _validate_commit(self, call: CommitCall) -> None:
         group = self.groups.get(call.group_id)
@@ -211,6 +219,26 @@ class GroupShard:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         self._rebalance.reschedule_heartbeat(group, member)
+
+    def _validate_transactional_commit(self, call: CommitCall) -> None:
+        """Producers from before KIP-447 name no member: the transactional id alone fences them."""
+        group = self.groups.get(call.group_id)
+        if group is None:
+            if call.generation_id >= 0:
+                raise ApiError(Error.ILLEGAL_GENERATION)
+            return
+        is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
+        if isinstance(group, ForeignGroup):
+            if is_managed:
+                raise ApiError(Error.UNKNOWN_MEMBER_ID)
+            return
+        if group.is_in(GroupState.DEAD):
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        if not is_managed or (call.generation_id < 0 and group.is_in(GroupState.EMPTY)):
+            return
+        group.validate_member(call.member_id, call.group_instance_id)
+        if call.generation_id != group.generation_id:
+            raise ApiError(Error.ILLEGAL_GENERATION)
 
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
         if call.is_member and isinstance(self.groups.get(call.group_id), ForeignGroup):

@@ -31,6 +31,14 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "produce": (ApiKey.PRODUCE,),
     "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
     "records": (ApiKey.DELETE_RECORDS,),
+    "transaction_admin": (ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS),
+    "transactional_offsets": (ApiKey.TXN_OFFSET_COMMIT,),
+    "transactions": (
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        ApiKey.ADD_OFFSETS_TO_TXN,
+        ApiKey.END_TXN,
+        ApiKey.WRITE_TXN_MARKERS,
+    ),
     "topics": (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
 }
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkapy.server.api_registry import serves
@@ -43,14 +43,15 @@ def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -
 def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     if key_type == _SHARE and context.api_version < _SHARE_VERSION:
         return _Coordinator(Error.INVALID_REQUEST)
-    if key_type != _GROUP:
-        # No transaction or share coordinator is served: the client keeps looking, which is the truth.
+    if key_type == _SHARE:
+        # No share coordinator is served: the client keeps looking, which is the truth.
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    name = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
     services = context.services
     image = services.metadata.image
-    topic = image.topics.by_name.get(GROUP_METADATA_TOPIC)
+    topic = image.topics.by_name.get(name)
     if topic is None:
-        create_internal_topic(services, GROUP_METADATA_TOPIC)
+        create_internal_topic(services, name)
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     # By the topic's own partition count once it exists, whatever the configuration says by now.
     partition = topic.partitions.get(coordinator_partition(key, len(topic.partitions)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 
+from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -11,12 +13,15 @@ from kafkapy.replica.append import PartitionResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.request_context import RequestContext
+from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import TopicPartition
 
 ADMIN_CLIENT_ID = "__admin_client"
 FIRST_VERSION_WITH_BATCHES = 3
 FIRST_VERSION_WITH_ZSTD = 7
 FIRST_VERSION_WITH_LEADER_HINTS = 10
+FIRST_VERSION_WITH_ABORTABLE = 11
+FIRST_VERSION_WITH_IMPLICIT_PARTITIONS = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 # Offsets in a batch header: the length of what follows it, the magic, the low byte of the attributes. All formats
@@ -25,11 +30,13 @@ _LENGTH_AT = 8
 _LENGTH_END = 12
 _MAGIC_AT = 16
 _ATTRIBUTES_AT = 22
+_PRODUCER_AT = 43
 _SMALLEST_BATCH = 14
 _BATCH_MAGIC = 2
 _CODEC_MASK = 0x07
 _ZSTD = 4
 _TRANSACTIONAL = 0x10
+_PRODUCER = struct.Struct(">qh")
 
 Responses = Mapping[TopicPartition, PartitionResponse]
 
@@ -100,16 +107,68 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
         else:
             context.respond(produce_response(context, request, names, responses))
 
-    if not entries:
-        answer({})
+    def append() -> None:
+        if not entries:
+            answer({})
+            return
+        manager.append_records(
+            request.timeout_ms,
+            request.acks,
+            entries,
+            answer,
+            internal_topics_allowed=context.client_id == ADMIN_CLIENT_ID,
+        )
+
+    if request.transactional_id is None:
+        append()
+    else:
+        verify_transaction(context, request.transactional_id, entries, refused, append)
+
+
+def verify_transaction(
+    context: RequestContext,
+    transactional_id: str,
+    entries: dict[TopicPartition, memoryview],
+    refused: dict[TopicPartition, PartitionResponse],
+    then: Callable[[], None],
+) -> None:
+    """Moves what does not belong to the producer's open transaction from `entries` to `refused`, and goes on.
+
+    ApiError: INVALID_PRODUCER_ID_MAPPING for batches of several producers.
+    """
+    producers = {
+        topic_partition: producer_of(records)
+        for topic_partition, records in entries.items()
+        if records[_MAGIC_AT] == 2 and records[_ATTRIBUTES_AT] & _TRANSACTIONAL
+    }
+    if not producers:
+        then()
         return
-    manager.append_records(
-        request.timeout_ms,
-        request.acks,
-        entries,
-        answer,
-        internal_topics_allowed=context.client_id == ADMIN_CLIENT_ID,
-    )
+    if len(set(producers.values())) > 1:
+        raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID")
+    producer = next(iter(producers.values()))
+
+    def verified(results: Mapping[TopicPartition, Error]) -> None:
+        for topic_partition, error in results.items():
+            if error:
+                del entries[topic_partition]
+                message = "Partition was not added to the transaction" if error is Error.INVALID_TXN_STATE else None
+                refused[topic_partition] = PartitionResponse(error, error_message=message)
+        then()
+
+    support = transaction_support(context.api_version)
+    context.services.transaction_verification.check(transactional_id, producer, tuple(producers), support, verified)
+
+
+def transaction_support(version: int) -> ClientSupport:
+    if version >= FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
+        return ClientSupport.ADD_PARTITIONS
+    return ClientSupport.VERIFY_ABORTABLE if version >= FIRST_VERSION_WITH_ABORTABLE else ClientSupport.VERIFY
+
+
+def producer_of(records: memoryview) -> ProducerIdAndEpoch:
+    """Of the batch at the beginning, which is a whole one in the newest format."""
+    return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, _PRODUCER_AT))
 
 
 def has_whole_message(records: memoryview) -> bool:
@@ -140,11 +199,8 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
         return Error.UNSUPPORTED_COMPRESSION_TYPE
     if size < len(records) and batch_size(records, size):
         return Error.INVALID_RECORD
-    if attributes & _TRANSACTIONAL:
-        if transactional_id is None:
-            raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        # What a transaction coordinator says of an id that it does not know; there is none on this broker yet.
-        return Error.INVALID_PRODUCER_ID_MAPPING
+    if attributes & _TRANSACTIONAL and transactional_id is None:
+        raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return Error.NONE
 
 

@@ -1,7 +1,8 @@
-"""InitProducerId: an id for an idempotent producer (KIP-98). Transactional ids need a transaction coordinator."""
+"""InitProducerId: an id and epoch for an idempotent or a transactional producer (KIP-98, KIP-360)."""
 
 from __future__ import annotations
 
+from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerAnswer, ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -10,29 +11,54 @@ from kafkapy.server.request_context import RequestContext
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+# Before it a client knows a fenced producer only as INVALID_PRODUCER_EPOCH.
+FENCED_VERSION = 4
 
 
 def init_producer_id_error(
     request: InitProducerIdRequest, version: int, error: Error, message: str | None
 ) -> InitProducerIdResponse:
+    if error is Error.PRODUCER_FENCED and version < FENCED_VERSION:
+        error = Error.INVALID_PRODUCER_EPOCH
     return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
 
 
 @serves(ApiKey.INIT_PRODUCER_ID, 0, 6, on_error=init_producer_id_error)
 def init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> None:
     """Without a transactional id every request gets a new id with epoch 0, whatever id and epoch it names."""
+    version = context.api_version
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise ApiError(Error.INVALID_REQUEST)
     if request.transactional_id is not None:
-        if not request.transactional_id:
-            raise ApiError(Error.INVALID_REQUEST)
-        raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        _init_transactional(context, request, request.transactional_id)
+        return
 
     def answer(producer_id: int | Error) -> None:
         if isinstance(producer_id, Error):
-            response = init_producer_id_error(request, context.api_version, producer_id, None)
+            response = init_producer_id_error(request, version, producer_id, None)
         else:
             response = InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
         context.respond(response)
 
     context.services.producer_ids.generate(answer)
+
+
+def _init_transactional(context: RequestContext, request: InitProducerIdRequest, transactional_id: str) -> None:
+    if request.enable2_pc:
+        # transaction.two.phase.commit.enable is not to be had here, and this is what Kafka says where it is off.
+        raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.keep_prepared_txn:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    expected = None
+    if request.producer_id != NO_PRODUCER_ID:
+        expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+
+    def answer(found: ProducerAnswer) -> None:
+        if found.error:
+            context.respond(init_producer_id_error(request, context.api_version, found.error, None))
+            return
+        producer_id, producer_epoch = found.producer
+        context.respond(InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch))
+
+    call = InitCall(transactional_id, request.transaction_timeout_ms, expected)
+    context.services.transaction_coordinator.init_producer_id(call, answer)

@@ -70,7 +70,7 @@ def test_offset_value_versions() -> None:
         assert record.value is not None
         return int.from_bytes(record.value[:2], "big")
 
-    assert version(CommittedOffset(1)) == 3
+    assert version(CommittedOffset(1)) == 4
     assert version(CommittedOffset(1, topic_id=b"x" * 16)) == 4
     # Only version 1 holds an expiry; it has no room for a leader epoch.
     assert version(CommittedOffset(1, leader_epoch=4, expire_timestamp_ms=5, topic_id=b"x" * 16)) == 1

@@ -1,0 +1,80 @@
+"""What EndTxn does in each state: the table for old clients, and the one for clients whose epoch rises (KIP-890)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.coordinator.transaction.transaction_metadata import (
+    EPOCH_BUMP_VERSION,
+    LAST_CLIENT_EPOCH,
+    TransactionMetadata,
+)
+from kafkapy.coordinator.transaction.transaction_state import COMPLETED_BY, PREPARED_STATES, TransactionState
+from kafkapy.errors import ApiError, Error
+
+_S = TransactionState
+
+
+class EndRequest(NamedTuple):
+    """`client_version` is the transaction.version that the client goes by: 2 from EndTxn version 5 on, else 0."""
+
+    producer_id: int
+    producer_epoch: int
+    commit: bool
+    client_version: int
+
+
+def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
+    """True: the transaction is to be ended; False: it was, by the same request before. ApiError otherwise."""
+    if request.client_version >= EPOCH_BUMP_VERSION:
+        return _ends_bumping_epoch(metadata, request)
+    if metadata.producer_id != request.producer_id:
+        raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
+    if metadata.producer_epoch != request.producer_epoch:
+        raise ApiError(Error.PRODUCER_FENCED)
+    if metadata.state is _S.ONGOING:
+        return True
+    _refuse_while_prepared(metadata, request)
+    if metadata.state is _completed_state(request):
+        return False
+    raise ApiError(Error.INVALID_TXN_STATE)
+
+
+def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> bool:
+    """Here the same epoch means the next transaction, and a repeated request names the epoch before."""
+    # The answer to the first request moved the client to a new producer id.
+    follows_overflow = (
+        metadata.previous_producer_id == request.producer_id != metadata.producer_id
+        and request.producer_epoch == LAST_CLIENT_EPOCH
+        and metadata.producer_epoch == 0
+    )
+    is_retry = follows_overflow or metadata.producer_epoch == request.producer_epoch + 1
+    if metadata.producer_id != request.producer_id and not follows_overflow:
+        raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
+    is_current = metadata.producer_epoch == request.producer_epoch
+    if metadata.state in PREPARED_STATES:
+        is_valid = is_retry
+    elif metadata.state in (_S.COMPLETE_COMMIT, _S.COMPLETE_ABORT):
+        is_valid = is_retry or is_current
+    else:
+        is_valid = is_current
+    if not is_valid:
+        raise ApiError(Error.PRODUCER_FENCED)
+    if metadata.state is _S.ONGOING:
+        return True
+    _refuse_while_prepared(metadata, request)
+    if is_retry and metadata.state is _completed_state(request):
+        return False
+    if is_retry or request.commit:
+        raise ApiError(Error.INVALID_TXN_STATE)
+    return True  # an abort without a transaction: the client wants a new epoch
+
+
+def _completed_state(request: EndRequest) -> TransactionState:
+    return _S.COMPLETE_COMMIT if request.commit else _S.COMPLETE_ABORT
+
+
+def _refuse_while_prepared(metadata: TransactionMetadata, request: EndRequest) -> None:
+    if metadata.state in PREPARED_STATES:
+        same = COMPLETED_BY[metadata.state] is _completed_state(request)
+        raise ApiError(Error.CONCURRENT_TRANSACTIONS if same else Error.INVALID_TXN_STATE)

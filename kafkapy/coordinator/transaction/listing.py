@@ -1,0 +1,61 @@
+"""What administrators see of transactions: DescribeTransactions and ListTransactions (KIP-664)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kafkapy.coordinator.transaction.transaction_metadata import TransactionMetadata
+from kafkapy.coordinator.transaction.transaction_requests import ListFilter
+from kafkapy.coordinator.transaction.transaction_state import STATES_BY_TITLE
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
+from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse
+
+
+def described(transactional_id: str, found: TransactionMetadata) -> DescribeTransactionsResponse.TransactionState:
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in sorted(found.partitions):
+        by_topic.setdefault(topic, []).append(partition)
+    return DescribeTransactionsResponse.TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=found.state.title,
+        transaction_timeout_ms=found.timeout_ms,
+        transaction_start_time_ms=found.start_ms,
+        producer_id=found.producer_id,
+        producer_epoch=found.producer_epoch,
+        topics=[
+            DescribeTransactionsResponse.TopicData(topic=topic, partitions=partitions)
+            for topic, partitions in by_topic.items()
+        ],
+    )
+
+
+def listed(
+    transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, now_ms: int
+) -> ListTransactionsResponse:
+    """ApiError INVALID_REGULAR_EXPRESSION."""
+    try:
+        pattern = re.compile(wanted.pattern) if wanted.pattern else None
+    except re.error as error:
+        raise ApiError(Error.INVALID_REGULAR_EXPRESSION) from error
+    known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
+    unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
+    found = []
+    for transactional_id, metadata in transactions:
+        if wanted.states and metadata.state not in known:
+            continue
+        if wanted.producer_ids and metadata.producer_id not in wanted.producer_ids:
+            continue
+        if wanted.duration_ms >= 0 and now_ms - metadata.start_ms <= wanted.duration_ms:
+            continue
+        if pattern is not None and not pattern.fullmatch(transactional_id):
+            continue
+        found.append(
+            ListTransactionsResponse.TransactionState(
+                transactional_id=transactional_id,
+                producer_id=metadata.producer_id,
+                transaction_state=metadata.state.title,
+            )
+        )
+    return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)

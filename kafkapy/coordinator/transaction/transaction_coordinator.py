@@ -1,0 +1,246 @@
+"""The transaction coordinator of this broker: runs each request on the shard of its id, answers when it is durable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from kafkapy.coordinator.coordinator_log import CoordinatorLog
+from kafkapy.coordinator.partitioning import coordinator_partition
+from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
+from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
+from kafkapy.coordinator.transaction.marker_delivery import MarkerWriter
+from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
+from kafkapy.coordinator.transaction.transaction_metadata import TransactionMetadata
+from kafkapy.coordinator.transaction.transaction_requests import (
+    InitCall,
+    ProducerAnswer,
+    ProducerIdAndEpoch,
+)
+from kafkapy.coordinator.transaction.transaction_shard import TransactionShard
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
+from kafkapy.replica.partition import Partition
+from kafkapy.types import Clock, TopicPartition
+
+# Apache Kafka's transaction log has no base sequence.
+_NO_SEQUENCE = -1
+
+Respond = Callable[[ProducerAnswer], None]
+OnPartitions = Callable[["dict[TopicPartition, Error]"], None]
+
+
+class ProducerIds(Protocol):
+    def generate(self, on_producer_id: Callable[[int | Error], None]) -> None: ...
+
+
+class TransactionCoordinator:
+    """Owns the runtime of `__transaction_state`. Reactor thread only; nothing blocks.
+
+    Each request takes a callback and calls it exactly once, perhaps before the call returns.
+    """
+
+    def __init__(
+        self,
+        config: TransactionConfig,
+        *,
+        log: CoordinatorLog,
+        schedule: Schedule,
+        clock: Clock,
+        producer_ids: ProducerIds,
+        marker_writer: MarkerWriter,
+        transaction_version: Callable[[], int],
+        partition_count: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        """`transaction_version` is the finalized feature; `partition_count` the topic's own, None before it exists."""
+        self._config = config
+        self._schedule = schedule
+        self._producer_ids = producer_ids
+        self._partition_count = partition_count
+        self._timeout_timer: TimerEntry | None = None
+        self._expiration_timer: TimerEntry | None = None
+        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
+            TRANSACTION_STATE_TOPIC,
+            log=log,
+            make_shard=lambda context: TransactionShard(context, config, transaction_version, marker_writer),
+            schedule=schedule,
+            clock=clock,
+            load_buffer_bytes=config.load_buffer_bytes,
+            base_sequence=_NO_SEQUENCE,
+        )
+
+    # -- leadership
+
+    def partition_for(self, transactional_id: str) -> int:
+        return coordinator_partition(transactional_id, self._partition_count() or self._config.partition_count)
+
+    def elect(self, partition: int, leader_epoch: int) -> None:
+        """This broker leads that partition of `__transaction_state` now; its log is loaded in slices."""
+        self._runtime.elect(partition, leader_epoch)
+        if self._expiration_timer is None:
+            self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
+        self._watch_timeouts()
+
+    def resign(self, partition: int) -> None:
+        self._runtime.resign(partition)
+
+    def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
+        """The replica manager's news: partitions that this broker began to lead, and such that it no longer leads."""
+        for partition in followed:
+            if partition.topic_partition.topic == TRANSACTION_STATE_TOPIC:
+                self.resign(partition.topic_partition.partition)
+        for partition in led:
+            if partition.topic_partition.topic == TRANSACTION_STATE_TOPIC:
+                self.elect(partition.topic_partition.partition, partition.leader_epoch)
+
+    def shutdown(self) -> None:
+        for timer in (self._timeout_timer, self._expiration_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timeout_timer = self._expiration_timer = None
+        self._runtime.shutdown()
+
+    # -- time
+
+    def _watch_timeouts(self) -> None:
+        if self._timeout_timer is None:
+            self._timeout_timer = self._schedule(self._config.timeout_check_interval_ms, self._abort_timed_out)
+
+    def _abort_timed_out(self) -> None:
+        """Looks at the open transactions, and again later as long as there are any."""
+        self._timeout_timer = None
+        is_watching = self._runtime.is_any_loading
+        for partition, shard in self._runtime.loaded_partitions():
+            for result in shard.abort_timed_out():
+                self._runtime.execute(partition, _giving(result), _ignore, _ignore_error)
+            is_watching = is_watching or shard.has_open_transactions
+        if is_watching:
+            self._watch_timeouts()
+
+    def _expire(self) -> None:
+        self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
+        for partition, _ in self._runtime.loaded_partitions():
+            self._runtime.execute(partition, lambda shard: shard.expire(), _ignore, _ignore_error)
+
+    # -- requests
+
+    def init_producer_id(self, call: InitCall, respond: Respond) -> None:
+        if not call.transactional_id:
+            respond(ProducerAnswer(Error.INVALID_REQUEST))
+        elif not 0 < call.timeout_ms <= self._config.max_timeout_ms:
+            respond(ProducerAnswer(Error.INVALID_TRANSACTION_TIMEOUT))
+        else:
+            self._with_producer_id(
+                call.transactional_id,
+                lambda shard: shard.needs_producer_id(call),
+                lambda shard, producer_id: shard.init_producer_id(call, producer_id),
+                respond,
+            )
+
+    def end(self, transactional_id: str, request: EndRequest, respond: Respond) -> None:
+        if not transactional_id:
+            respond(ProducerAnswer(Error.INVALID_REQUEST))
+            return
+        self._with_producer_id(
+            transactional_id,
+            lambda shard: shard.needs_next_producer_id(transactional_id, request),
+            lambda shard, producer_id: shard.end(transactional_id, request, producer_id),
+            respond,
+        )
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        client_version: int,
+        respond: Callable[[Error], None],
+    ) -> None:
+        """Answers NONE once all of them are in the transaction, or why none is."""
+        if not transactional_id:
+            respond(Error.INVALID_REQUEST)
+            return
+        self._watch_timeouts()
+        self._execute(
+            transactional_id,
+            lambda shard: shard.add_partitions(transactional_id, producer, partitions, client_version),
+            respond,
+            lambda error, _: respond(error),
+        )
+
+    def verify_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+    ) -> dict[TopicPartition, Error]:
+        """NONE for each partition that is in the producer's transaction, else TRANSACTION_ABORTABLE. ApiError."""
+        if not transactional_id:
+            raise ApiError(Error.INVALID_REQUEST)
+        shard = self._runtime.shard(self.partition_for(transactional_id))
+        missing = shard.missing_partitions(transactional_id, producer, partitions)
+        return {each: Error.TRANSACTION_ABORTABLE if each in missing else Error.NONE for each in partitions}
+
+    def _with_producer_id(
+        self,
+        transactional_id: str,
+        needs_one: Callable[[TransactionShard], bool],
+        operation: Callable[[TransactionShard, int], CoordinatorResult],
+        respond: Respond,
+    ) -> None:
+        """Runs the operation, after a new producer id was had if it needs one."""
+
+        def refuse(error: Error, message: str | None = None) -> None:
+            respond(ProducerAnswer(error))
+
+        def run(producer_id: int | Error) -> None:
+            if isinstance(producer_id, Error):
+                refuse(producer_id)
+                return
+            self._execute(transactional_id, lambda shard: operation(shard, producer_id), respond, refuse)
+
+        try:
+            is_needed = needs_one(self._runtime.shard(self.partition_for(transactional_id)))
+        except ApiError as error:
+            refuse(error.error)
+            return
+        if is_needed:
+            self._producer_ids.generate(run)
+        else:
+            run(-1)
+
+    # -- administration
+
+    def find(self, transactional_id: str) -> TransactionMetadata:
+        """What is known of the id; ApiError."""
+        if not transactional_id:
+            raise ApiError(Error.INVALID_REQUEST)
+        metadata = self._runtime.shard(self.partition_for(transactional_id)).transactions.get(transactional_id)
+        if metadata is None:
+            raise ApiError(Error.TRANSACTIONAL_ID_NOT_FOUND)
+        return metadata
+
+    def transactions(self) -> Iterator[tuple[str, TransactionMetadata]]:
+        """The transactional ids of all partitions led here. ApiError COORDINATOR_LOAD_IN_PROGRESS."""
+        if self._runtime.is_any_loading:
+            raise ApiError(Error.COORDINATOR_LOAD_IN_PROGRESS)
+        return (each for _, shard in self._runtime.loaded_partitions() for each in shard.transactions.items())
+
+    def _execute(
+        self,
+        transactional_id: str,
+        operation: Operation[TransactionShard],
+        on_response: Callable[[Any], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        self._runtime.execute(self.partition_for(transactional_id), operation, on_response, refuse)
+
+
+def _giving(result: CoordinatorResult) -> Operation[TransactionShard]:
+    return lambda shard: result
+
+
+def _ignore(response: Any) -> None:
+    """Nobody waits for this answer."""
+
+
+def _ignore_error(error: Error, message: str | None) -> None:
+    """The next round tries again."""

@@ -1,0 +1,146 @@
+"""What the coordinator knows of one transactional id, and the pure functions that say what it becomes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.coordinator.transaction.transaction_state import (
+    COMPLETED_BY,
+    RESTING_STATES,
+    VALID_PREVIOUS_STATES,
+    TransactionState,
+)
+from kafkapy.errors import ApiError, Error
+from kafkapy.types import TopicPartition
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_TIMESTAMP = -1
+# The last epoch that a client may use: one more is kept for fencing it.
+LAST_CLIENT_EPOCH = (1 << 15) - 2
+# transaction.version: from 2 on each end of a transaction raises the producer's epoch (KIP-890).
+EPOCH_BUMP_VERSION = 2
+
+
+class TransactionMetadata(NamedTuple):
+    """One transactional id as of its newest record. Immutable; `_replace` makes the next one.
+
+    `last_producer_epoch` is the epoch before the newest bump: a retried request still names it. It is not in the log.
+    While a transaction is prepared `next_producer_id` is the id that takes over from one whose epochs are used up.
+    """
+
+    producer_id: int = NO_PRODUCER_ID
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
+    timeout_ms: int = 0
+    state: TransactionState = TransactionState.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    start_ms: int = NO_TIMESTAMP
+    last_update_ms: int = NO_TIMESTAMP
+    client_version: int = 0
+
+    @property
+    def is_epoch_exhausted(self) -> bool:
+        return self.producer_epoch >= LAST_CLIENT_EPOCH
+
+    def moved_to(self, state: TransactionState, **changes: object) -> TransactionMetadata:
+        """In another state; ValueError for a transition that the table does not have."""
+        if self.state not in VALID_PREVIOUS_STATES[state]:
+            raise ValueError(f"a transaction does not go from {self.state.title} to {state.title}")
+        return self._replace(state=state, previous_producer_id=self.producer_id, **changes)  # type: ignore[arg-type]
+
+
+def initialized(
+    metadata: TransactionMetadata, timeout_ms: int, expected_epoch: int | None, new_producer_id: int, now_ms: int
+) -> TransactionMetadata:
+    """After InitProducerId, with no transaction open. `new_producer_id` counts when the epochs are used up, and for an
+    id that is new. ApiError PRODUCER_FENCED: `expected_epoch` is neither the present nor the last one."""
+    current, last = metadata.producer_epoch, metadata.last_producer_epoch
+    producer_id, previous = metadata.producer_id, metadata.producer_id
+    if producer_id == NO_PRODUCER_ID:
+        producer_id = previous = new_producer_id
+    if takes_new_producer_id(metadata, expected_epoch):
+        producer_id, epoch = new_producer_id, 0
+        last = current if expected_epoch is not None else NO_PRODUCER_EPOCH
+    elif expected_epoch is None:
+        epoch, last = current + 1, NO_PRODUCER_EPOCH
+    elif current in (NO_PRODUCER_EPOCH, expected_epoch):
+        epoch, last = current + 1, current
+    elif expected_epoch == last:
+        epoch = current  # the same request again: its answer was lost
+    else:
+        raise ApiError(Error.PRODUCER_FENCED)
+    return metadata.moved_to(
+        TransactionState.EMPTY,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        last_producer_epoch=last,
+        timeout_ms=timeout_ms,
+        partitions=frozenset(),
+        start_ms=NO_TIMESTAMP,
+        last_update_ms=now_ms,
+    )._replace(previous_producer_id=previous)
+
+
+def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | None) -> bool:
+    """Whether InitProducerId gives another producer id, because this one's epochs are used up."""
+    return metadata.is_epoch_exhausted and expected_epoch in (None, metadata.producer_epoch)
+
+
+def with_partitions(
+    metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_version: int, now_ms: int
+) -> TransactionMetadata:
+    """With more partitions in its transaction, which begins with the first of them."""
+    return metadata.moved_to(
+        TransactionState.ONGOING,
+        partitions=metadata.partitions | partitions,
+        start_ms=now_ms if metadata.state in RESTING_STATES else metadata.start_ms,
+        last_update_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def prepared(
+    metadata: TransactionMetadata, *, commit: bool, client_version: int, next_producer_id: int, now_ms: int
+) -> TransactionMetadata:
+    """Its outcome decided. From version 2 on its markers carry the next epoch, so that nothing late gets in."""
+    epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
+    if client_version >= EPOCH_BUMP_VERSION:
+        epoch, last = epoch + 1, epoch
+    return metadata.moved_to(
+        TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
+        next_producer_id=next_producer_id,
+        producer_epoch=epoch,
+        last_producer_epoch=last,
+        # An abort without a transaction counts as one that began now.
+        start_ms=now_ms if metadata.state in RESTING_STATES else metadata.start_ms,
+        last_update_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def fenced(metadata: TransactionMetadata, server_version: int, now_ms: int) -> TransactionMetadata:
+    """Its open transaction aborted by the coordinator, and whoever began it shut out by a higher epoch."""
+    aborted = prepared(
+        metadata, commit=False, client_version=server_version, next_producer_id=NO_PRODUCER_ID, now_ms=now_ms
+    )
+    if server_version >= EPOCH_BUMP_VERSION:
+        return aborted
+    return aborted._replace(producer_epoch=metadata.producer_epoch + 1, last_producer_epoch=NO_PRODUCER_EPOCH)
+
+
+def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
+    """Its markers written: ready for the next transaction, under the next producer id if there is one."""
+    changes: dict[str, object] = {}
+    if metadata.client_version >= EPOCH_BUMP_VERSION and metadata.next_producer_id != NO_PRODUCER_ID:
+        # The client has seen LAST_CLIENT_EPOCH as its last one; the fence above it was only in the markers.
+        changes = {"producer_id": metadata.next_producer_id, "producer_epoch": 0}
+    return metadata.moved_to(
+        COMPLETED_BY[metadata.state],
+        next_producer_id=NO_PRODUCER_ID,
+        partitions=frozenset(),
+        last_update_ms=now_ms,
+        **changes,
+    )

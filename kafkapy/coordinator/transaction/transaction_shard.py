@@ -1,0 +1,276 @@
+"""The transactional ids of one partition of `__transaction_state`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.coordinator.shard import ShardContext
+from kafkapy.coordinator.transaction.end_of_transaction import EndRequest, ends_transaction
+from kafkapy.coordinator.transaction.marker_delivery import MarkerDelivery, MarkerWriter
+from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
+from kafkapy.coordinator.transaction.transaction_metadata import (
+    LAST_CLIENT_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    TransactionMetadata,
+    completed,
+    fenced,
+    initialized,
+    prepared,
+    takes_new_producer_id,
+    with_partitions,
+)
+from kafkapy.coordinator.transaction.transaction_records import (
+    transaction_metadata_from,
+    transaction_record,
+    transaction_tombstone,
+    transactional_id_from,
+)
+from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerAnswer, ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_state import PREPARED_STATES, RESTING_STATES, TransactionState
+from kafkapy.errors import ApiError, Error
+from kafkapy.types import TopicPartition
+
+logger = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
+
+_EPOCH_BUMP_CLIENT = 2
+
+
+class TransactionShard:
+    """Owns the transactional ids of one partition. Owner thread only.
+
+    An id's metadata changes when its record is committed, not before; while one is on its way (`_in_transit`) other
+    requests for the id are answered CONCURRENT_TRANSACTIONS.
+    """
+
+    def __init__(
+        self,
+        context: ShardContext,
+        config: TransactionConfig,
+        transaction_version: Callable[[], int],
+        marker_writer: MarkerWriter,
+    ) -> None:
+        self._context = context
+        self._config = config
+        self._transaction_version = transaction_version
+        self.transactions: dict[str, TransactionMetadata] = {}
+        self._in_transit: set[str] = set()
+        self._markers = MarkerDelivery(context, marker_writer, self.complete)
+
+    # -- the log
+
+    def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
+        transactional_id = transactional_id_from(key)
+        if transactional_id is None:
+            return  # types from after 4.3 are left alone
+        if value is None:
+            self.transactions.pop(transactional_id, None)
+        else:
+            self.transactions[transactional_id] = transaction_metadata_from(value)
+
+    def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
+        """Nothing is written to this topic within a transaction."""
+
+    def on_loaded(self) -> None:
+        """What was decided before is carried out now."""
+        for transactional_id, metadata in list(self.transactions.items()):
+            if metadata.state in PREPARED_STATES:
+                self._markers.deliver(transactional_id, metadata)
+
+    def on_unloaded(self) -> None:
+        self._markers.stop()
+
+    @property
+    def has_open_transactions(self) -> bool:
+        return any(metadata.state is TransactionState.ONGOING for metadata in self.transactions.values())
+
+    # -- producer ids
+
+    def needs_producer_id(self, call: InitCall) -> bool:
+        """Whether `init_producer_id` of this call has to be given a new producer id."""
+        metadata = self.transactions.get(call.transactional_id)
+        if metadata is None or metadata.producer_id == NO_PRODUCER_ID:
+            return True
+        expected_epoch = call.expected.producer_epoch if call.expected is not None else None
+        return metadata.state in RESTING_STATES and takes_new_producer_id(metadata, expected_epoch)
+
+    def init_producer_id(self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID) -> CoordinatorResult:
+        """The response is a ProducerAnswer."""
+        metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
+        if call.transactional_id in self._in_transit:
+            raise ApiError(Error.CONCURRENT_TRANSACTIONS)
+        if call.expected is not None and not _is_known_producer(metadata, call.expected):
+            raise ApiError(Error.PRODUCER_FENCED)
+        if metadata.state in PREPARED_STATES:
+            raise ApiError(Error.CONCURRENT_TRANSACTIONS)
+        now_ms = self._context.clock.now_ms()
+        if metadata.state is TransactionState.ONGOING:
+            # The predecessor's transaction is aborted first; the producer asks again.
+            aborted = fenced(metadata, self._transaction_version(), now_ms)
+            return self._change(call.transactional_id, aborted, ProducerAnswer(Error.CONCURRENT_TRANSACTIONS))
+        expected_epoch = call.expected.producer_epoch if call.expected is not None else None
+        changed = initialized(metadata, call.timeout_ms, expected_epoch, new_producer_id, now_ms)
+        answer = ProducerAnswer(producer=ProducerIdAndEpoch(changed.producer_id, changed.producer_epoch))
+        return self._change(call.transactional_id, changed, answer)
+
+    # -- partitions
+
+    def add_partitions(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        client_version: int,
+    ) -> CoordinatorResult:
+        """The response is NONE, once the partitions are in the transaction, which this may begin. ApiError."""
+        metadata = self._owned(transactional_id, producer)
+        if transactional_id in self._in_transit or metadata.state in PREPARED_STATES:
+            raise ApiError(Error.CONCURRENT_TRANSACTIONS)
+        if metadata.state is TransactionState.ONGOING and partitions <= metadata.partitions:
+            return CoordinatorResult(response=Error.NONE)
+        changed = with_partitions(metadata, partitions, client_version, self._context.clock.now_ms())
+        return self._change(transactional_id, changed, Error.NONE)
+
+    def missing_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+    ) -> frozenset[TopicPartition]:
+        """Which of `partitions` are not in the producer's transaction. ApiError."""
+        metadata = self._owned(transactional_id, producer)
+        if metadata.state in PREPARED_STATES:
+            raise ApiError(Error.CONCURRENT_TRANSACTIONS)
+        return partitions - metadata.partitions
+
+    def _owned(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
+        metadata = self.transactions.get(transactional_id)
+        if metadata is None or metadata.producer_id != producer.producer_id:
+            raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
+        if metadata.producer_epoch != producer.producer_epoch:
+            raise ApiError(Error.PRODUCER_FENCED)
+        return metadata
+
+    # -- the end
+
+    def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
+        """Whether `end` of this request uses up the epochs of the producer id, and has to be given another one."""
+        metadata = self.transactions.get(transactional_id)
+        return (
+            metadata is not None
+            and request.client_version >= _EPOCH_BUMP_CLIENT
+            and metadata.is_epoch_exhausted
+            and metadata.producer_id == request.producer_id
+            and metadata.state not in PREPARED_STATES
+        )
+
+    def end(
+        self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
+    ) -> CoordinatorResult:
+        """The response is a ProducerAnswer: id and epoch for the next transaction, as soon as the outcome is durable.
+
+        ApiError.
+        """
+        metadata = self.transactions.get(transactional_id)
+        if metadata is None:
+            raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)
+        is_to_be_ended = ends_transaction(metadata, request)
+        if transactional_id in self._in_transit:
+            raise ApiError(Error.CONCURRENT_TRANSACTIONS)
+        if not is_to_be_ended:
+            producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
+            return CoordinatorResult(response=ProducerAnswer(producer=producer))
+        now_ms = self._context.clock.now_ms()
+        changed = prepared(
+            metadata,
+            commit=request.commit,
+            client_version=request.client_version,
+            next_producer_id=next_producer_id,
+            now_ms=now_ms,
+        )
+        after = completed(changed, now_ms)
+        answer = ProducerAnswer(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
+        return self._change(transactional_id, changed, answer)
+
+    def complete(self, transactional_id: str) -> CoordinatorResult:
+        """All markers are written."""
+        metadata = self.transactions.get(transactional_id)
+        if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._in_transit:
+            return EMPTY_RESULT
+        return self._change(
+            transactional_id,
+            completed(metadata, self._context.clock.now_ms()),
+            None,
+            on_failure=lambda: self._markers.retry_completion(transactional_id),
+        )
+
+    # -- time
+
+    def abort_timed_out(self) -> list[CoordinatorResult]:
+        """One result for each transaction that is open for longer than its producer allowed."""
+        now_ms = self._context.clock.now_ms()
+        results = []
+        for transactional_id, metadata in list(self.transactions.items()):
+            if (
+                metadata.state is TransactionState.ONGOING
+                and metadata.start_ms + metadata.timeout_ms < now_ms
+                and transactional_id not in self._in_transit
+            ):
+                logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout",
+                            transactional_id)  # fmt: skip
+                aborted = fenced(metadata, self._transaction_version(), now_ms)
+                results.append(self._change(transactional_id, aborted, None))
+        return results
+
+    def expire(self) -> CoordinatorResult:
+        """Forgets ids without a transaction that were idle for `transactional.id.expiration.ms`."""
+        oldest_ms = self._context.clock.now_ms() - self._config.expiration_ms
+        expired = [
+            transactional_id
+            for transactional_id, metadata in self.transactions.items()
+            if metadata.state in RESTING_STATES
+            and metadata.last_update_ms <= oldest_ms
+            and transactional_id not in self._in_transit
+        ]
+        self._in_transit.update(expired)
+
+        def on_append(error: Error) -> None:
+            self._in_transit.difference_update(expired)
+            if error is Error.NONE:
+                for transactional_id in expired:
+                    self.transactions.pop(transactional_id, None)
+
+        return CoordinatorResult([transaction_tombstone(each) for each in expired], None, on_append, replay=False)
+
+    # -- changes
+
+    def _change(
+        self,
+        transactional_id: str,
+        changed: TransactionMetadata,
+        response: ProducerAnswer | Error | None,
+        on_failure: Callable[[], None] = lambda: None,
+    ) -> CoordinatorResult:
+        """Writes the id's next metadata, which counts from its commit on."""
+        self._in_transit.add(transactional_id)
+
+        def on_append(error: Error) -> None:
+            self._in_transit.discard(transactional_id)
+            if error is not Error.NONE:
+                on_failure()
+                return
+            self.transactions[transactional_id] = changed
+            if changed.state in PREPARED_STATES:
+                self._markers.deliver(transactional_id, changed)
+
+        version = 1 if self._transaction_version() >= 1 else 0
+        record = transaction_record(transactional_id, changed, version)
+        return CoordinatorResult([record], response, on_append, replay=False)
+
+
+def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
+    """Whether somebody who has this id and epoch may go on; one who asks after the id expired may too."""
+    if metadata.producer_epoch == NO_PRODUCER_EPOCH:
+        return True
+    if producer.producer_id == metadata.producer_id:
+        return producer.producer_epoch in (metadata.producer_epoch, metadata.last_producer_epoch)
+    return producer.producer_id == metadata.previous_producer_id and producer.producer_epoch >= LAST_CLIENT_EPOCH

@@ -1,0 +1,121 @@
+"""What administrators see of transactions: DescribeTransactions, ListTransactions, DescribeProducers (KIP-664)."""
+
+from __future__ import annotations
+
+from kafkapy.controller.topic_name import is_valid_topic_name
+from kafkapy.coordinator.transaction.listing import described, listed
+from kafkapy.coordinator.transaction.transaction_requests import ListFilter
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+
+def describe_transactions_error(
+    request: DescribeTransactionsRequest, version: int, error: Error, message: str | None
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            DescribeTransactionsResponse.TransactionState(error_code=error, transactional_id=transactional_id)
+            for transactional_id in request.transactional_ids
+        ]
+    )
+
+
+@serves(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, on_error=describe_transactions_error)
+def describe_transactions(
+    context: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[_described(context, transactional_id) for transactional_id in request.transactional_ids]
+    )
+
+
+def _described(context: RequestContext, transactional_id: str) -> DescribeTransactionsResponse.TransactionState:
+    try:
+        return described(transactional_id, context.services.transaction_coordinator.find(transactional_id))
+    except ApiError as error:
+        return DescribeTransactionsResponse.TransactionState(error_code=error.error, transactional_id=transactional_id)
+
+
+def list_transactions_error(
+    request: ListTransactionsRequest, version: int, error: Error, message: str | None
+) -> ListTransactionsResponse:
+    return ListTransactionsResponse(error_code=error)
+
+
+@serves(ApiKey.LIST_TRANSACTIONS, 0, 2, on_error=list_transactions_error)
+def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+    wanted = ListFilter(
+        frozenset(request.state_filters),
+        frozenset(request.producer_id_filters),
+        request.duration_filter,
+        request.transactional_id_pattern or "",
+    )
+    services = context.services
+    return listed(services.transaction_coordinator.transactions(), wanted, services.clock.now_ms())
+
+
+def describe_producers_error(
+    request: DescribeProducersRequest, version: int, error: Error, message: str | None
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            DescribeProducersResponse.TopicResponse(
+                name=topic.name,
+                partitions=[
+                    DescribeProducersResponse.PartitionResponse(partition_index=index, error_code=error)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@serves(ApiKey.DESCRIBE_PRODUCERS, 0, 0, on_error=describe_producers_error)
+def describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            DescribeProducersResponse.TopicResponse(
+                name=topic.name,
+                partitions=[
+                    _producers_of(context, TopicPartition(topic.name, index)) for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _producers_of(
+    context: RequestContext, topic_partition: TopicPartition
+) -> DescribeProducersResponse.PartitionResponse:
+    answer = DescribeProducersResponse.PartitionResponse(partition_index=topic_partition.partition)
+    if not is_valid_topic_name(topic_partition.topic):
+        answer.error_code = Error.INVALID_TOPIC_EXCEPTION
+        return answer
+    try:
+        partition = context.services.replica_manager.get_partition(topic_partition)
+    except ApiError as error:
+        answer.error_code = error.error
+        return answer
+    if not partition.is_leader:
+        answer.error_code = Error.NOT_LEADER_OR_FOLLOWER
+        return answer
+    answer.active_producers = [
+        DescribeProducersResponse.ProducerState(
+            producer_id=entry.producer_id,
+            producer_epoch=entry.producer_epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.transaction_first_offset,
+        )
+        for entry in partition.log.producers.entries.values()
+    ]
+    return answer

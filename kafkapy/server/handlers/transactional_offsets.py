@@ -1,0 +1,116 @@
+"""TxnOffsetCommit: a group's offsets as part of its producer's transaction (KIP-98, KIP-447)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
+from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
+from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+from kafkapy.server.transaction_verification import ClientSupport
+from kafkapy.types import ZERO_UUID, TopicPartition
+
+# Before it a client cannot wait for a loading coordinator (KAFKA-7296).
+_LOADING_VERSION = 2
+_ABORTABLE_VERSION = 4
+_ADDS_PARTITIONS_VERSION = 5
+
+
+def txn_offset_commit_error(
+    request: TxnOffsetCommitRequest, version: int, error: Error, message: str | None
+) -> TxnOffsetCommitResponse:
+    return _response(request, itertools.repeat(error))
+
+
+@serves(ApiKey.TXN_OFFSET_COMMIT, 0, 5, on_error=txn_offset_commit_error)
+def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse | None:
+    if not request.group_id:
+        return txn_offset_commit_error(request, context.api_version, Error.INVALID_GROUP_ID, None)
+    services = context.services
+    offsets: list[OffsetToCommit] = []
+    # One for each partition asked, in order; None where the coordinator decides.
+    errors = [_to_commit(context, topic.name, asked, offsets) for topic in request.topics for asked in topic.partitions]
+
+    def respond(decided: list[Error]) -> None:
+        rest = iter([_as_known_to(context.api_version, error) for error in decided])
+        context.respond(_response(request, (next(rest) if error is None else error for error in errors)))
+
+    if not offsets:
+        respond([])
+        return None
+    call = CommitCall(
+        request.group_id, request.member_id, request.group_instance_id, request.generation_id, -1, True, offsets
+    )
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    partition = TopicPartition(GROUP_METADATA_TOPIC, services.group_coordinator.partition_for(request.group_id))
+
+    def verified(results: Mapping[TopicPartition, Error]) -> None:
+        error = results[partition]
+        if error:
+            error = Error.COORDINATOR_NOT_AVAILABLE if error is Error.NOT_ENOUGH_REPLICAS else error
+            respond([error] * len(offsets))
+        else:
+            services.group_coordinator.commit_transactional_offsets(call, producer, respond)
+
+    support = _support(context.api_version)
+    services.transaction_verification.check(request.transactional_id, producer, (partition,), support, verified)
+    return None
+
+
+def _to_commit(
+    context: RequestContext,
+    topic: str,
+    asked: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition,
+    offsets: list[OffsetToCommit],
+) -> Error | None:
+    """Adds a known partition to `offsets`; the error of an unknown one."""
+    if context.services.metadata.image.topics.partition(topic, asked.partition_index) is None:
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    offsets.append(
+        OffsetToCommit(
+            topic,
+            ZERO_UUID,  # as Apache Kafka: the request names no topic ids
+            asked.partition_index,
+            asked.committed_offset,
+            asked.committed_leader_epoch,
+            asked.committed_metadata or "",
+        )
+    )
+    return None
+
+
+def _support(version: int) -> ClientSupport:
+    if version >= _ADDS_PARTITIONS_VERSION:
+        return ClientSupport.ADD_PARTITIONS
+    return ClientSupport.VERIFY_ABORTABLE if version >= _ABORTABLE_VERSION else ClientSupport.VERIFY
+
+
+def _as_known_to(version: int, error: Error) -> Error:
+    if version < _LOADING_VERSION and error is Error.COORDINATOR_LOAD_IN_PROGRESS:
+        return Error.COORDINATOR_NOT_AVAILABLE
+    return error
+
+
+def _response(request: TxnOffsetCommitRequest, errors: Iterable[Error]) -> TxnOffsetCommitResponse:
+    """`errors` has one for each partition asked, in order."""
+    each = iter(errors)
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
+                        partition_index=asked.partition_index, error_code=next(each)
+                    )
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,260 @@
+"""The course of a transaction: AddPartitionsToTxn, AddOffsetsToTxn, EndTxn; and WriteTxnMarkers between brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
+from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
+from kafkapy.coordinator.transaction.transaction_requests import ProducerAnswer, ProducerIdAndEpoch, TransactionMarker
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from kafkapy.metadata.topics_image import TopicsImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
+
+# Before it a client knows a fenced producer only as INVALID_PRODUCER_EPOCH.
+_FENCED_VERSION = 2
+_BATCHED_VERSION = 4
+# EndTxn: the first whose clients take their next epoch from the answer.
+_EPOCH_BUMP_VERSION = 5
+
+_Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
+_TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
+
+
+def _as_known_to(version: int, error: Error) -> Error:
+    return Error.INVALID_PRODUCER_EPOCH if error is Error.PRODUCER_FENCED and version < _FENCED_VERSION else error
+
+
+# -- AddPartitionsToTxn
+
+
+def add_partitions_error(
+    request: AddPartitionsToTxnRequest, version: int, error: Error, message: str | None
+) -> AddPartitionsToTxnResponse:
+    if version >= _BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(error_code=error)
+    asked = _partitions(request.v3_and_below_topics)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(dict.fromkeys(asked, error)))
+
+
+@serves(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, on_error=add_partitions_error)
+def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
+    if context.api_version >= _BATCHED_VERSION:
+        _add_batched(context, request)
+        return
+    topics = request.v3_and_below_topics
+
+    def respond(errors: Mapping[TopicPartition, Error]) -> None:
+        known = {partition: _as_known_to(context.api_version, error) for partition, error in errors.items()}
+        context.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(known)))
+
+    refused = _refused(context.services.metadata.image.topics, topics)
+    if refused:
+        respond(refused)
+        return
+    asked = _partitions(topics)
+    context.services.transaction_coordinator.add_partitions(
+        request.v3_and_below_transactional_id,
+        ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
+        frozenset(asked),
+        0,
+        lambda error: respond(_each(asked, error)),
+    )
+
+
+def _add_batched(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
+    """What brokers ask: several transactions, each to be added to or only verified."""
+    results: dict[int, Mapping[TopicPartition, Error]] = {}
+
+    def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:
+        results[position] = errors
+        if len(results) == len(request.transactions):
+            answer = [
+                AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
+                    transactional_id=transaction.transactional_id, topic_results=_results(results[position])
+                )
+                for position, transaction in enumerate(request.transactions)
+            ]
+            context.respond(AddPartitionsToTxnResponse(results_by_transaction=answer))
+
+    if not request.transactions:
+        context.respond(AddPartitionsToTxnResponse())
+    for position, transaction in enumerate(request.transactions):
+        _add_to_transaction(context, position, transaction, done)
+
+
+def _add_to_transaction(
+    context: RequestContext,
+    position: int,
+    transaction: AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction,
+    done: Callable[[int, Mapping[TopicPartition, Error]], None],
+) -> None:
+    coordinator = context.services.transaction_coordinator
+    refused = _refused(context.services.metadata.image.topics, transaction.topics)
+    if refused:
+        done(position, refused)
+        return
+    asked = frozenset(_partitions(transaction.topics))
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
+    if transaction.verify_only:
+        try:
+            done(position, coordinator.verify_partitions(transaction.transactional_id, producer, asked))
+        except ApiError as error:
+            done(position, dict.fromkeys(asked, error.error))
+        return
+    coordinator.add_partitions(
+        transaction.transactional_id,
+        producer,
+        asked,
+        EPOCH_BUMP_VERSION,
+        lambda error: done(position, _each(asked, error)),
+    )
+
+
+def _each(partitions: Iterable[TopicPartition], error: Error) -> dict[TopicPartition, Error]:
+    return dict.fromkeys(partitions, error)
+
+
+def _partitions(topics: _Topics) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partitions]
+
+
+def _refused(known: TopicsImage, topics: _Topics) -> dict[TopicPartition, Error]:
+    """Empty if all partitions may be added; one that may not keeps the others out too."""
+    errors: dict[TopicPartition, Error] = {}
+    asked = _partitions(topics)
+    for partition in asked:
+        if partition.topic in INTERNAL_TOPICS:
+            errors[partition] = Error.TOPIC_AUTHORIZATION_FAILED
+        elif known.partition(partition.topic, partition.partition) is None:
+            errors[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
+    if errors:
+        for partition in asked:
+            errors.setdefault(partition, Error.OPERATION_NOT_ATTEMPTED)
+    return errors
+
+
+def _results(errors: Mapping[TopicPartition, Error]) -> _TopicResults:
+    by_topic: dict[str, list[AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult]] = {}
+    for partition, error in sorted(errors.items()):
+        by_topic.setdefault(partition.topic, []).append(
+            AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult(
+                partition_index=partition.partition, partition_error_code=error
+            )
+        )
+    return [
+        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=name, results_by_partition=partitions)
+        for name, partitions in by_topic.items()
+    ]
+
+
+# -- AddOffsetsToTxn
+
+
+def add_offsets_error(
+    request: AddOffsetsToTxnRequest, version: int, error: Error, message: str | None
+) -> AddOffsetsToTxnResponse:
+    return AddOffsetsToTxnResponse(error_code=error)
+
+
+@serves(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, on_error=add_offsets_error)
+def add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> None:
+    services = context.services
+    partition = TopicPartition(GROUP_METADATA_TOPIC, services.group_coordinator.partition_for(request.group_id))
+    services.transaction_coordinator.add_partitions(
+        request.transactional_id,
+        ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
+        frozenset({partition}),
+        0,
+        lambda error: context.respond(AddOffsetsToTxnResponse(error_code=_as_known_to(context.api_version, error))),
+    )
+
+
+# -- EndTxn
+
+
+def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: str | None) -> EndTxnResponse:
+    return EndTxnResponse(error_code=error)
+
+
+@serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
+def end_txn(context: RequestContext, request: EndTxnRequest) -> None:
+    version = context.api_version
+    client_version = EPOCH_BUMP_VERSION if version >= _EPOCH_BUMP_VERSION else 0
+
+    def respond(answer: ProducerAnswer) -> None:
+        response = EndTxnResponse(error_code=_as_known_to(version, answer.error))
+        if version >= _EPOCH_BUMP_VERSION:
+            response.producer_id, response.producer_epoch = answer.producer
+        context.respond(response)
+
+    context.services.transaction_coordinator.end(
+        request.transactional_id,
+        EndRequest(request.producer_id, request.producer_epoch, request.committed, client_version),
+        respond,
+    )
+
+
+# -- WriteTxnMarkers
+
+
+def write_markers_error(
+    request: WriteTxnMarkersRequest, version: int, error: Error, message: str | None
+) -> WriteTxnMarkersResponse:
+    return _markers_response(request, [dict.fromkeys(_marked(marker.topics), error) for marker in request.markers])
+
+
+@serves(ApiKey.WRITE_TXN_MARKERS, 0, 2, on_error=write_markers_error)
+def write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> None:
+    results: list[Mapping[TopicPartition, Error]] = [{} for _ in request.markers]
+    waiting = set(range(len(request.markers)))
+
+    def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:
+        results[position] = errors
+        waiting.discard(position)
+        if not waiting:
+            context.respond(_markers_response(request, results))
+
+    if not waiting:
+        context.respond(WriteTxnMarkersResponse())
+    for position, marker in enumerate(request.markers):
+        context.services.marker_writer.write(
+            TransactionMarker(
+                marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.transaction_result
+            ),
+            dict.fromkeys(_marked(marker.topics)),
+            lambda errors, position=position: done(position, errors),
+        )
+
+
+def _marked(topics: Iterable[WriteTxnMarkersRequest.WritableTxnMarkerTopic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partition_indexes]
+
+
+def _markers_response(
+    request: WriteTxnMarkersRequest, results: Sequence[Mapping[TopicPartition, Error]]
+) -> WriteTxnMarkersResponse:
+    markers = []
+    for marker, errors in zip(request.markers, results, strict=True):
+        topics = [
+            WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult(
+                        partition_index=partition, error_code=errors[TopicPartition(topic.name, partition)]
+                    )
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in marker.topics
+        ]
+        markers.append(WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics))
+    return WriteTxnMarkersResponse(markers=markers)

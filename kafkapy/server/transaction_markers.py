@@ -1,0 +1,89 @@
+"""Writes the markers that end transactions to the partitions led by this broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transaction.transaction_requests import TransactionMarker
+from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.replica.append import PartitionResponse
+from kafkapy.replica.partition import ALL_REPLICAS
+from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.storage.control_record import EndTransactionMarker, build_end_transaction_marker
+from kafkapy.types import Clock, TopicPartition
+
+OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
+
+
+class LocalMarkerWriter:
+    """Owns nothing. Reactor thread only.
+
+    Markers for committed offsets go through the group coordinator, which has to hear of them.
+    """
+
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        group_coordinator: GroupCoordinator,
+        clock: Clock,
+        timeout_ms: int,
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._group_coordinator = group_coordinator
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+
+    def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
+        """Calls back once, with the error of each partition, when all markers are replicated or refused."""
+        results: dict[TopicPartition, Error] = {}
+        if not partitions:
+            on_written(results)
+            return
+
+        def done(partition: TopicPartition, error: Error) -> None:
+            results[partition] = error
+            if len(results) == len(partitions):
+                on_written(results)
+
+        batch = build_end_transaction_marker(
+            marker.producer_id,
+            marker.producer_epoch,
+            EndTransactionMarker(marker.is_commit, marker.coordinator_epoch),
+            self._clock.now_ms(),
+        )
+        entries: dict[TopicPartition, memoryview] = {}
+        for partition in partitions:
+            if partition.topic == GROUP_METADATA_TOPIC:
+                self._write_offsets_marker(marker, partition, batch, done)
+            else:
+                entries[partition] = memoryview(bytearray(batch))
+
+        def answer(responses: Mapping[TopicPartition, PartitionResponse]) -> None:
+            for partition, response in responses.items():
+                done(partition, response.error)
+
+        if entries:
+            self._replica_manager.append_records(
+                self._timeout_ms, ALL_REPLICAS, entries, answer, from_client=False, internal_topics_allowed=True
+            )
+
+    def _write_offsets_marker(
+        self,
+        marker: TransactionMarker,
+        partition: TopicPartition,
+        batch: bytes,
+        done: Callable[[TopicPartition, Error], None],
+    ) -> None:
+        found = self._replica_manager.find_partition(partition)
+        if isinstance(found, Error):
+            done(partition, found)
+            return
+        self._group_coordinator.end_transaction(
+            partition.partition,
+            batch,
+            marker.producer_id,
+            committed=marker.is_commit,
+            on_done=lambda error: done(partition, error),
+        )

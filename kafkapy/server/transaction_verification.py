@@ -1,0 +1,136 @@
+"""Makes sure that a transactional write belongs to its producer's open transaction before it is appended (KIP-890).
+
+Newer clients do not add partitions to the transaction themselves: their write does. For older ones the coordinator is
+asked whether they have. A partition that holds records of the open transaction already needs neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from enum import Enum
+
+from kafkapy.coordinator.runtime import Schedule
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
+from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
+from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
+from kafkapy.errors import ApiError, Error
+from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.types import Clock, TopicPartition
+
+OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
+
+
+class ClientSupport(Enum):
+    """What a request's version tells of its client."""
+
+    VERIFY = 0  # knows no error for it but INVALID_TXN_STATE
+    VERIFY_ABORTABLE = 1  # knows TRANSACTION_ABORTABLE
+    ADD_PARTITIONS = 2  # leaves adding partitions to the broker
+
+
+class TransactionVerification:
+    """Owns nothing. Reactor thread only.
+
+    The answer is used at once, on the same thread as the coordinator: nothing can end the transaction in between.
+    """
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        replica_manager: ReplicaManager,
+        schedule: Schedule,
+        clock: Clock,
+        is_enabled: Callable[[], bool],
+        *,
+        retry_backoff_ms: int,
+        retry_backoff_max_ms: int,
+    ) -> None:
+        self._coordinator = coordinator
+        self._replica_manager = replica_manager
+        self._schedule = schedule
+        self._clock = clock
+        self._is_enabled = is_enabled
+        self._retry_backoff_ms = retry_backoff_ms
+        self._retry_backoff_max_ms = retry_backoff_max_ms
+
+    def check(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: Collection[TopicPartition],
+        support: ClientSupport,
+        on_verified: OnVerified,
+    ) -> None:
+        """Calls back once, perhaps before it returns, with the error of each partition: NONE, go ahead."""
+        results = dict.fromkeys(partitions, Error.NONE)
+        unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
+        if not unverified or (support is not ClientSupport.ADD_PARTITIONS and not self._is_enabled()):
+            on_verified(results)
+        elif support is ClientSupport.ADD_PARTITIONS:
+            deadline_ms = self._clock.monotonic_ms() + self._retry_backoff_max_ms
+            self._add(transactional_id, producer, unverified, results, deadline_ms, on_verified)
+        else:
+            results.update(self._verify(transactional_id, producer, unverified, support))
+            on_verified(results)
+
+    def _has_open_transaction(self, topic_partition: TopicPartition, producer: ProducerIdAndEpoch) -> bool:
+        partition = self._replica_manager.partitions.get(topic_partition)
+        entry = None if partition is None else partition.log.producers.entries.get(producer.producer_id)
+        return (
+            entry is not None
+            and entry.transaction_first_offset >= 0
+            and entry.producer_epoch == producer.producer_epoch
+        )
+
+    def _verify(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        support: ClientSupport,
+    ) -> dict[TopicPartition, Error]:
+        try:
+            found = self._coordinator.verify_partitions(transactional_id, producer, partitions)
+        except ApiError as error:
+            return dict.fromkeys(partitions, error_for_client(error.error, support))
+        return {partition: error_for_client(error, support) for partition, error in found.items()}
+
+    def _add(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: frozenset[TopicPartition],
+        results: dict[TopicPartition, Error],
+        deadline_ms: int,
+        on_verified: OnVerified,
+    ) -> None:
+        def answer(error: Error) -> None:
+            if error is Error.CONCURRENT_TRANSACTIONS and self._clock.monotonic_ms() < deadline_ms:
+                # The transaction before is being completed: a moment's patience spares the client its own backoff.
+                self._schedule(
+                    self._retry_backoff_ms,
+                    lambda: self._add(transactional_id, producer, partitions, results, deadline_ms, on_verified),
+                )
+                return
+            results.update(dict.fromkeys(partitions, error_for_client(error, ClientSupport.ADD_PARTITIONS)))
+            on_verified(results)
+
+        self._coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION, answer)
+
+
+_COORDINATOR_UNAVAILABLE = frozenset(
+    {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR}
+)
+
+
+def error_for_client(error: Error, support: ClientSupport) -> Error:
+    """What a producer is told: errors of the coordinator would mislead it, as it asked the partition's leader."""
+    if error is Error.PRODUCER_FENCED:
+        return Error.INVALID_PRODUCER_EPOCH
+    if error is Error.TRANSACTION_ABORTABLE and support is ClientSupport.VERIFY:
+        return Error.INVALID_TXN_STATE
+    if error in _COORDINATOR_UNAVAILABLE:
+        return Error.NOT_ENOUGH_REPLICAS
+    if error is Error.CONCURRENT_TRANSACTIONS and support is not ClientSupport.ADD_PARTITIONS:
+        return Error.NOT_ENOUGH_REPLICAS
+    return error
