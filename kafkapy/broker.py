@@ -47,10 +47,12 @@ from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
+from kafkapy.server.owner_thread import run_on_owner
 from kafkapy.server.services import Services
 from kafkapy.server.transaction_markers import LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -96,6 +98,14 @@ class Broker:
             run_in_background=lambda work: self.background.soon("flush", work),
         )
         self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
+        self.log_cleaner = LogCleaner(
+            config,
+            self.log_manager,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            run_on_owner=lambda work: run_on_owner(work, self.reactor.post, self._reactor_thread.is_alive),
+            schedule=lambda delay_ms, work: self.background.once("cleaned", delay_ms, work),
+        )
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -119,6 +129,7 @@ class Broker:
         self._schedule_background()
         self.socket_server.start()
         self._reactor_thread.start()
+        self.log_cleaner.start()
         gc.collect()
         gc.freeze()
         logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
@@ -146,9 +157,10 @@ class Broker:
         config, clock, reactor = self.config, self._clock, self.reactor
         metadata = MetadataCache()
         self.controller = ControllerLoop(self._quorum, metadata, clock, self._fail)
-        gate = DataGate(
+        self.gate = DataGate(
             lambda partition: self.replica_manager.gate_appended(partition),
             lambda partition, number: self.replica_manager.gate_failed_to_append(partition, number),
+            fetch_max_bytes=config["fetch.max.bytes"],
         )
         self.replica_manager = ReplicaManager(
             config,
@@ -159,7 +171,7 @@ class Broker:
             config.node_id,
             LocalAlterPartition(self.controller, config.node_id, reactor.post),
             on_leadership=self._leadership_changed,
-            gate=gate,
+            gate=self.gate,
         )
         self.group_coordinator = GroupCoordinator(
             GroupConfig.from_broker_config(config),
@@ -188,7 +200,7 @@ class Broker:
         self.lifecycle = BrokerLifecycle(self.controller, config)
         reactor.dispatch = Dispatcher(self._services(metadata)).dispatch
         if self._gated:
-            gate.attach(reactor)
+            self.gate.attach(reactor)
 
     def _wire_transactions(self, metadata: MetadataCache) -> None:
         config, clock, schedule = self.config, self._clock, self.reactor.schedule
@@ -344,6 +356,7 @@ class Broker:
     def stop(self) -> int:
         """Stops everything; the exit status of the process: 0, or 1 after a fatal failure."""
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
+        self.log_cleaner.stop()
         if self._fatal is None:
             try:
                 self.lifecycle.stop()

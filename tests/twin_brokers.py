@@ -134,8 +134,8 @@ class TwinBrokers:
             encoded += PING
         return encoded
 
-    def counters(self) -> dict[str, int]:
-        return self.gated.broker.reactor.counters()
+    def gate_counters(self) -> dict[str, int]:
+        return self.gated.broker.gate.counters()
 
     def stop_and_compare(self) -> None:
         self.plain.stop()

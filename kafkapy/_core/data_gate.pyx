@@ -6,8 +6,10 @@ attached to its reactor. It keeps wall-clock time of its own: a broker with anot
 """
 
 from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t
 from libc.stdlib cimport realloc
 
+from kafkapy._core.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
 from kafkapy._core.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
 from kafkapy._core.partition_state cimport PartitionState
 from kafkapy._core.produce_gate cimport (
@@ -18,6 +20,8 @@ from kafkapy._core.reactor_state cimport GATE_DECLINED, RequestFrame
 cdef enum:
     PRODUCE = 0
     PRODUCE_FLEXIBLE_FROM = 9
+    FETCH = 1
+    FETCH_FLEXIBLE_FROM = 12
     UUID_BYTES = 16
 
 
@@ -30,15 +34,21 @@ cdef int take(void *context, RequestFrame *frame) noexcept nogil:
     cursor.end = frame.size
     cursor.failed = False
     take_head(&cursor, &head)
-    if cursor.failed or head.api_key != PRODUCE:
-        return GATE_DECLINED
-    if head.version < LOWEST_GATED_PRODUCE or head.version > HIGHEST_GATED_PRODUCE:
-        return GATE_DECLINED
-    skip_plain_string(&cursor, take_int16(&cursor))
-    expect_no_tags(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
     if cursor.failed:
         return GATE_DECLINED
-    return produce_gather(<GateContext> context, frame, &head, &cursor)
+    if head.api_key == PRODUCE and LOWEST_GATED_PRODUCE <= head.version <= HIGHEST_GATED_PRODUCE:
+        pass_client_id(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
+        return GATE_DECLINED if cursor.failed else produce_gather(<GateContext> context, frame, &head, &cursor)
+    if head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
+        pass_client_id(&cursor, head.version >= FETCH_FLEXIBLE_FROM)
+        return GATE_DECLINED if cursor.failed else fetch_answer(<GateContext> context, frame, &head, &cursor)
+    return GATE_DECLINED
+
+
+cdef void pass_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
+    """The rest of the request header."""
+    skip_plain_string(cursor, take_int16(cursor))
+    expect_no_tags(cursor, flexible)
 
 
 cdef void finish(void *context) noexcept nogil:
@@ -49,7 +59,9 @@ cdef void finish(void *context) noexcept nogil:
 cdef class DataGate(GateContext):
     """Owner thread only, or before the reactor runs. `on_appended` and `on_append_failed` are called in phase 2."""
 
-    def __init__(self, on_appended, on_append_failed):
+    def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes):
+        """`fetch_max_bytes` is the broker's fetch.max.bytes."""
+        self.fetch_max_bytes = fetch_max_bytes
         self.on_appended = on_appended
         self.on_append_failed = on_append_failed
 
@@ -100,4 +112,8 @@ cdef class DataGate(GateContext):
 
     def counters(self):
         """What happened since the start, by name."""
-        return {"batches_appended": self.batches_gated, "bytes_appended": self.bytes_gated}
+        return {
+            "batches_appended": self.batches_gated,
+            "bytes_appended": self.bytes_gated,
+            "fetches_answered": self.fetches_gated,
+        }

@@ -39,6 +39,16 @@ cdef struct GatheredRequest:
     int first_batch
     int batch_count
 
+cdef struct FetchedPartition:
+    PyObject *partition                  # borrowed PartitionState
+    PyObject *segment                    # borrowed SegmentState; NULL: nothing read
+    int64_t position                     # of the records in its file
+    int64_t length
+    int32_t partition_index
+    const uint8_t *topic                 # as in GatheredBatch
+    int32_t topic_length
+    int32_t topic_partitions
+
 
 cdef class GateContext:
     cdef ReactorState *shared            # of the reactor that it is attached to
@@ -57,13 +67,18 @@ cdef class GateContext:
     cdef int touched_count
     cdef int waking_count
     cdef int waking_capacity
+    cdef FetchedPartition *reads         # scratch of one fetch
+    cdef int read_capacity
+    cdef int32_t fetch_max_bytes
     cdef int64_t serial                  # of the request that is looked at
     cdef int64_t batches_gated           # counters since the start
     cdef int64_t bytes_gated
+    cdef int64_t fetches_gated
 
     # Room for one more. 0, or -1: no memory.
     cdef int reserve_batch(self) noexcept nogil
     cdef int reserve_request(self) noexcept nogil
+    cdef int reserve_read(self, int count) noexcept nogil
     # Python hears of the partition in this wake-up's phase 2.
     cdef void wake(self, PartitionState partition) noexcept nogil
     cdef list take_waking(self)

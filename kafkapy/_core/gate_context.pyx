@@ -19,6 +19,7 @@ cdef class GateContext:
         free(self.vectors)
         free(self.touched)
         free(self.waking)
+        free(self.reads)
 
     cdef int reserve_batch(self) noexcept nogil:
         cdef size_t capacity
@@ -52,6 +53,20 @@ cdef class GateContext:
             return -1
         self.requests = <GatheredRequest *> grown
         self.request_capacity = <int> capacity
+        return 0
+
+    cdef int reserve_read(self, int count) noexcept nogil:
+        """Room for number `count`."""
+        cdef size_t capacity
+        cdef void *grown
+        if count < self.read_capacity:
+            return 0
+        capacity = <size_t> self.read_capacity * 2 if self.read_capacity else SMALLEST_CAPACITY
+        grown = realloc(self.reads, capacity * sizeof(FetchedPartition))
+        if grown == NULL:
+            return -1
+        self.reads = <FetchedPartition *> grown
+        self.read_capacity = <int> capacity
         return 0
 
     cdef void wake(self, PartitionState partition) noexcept nogil:

@@ -6,6 +6,7 @@
 The storage classes extend these and use the fields as their attributes; the gate uses the same fields without the
 interpreter lock. All of it is written by the owner thread only.
 """
+from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t
 
 from kafkapy._core.offset_index cimport OffsetIndex
@@ -41,6 +42,7 @@ cdef class SegmentState:
     cdef public int64_t created_ms
     cdef public int64_t roll_jitter_ms
     cdef public bint is_open_for_append
+    cdef public bint is_free_of_aborted  # surely no entry in the transaction index
     cdef public int64_t _first_timestamp
     cdef public int64_t _max_timestamp
     cdef public int64_t _offset_of_max_timestamp
@@ -59,11 +61,16 @@ cdef class SegmentState:
 
 
 cdef class SegmentsState:
-    cdef readonly SegmentState active    # None while there is no segment
+    cdef readonly SegmentState active    # the last one; None while there is no segment
+    cdef PyObject **ordered              # SegmentState by base offset, borrowed from the list of LogSegments
+    cdef Py_ssize_t count
+    # Index of the segment that would hold the offset; -1 before the first.
+    cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil
 
 
 cdef class ProducersState:
     cdef public int64_t map_end_offset   # batches below it are accounted for
+    cdef public bint may_have_transactions   # open, or ended above the high watermark; may be true for too long
     cdef readonly ProducerTable entries
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 from kafkapy._core.offset_index import OffsetIndex
 from kafkapy._core.producer_table import ProducerTable
 from kafkapy._core.segment_file import SegmentFile
@@ -25,6 +27,7 @@ class SegmentState:
     created_ms: int
     roll_jitter_ms: int
     is_open_for_append: bool
+    is_free_of_aborted: bool
     _first_timestamp: int
     _max_timestamp: int
     _offset_of_max_timestamp: int
@@ -33,10 +36,11 @@ class SegmentState:
     _time_index: TimeIndex | None
 
 class SegmentsState:
-    def _set_active(self, segment: SegmentState | None) -> None: ...
+    def _set_segments(self, segments: list[Any]) -> None: ...
 
 class ProducersState:
     map_end_offset: int
+    may_have_transactions: bool
     @property
     def entries(self) -> ProducerTable: ...
 

@@ -1,6 +1,8 @@
 """The state of logs and segments that Python and the gate share; see the .pxd for who extends what."""
 
+from cpython.ref cimport PyObject
 from libc.errno cimport EIO
+from libc.stdlib cimport free, realloc
 
 from kafkapy._core.index_file cimport INDEX_OK, INDEX_UNCHANGED
 from kafkapy._core.segment_file cimport segment_file_cut
@@ -58,11 +60,34 @@ cdef class SegmentState:
 
 
 cdef class SegmentsState:
-    """Base of LogSegments: which segment is appended to."""
+    """Base of LogSegments: its segments in order, for those who cannot read a list."""
 
-    def _set_active(self, SegmentState segment):
-        """None while there is no segment."""
+    def __dealloc__(self):
+        free(self.ordered)
+
+    def _set_segments(self, list segments not None):
+        """All segments by base offset; the caller keeps the list, and says so again whenever it changes."""
+        cdef Py_ssize_t index, count = len(segments)
+        cdef void *grown = realloc(self.ordered, <size_t> (count or 1) * sizeof(PyObject *))
+        cdef SegmentState segment = None
+        if grown == NULL:
+            raise MemoryError()
+        self.ordered = <PyObject **> grown
+        for index in range(count):
+            segment = segments[index]
+            self.ordered[index] = <PyObject *> segment
+        self.count = count
         self.active = segment
+
+    cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if (<SegmentState> self.ordered[middle]).base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
 
 
 cdef class ProducersState:

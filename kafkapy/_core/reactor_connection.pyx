@@ -54,7 +54,7 @@ cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, 
             piece = output_append(shared, connection, file_range.length)
             if piece == NULL:
                 raise MemoryError()
-            piece.fd = file_range.file.fd
+            piece.fd = file_range.file.descriptor.fd
             piece.position = file_range.position
             Py_INCREF(chunk)
             piece.owner = <PyObject *> chunk

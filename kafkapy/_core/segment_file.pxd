@@ -21,18 +21,27 @@ cdef int64_t read_at(int fd, char *target, int64_t length, int64_t position) noe
 cdef int64_t send_range(int socket_fd, int fd, int64_t position, int64_t length) noexcept nogil
 
 
+# A descriptor that outlives its SegmentFile while answers are being sent from it. Counted atomically: any thread.
+cdef struct FileDescriptor:
+    int fd                               # -1 once closed, when nobody pins it any more
+    int pins                             # the open SegmentFile, each FileRange and each answer of the gate
+    int holders                          # of this memory: the pins, and the SegmentFile object
+
+cdef void descriptor_pin(FileDescriptor *descriptor) noexcept nogil
+# Takes a FileDescriptor, so that it can be an OutputChunk's release.
+cdef void descriptor_unpin(void *descriptor) noexcept nogil
+
+
 cdef class SegmentFile:
-    cdef readonly int fd                 # -1 once really closed
+    cdef FileDescriptor *descriptor      # pinned until close()
     cdef readonly int64_t size           # end of the valid bytes; a preallocated file is longer
     cdef public str path                 # where the file is now; set it after renaming by other means
-    cdef int64_t pin_count               # live FileRanges
-    cdef bint closing                    # close() was called; the descriptor lives until pin_count is 0
+    cdef bint closing                    # close() was called: our pin is gone
     cdef bint preallocated               # the file is longer than `size` until it is trimmed
 
     # All or nothing: on failure the file is cut back to its old size. 0 or -errno. Owner thread only. *Borrows*.
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil
     cdef int64_t clip(self, int64_t position, int64_t length) except -1
-    cdef void close_descriptor(self) noexcept
 
 
 # Cuts the file to `size` bytes, at most its size, whether or not the disk obeys: later appends begin there.

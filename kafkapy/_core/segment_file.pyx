@@ -9,6 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.errno cimport EINTR, EIO, errno
+from libc.stdlib cimport calloc, free
 
 cdef extern from "<sys/uio.h>" nogil:
     Py_ssize_t pwritev(int fd, const iovec *vectors, int count, int64_t position)
@@ -20,6 +21,9 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef extern from "<sys/sendfile.h>" nogil:
     Py_ssize_t sendfile(int out_fd, int in_fd, int64_t *position, size_t count)
+
+cdef extern from * nogil:
+    int add_and_get "__sync_add_and_fetch"(int *counter, int change)
 
 cdef extern from "<limits.h>":
     int IOV_MAX
@@ -77,6 +81,24 @@ cdef int64_t send_range(int socket_fd, int fd, int64_t position, int64_t length)
             return -errno
 
 
+cdef void descriptor_pin(FileDescriptor *descriptor) noexcept nogil:
+    add_and_get(&descriptor.holders, 1)
+    add_and_get(&descriptor.pins, 1)
+
+
+cdef void descriptor_unpin(void *pinned) noexcept nogil:
+    cdef FileDescriptor *descriptor = <FileDescriptor *>pinned
+    if add_and_get(&descriptor.pins, -1) == 0:
+        close(descriptor.fd)
+        descriptor.fd = -1
+    drop_holder(descriptor)
+
+
+cdef void drop_holder(FileDescriptor *descriptor) noexcept nogil:
+    if add_and_get(&descriptor.holders, -1) == 0:
+        free(descriptor)
+
+
 cdef class SegmentFile:
     """Owns the descriptor of one segment file.
 
@@ -85,34 +107,43 @@ cdef class SegmentFile:
     """
 
     def __cinit__(self, path, *, bint create=False, int64_t preallocate=0):
-        self.fd = -1
+        self.descriptor = <FileDescriptor *>calloc(1, sizeof(FileDescriptor))
+        if self.descriptor == NULL:
+            raise MemoryError()
+        self.descriptor.fd = -1
+        self.descriptor.holders = 1
         self.path = os.fspath(path)
         if preallocate < 0:
             raise ValueError("preallocate is a number of bytes")
         fresh = create and not os.path.exists(self.path)
-        self.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644)
+        self.descriptor.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o644)
+        descriptor_pin(self.descriptor)
         if fresh and preallocate:
-            os.ftruncate(self.fd, preallocate)
+            os.ftruncate(self.descriptor.fd, preallocate)
             self.preallocated = True
             self.size = 0
         else:
-            self.size = os.fstat(self.fd).st_size
+            self.size = os.fstat(self.descriptor.fd).st_size
 
     def __dealloc__(self):
-        self.close_descriptor()
+        if self.descriptor == NULL:
+            return
+        if not self.closing and self.descriptor.fd >= 0:
+            descriptor_unpin(self.descriptor)
+        drop_holder(self.descriptor)
 
-    cdef void close_descriptor(self) noexcept:
-        if self.fd >= 0:
-            close(self.fd)
-            self.fd = -1
+    @property
+    def fd(self):
+        """-1 once really closed."""
+        return self.descriptor.fd
 
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil:
-        cdef int status = write_vectors(self.fd, vectors, count, self.size)
+        cdef int status = write_vectors(self.descriptor.fd, vectors, count, self.size)
         if status == 0:
             self.size += total
             return 0
         # Torn bytes that cannot be cut off now are beyond `size`: the next append overwrites them, recovery drops them.
-        if ftruncate(self.fd, self.size) == 0:
+        if ftruncate(self.descriptor.fd, self.size) == 0:
             self.preallocated = False
         return status
 
@@ -153,7 +184,7 @@ cdef class SegmentFile:
         length = self.clip(position, length)
         cdef bytes result = PyBytes_FromStringAndSize(NULL, length)
         cdef char *target = PyBytes_AS_STRING(result)
-        cdef int fd = self.fd
+        cdef int fd = self.descriptor.fd
         cdef int64_t done
         with nogil:
             done = read_at(fd, target, length, position)
@@ -165,7 +196,7 @@ cdef class SegmentFile:
         """Fills a writable buffer from `position`; returns the bytes read, fewer at the end. Any thread."""
         cdef Py_buffer view
         cdef int64_t done, length
-        cdef int fd = self.fd
+        cdef int fd = self.descriptor.fd
         PyObject_GetBuffer(target, &view, PyBUF_WRITABLE)
         try:
             length = self.clip(position, view.len)
@@ -186,7 +217,7 @@ cdef class SegmentFile:
         self._check_open()
         if size < 0 or size > self.size:
             raise ValueError(f"cannot truncate {self.path} of {self.size} bytes to {size}")
-        os.ftruncate(self.fd, size)
+        os.ftruncate(self.descriptor.fd, size)
         self.size = size
         self.preallocated = False
 
@@ -209,8 +240,7 @@ cdef class SegmentFile:
             self.trim()
         finally:
             self.closing = True
-            if self.pin_count == 0:
-                self.close_descriptor()
+            descriptor_unpin(self.descriptor)
 
     @property
     def closed(self):
@@ -231,7 +261,7 @@ cdef class SegmentFile:
 
 
 cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil:
-    if ftruncate(file.fd, size) == 0:
+    if ftruncate(file.descriptor.fd, size) == 0:
         file.preallocated = False
     file.size = size
 
@@ -240,25 +270,22 @@ cdef class FileRange:
     """Bytes [position, position + length) of a segment file. Immutable; *pins* the file's descriptor."""
 
     def __cinit__(self, SegmentFile file not None, int64_t position, int64_t length):
-        if file.fd < 0:
+        if file.descriptor.fd < 0:
             raise ValueError(f"segment file {file.path} is closed")
         if position < 0 or length < 0:
             raise ValueError(f"bad file range: position {position}, length {length}")
         self.file = file
         self.position = position
         self.length = length
-        file.pin_count += 1
+        descriptor_pin(file.descriptor)
 
     def __dealloc__(self):
-        if self.file is None:
-            return
-        self.file.pin_count -= 1
-        if self.file.closing and self.file.pin_count == 0:
-            self.file.close_descriptor()
+        if self.file is not None:
+            descriptor_unpin(self.file.descriptor)
 
     @property
     def fd(self):
-        return self.file.fd
+        return self.file.descriptor.fd
 
     def __len__(self):
         return self.length
@@ -269,7 +296,7 @@ cdef class FileRange:
         cdef char *target = PyBytes_AS_STRING(result)
         cdef int64_t done
         with nogil:
-            done = read_at(self.file.fd, target, self.length, self.position)
+            done = read_at(self.file.descriptor.fd, target, self.length, self.position)
         if done < 0:
             raise OSError(-done, os.strerror(-done), self.file.path)
         return result if done == self.length else result[:done]
@@ -280,7 +307,7 @@ cdef class FileRange:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")
         cdef int64_t sent
         with nogil:
-            sent = send_range(socket_fd, self.file.fd, self.position + already_sent, self.length - already_sent)
+            sent = send_range(socket_fd, self.file.descriptor.fd, self.position + already_sent, self.length - already_sent)
         if sent < 0:
             raise OSError(-sent, os.strerror(-sent), self.file.path)
         return sent

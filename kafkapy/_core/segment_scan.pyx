@@ -110,6 +110,20 @@ cdef void begin(Walk *walk, int fd, int64_t position, int64_t end) noexcept nogi
     walk.chunk_length = 0
 
 
+cdef int locate_batch(int fd, int64_t position, int64_t end, int64_t offset, int64_t *found_position,
+                      int64_t *found_size) noexcept nogil:
+    cdef Walk walk
+    cdef Step step
+    begin(&walk, fd, position, end)
+    step = current(&walk)
+    while step == STEP_OK and walk.last_offset < offset:
+        walk.position += walk.size
+        step = current(&walk)
+    found_position[0] = walk.position
+    found_size[0] = walk.size
+    return 1 if step == STEP_OK else 0 if step == STEP_END else -1
+
+
 cdef object finish(Walk *walk, Step step):
     if step == STEP_OK:
         return (walk.position, walk.size, walk.base_offset, walk.last_offset)

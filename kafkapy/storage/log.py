@@ -245,6 +245,7 @@ class Log(LogReader):
     def _account_for(self, batch: BatchSummary, records: memoryview | bytearray | bytes) -> None:
         aborted = account_for(self.producers, batch, records, batch.position)
         if aborted is not None:
+            self.segments.active.is_free_of_aborted = False
             self.segments.active.transaction_index.append(aborted)
 
     def remove_expired_producers(self) -> int:

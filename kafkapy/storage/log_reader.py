@@ -181,7 +181,11 @@ class LogReader(LogState):
         aborted: list[AbortedTransaction] = []
         try:
             for segment in self.segments.between(start_offset, self.log_end_offset):
-                found, is_complete = segment.transaction_index.collect(start_offset, end_offset)
+                if segment.is_free_of_aborted:
+                    continue
+                index = segment.transaction_index
+                found, is_complete = index.collect(start_offset, end_offset)
+                segment.is_free_of_aborted = not found and index.is_absent()
                 aborted += found
                 if is_complete:
                     break

@@ -19,15 +19,15 @@ class LogSegments(SegmentsState):
     def __init__(self, segments: Sequence[LogSegment] = ()) -> None:
         self._segments = sorted(segments, key=base_offset_of)
         self._base_offsets = [segment.base_offset for segment in self._segments]
-        self._note_active()
+        self._note_segments()
 
     if TYPE_CHECKING:
 
         @property
         def active(self) -> LogSegment: ...
 
-    def _note_active(self) -> None:
-        self._set_active(self._segments[-1] if self._segments else None)
+    def _note_segments(self) -> None:
+        self._set_segments(self._segments)
 
     @property
     def first(self) -> LogSegment:
@@ -57,12 +57,12 @@ class LogSegments(SegmentsState):
     def add(self, segment: LogSegment) -> None:
         insort(self._segments, segment, key=base_offset_of)
         insort(self._base_offsets, segment.base_offset)
-        self._note_active()
+        self._note_segments()
 
     def remove(self, segment: LogSegment) -> None:
         self._segments.remove(segment)
         self._base_offsets.remove(segment.base_offset)
-        self._note_active()
+        self._note_segments()
 
     def index_of(self, offset: int) -> int:
         """The place of the segment that would hold `offset`; -1 before the first."""

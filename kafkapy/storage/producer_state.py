@@ -123,6 +123,7 @@ class ProducerStateManager(ProducersState):
         if is_transactional and entry.transaction_first_offset == NO_OFFSET:
             entry.transaction_first_offset = batch.first_offset
             self._ongoing[batch.first_offset] = producer_id
+            self.may_have_transactions = True
 
     def append_marker(
         self,
@@ -153,7 +154,8 @@ class ProducerStateManager(ProducersState):
 
     @property
     def has_transactions(self) -> bool:
-        return bool(self._ongoing or self._unreplicated)
+        found = self.may_have_transactions = bool(self._ongoing or self._unreplicated)
+        return found
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """Where the first transaction begins that is open or whose end is not below the high watermark."""
@@ -217,6 +219,7 @@ class ProducerStateManager(ProducersState):
             for entry in loaded:
                 if entry.transaction_first_offset >= 0:
                     self._ongoing[entry.transaction_first_offset] = entry.producer_id
+                    self.may_have_transactions = True
                 elif now_ms - entry.last_timestamp >= expiration_ms:
                     continue
                 self.entries[entry.producer_id] = entry

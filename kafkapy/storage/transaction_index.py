@@ -52,6 +52,10 @@ class TransactionIndex:
             entries.append(AbortedTransaction(*fields))
         return entries
 
+    def is_absent(self) -> bool:
+        """Whether there is no file, and so no entry."""
+        return not os.path.exists(self.path)
+
     def append(self, aborted: AbortedTransaction) -> None:
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:

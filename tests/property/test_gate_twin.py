@@ -14,6 +14,7 @@ import pytest
 
 from kafkapy._core.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from tests.twin_brokers import TwinBrokers
 
@@ -25,7 +26,7 @@ TOPICS = {
 }
 SHARED_PARTITIONS = 3
 CONNECTIONS = range(1, 7)
-STEPS = 120
+STEPS = 200
 
 
 class Requests:
@@ -37,10 +38,12 @@ class Requests:
         self.epochs: dict[int, int] = {}
         self.start_ms = int(time.time() * 1000) - 5000
 
-    def step(self) -> dict[int, tuple[ApiKey, int, ProduceRequest]]:
+    def step(self) -> dict[int, tuple[ApiKey, int, ProduceRequest | FetchRequest]]:
         """What one wake-up brings, by connection."""
         chance = self.chance
         numbers = chance.sample(CONNECTIONS, chance.randint(1, len(CONNECTIONS)))
+        if chance.random() < 0.4:
+            return {number: self.fetch() for number in numbers}
         if chance.random() < 0.5:
             return {number: self.request([self.clean_topic(number)], is_clean=True) for number in numbers}
         partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
@@ -56,6 +59,35 @@ class Requests:
         chance = self.chance
         acks = chance.choices([-1, 1, 0, 2], [10, 10, 4, 0 if is_clean else 0.3])[0]
         return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+    def fetch(self) -> tuple[ApiKey, int, FetchRequest]:
+        """A consumer's, mostly: without a session, and it does not wait."""
+        chance = self.chance
+        version = chance.randint(4, 18)
+        partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+        topics = []
+        for name, indexes in grouped(chance.choices(partitions, k=chance.choice([1, 1, 2, 4]))).items():
+            asked = [
+                FetchRequest.FetchPartition(
+                    partition=index,
+                    fetch_offset=chance.choice([-1, 0, 1, 2, 5, 10, 20, 40, 80, 160, 10**6]),
+                    partition_max_bytes=chance.choice([0, 1, 300, 5000, 1 << 20]),
+                    current_leader_epoch=chance.choice([-1, -1, -1, 0, 1]),
+                    last_fetched_epoch=chance.choices([-1, 0, 3], [20, 1, 1])[0] if version >= 12 else -1,
+                )
+                for index in indexes
+            ]
+            topics.append(FetchRequest.FetchTopic(topic=name, partitions=asked))
+        request = FetchRequest(
+            replica_id=chance.choices([-1, -2], [30, 1])[0] if version < 15 else -1,
+            max_wait_ms=0,
+            min_bytes=chance.choice([0, 1, 1000, 10**6]),
+            max_bytes=chance.choice([0, 100, 4000, 10**6, 2**31 - 1]),
+            isolation_level=chance.choice([0, 1]),
+            session_epoch=-1,
+            topics=topics,
+        )
+        return ApiKey.FETCH, version, request
 
     def clean_topic(self, number: int, indexes=None):
         """Plain batches for shared partitions; producers have ids that no other connection uses.
@@ -152,6 +184,7 @@ def test_same_answers_and_same_files(tmp_path, seed):
             twins.wake_up({number: requests.request(topics, is_clean=True)})
     for _ in range(STEPS):
         twins.wake_up(requests.step())
-    counters = twins.counters()
-    assert counters["requests_gated"] > STEPS, counters
+    counters = twins.gate_counters()
+    assert counters["batches_appended"] > STEPS
+    assert counters["fetches_answered"] > STEPS // 10
     twins.stop_and_compare()
