@@ -86,6 +86,7 @@ class Broker:
         self._filesystem = filesystem or Filesystem()
         self._on_fatal = on_fatal
         self._fatal: BaseException | None = None
+        self._is_registered = False
         self.cluster_id = ""
         self.background = BackgroundTasks(self._clock)
         self.reactor = create_reactor(config)
@@ -117,11 +118,13 @@ class Broker:
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.background.start()
         self.log_manager.lock()
+        self._raise_fatal()
         self.socket_server = SocketServer(config.broker_listeners, config, self.reactor)
         image = self._open_quorum()
         self._wire()
         clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
         self.log_manager.startup(lambda topic: self._publisher.topic_config(image, topic), self._stray_judge(image))
+        self._raise_fatal()
         self.controller.start(image)
         self._publisher.take_over(self.controller.image)
         self.replica_manager.startup(self.controller.image)
@@ -134,11 +137,16 @@ class Broker:
         gc.freeze()
         logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
 
+    def _raise_fatal(self) -> None:
+        """A directory without which there is no broker failed during the start."""
+        if self._fatal is not None:
+            raise self._fatal
+
     def _open_quorum(self) -> MetadataImage:
         config = self.config
         check_static_voters(config["controller.quorum.voters"], config.node_id)
         properties = format_directories(
-            config.log_dirs,
+            [directory.path for directory in self.log_manager.directories if directory.is_online],
             config.metadata_log_dir,
             config.node_id,
             self._filesystem,
@@ -273,6 +281,8 @@ class Broker:
         """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
         self.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
+        self._is_registered = True
+        self._report_offline_directories()  # what failed since we looked
         found = {
             (log.topic_id, log.topic_partition.partition): log.directory.directory_id for log in self.log_manager.logs()
         }
@@ -350,6 +360,13 @@ class Broker:
             self._fail(StorageError(path, f"{what}: {error}"))
             return
         self.reactor.post(lambda: self.replica_manager.handle_directory_failure(path))
+        if self._is_registered:
+            self._report_offline_directories()
+
+    def _report_offline_directories(self) -> None:
+        for directory in self.log_manager.directories:
+            if not directory.is_online:
+                self.lifecycle.report_offline(directory.directory_id)
 
     # -- stop ----------------------------------------------------------------------------------------------------
 
@@ -373,7 +390,7 @@ class Broker:
         self.log_manager.write_high_watermarks()
         self.log_manager.shutdown(self.lifecycle.broker_epoch)
         logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
-        return 0
+        return 0 if self._fatal is None else 1
 
     def _stop_serving(self) -> None:
         if not self._reactor_thread.is_alive():

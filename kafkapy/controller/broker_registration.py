@@ -5,7 +5,7 @@ Every step takes its partitions along, in the same batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from kafkapy.controller.configs import effective_min_isr
 from kafkapy.controller.partition_change import Election, PartitionChange
@@ -96,6 +96,21 @@ def fence_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]
     return ControllerResult(records, None)
 
 
+def take_directories_offline(
+    image: MetadataImage, broker_id: int, directory_ids: Collection[bytes]
+) -> ControllerResult[None]:
+    """Log directories of a broker have failed: their partitions lose it as leader, they leave its registration."""
+    broker = image.brokers.get(broker_id)
+    failed = [] if broker is None else [each for each in broker.log_dirs if each in directory_ids]
+    if broker is None or not failed:
+        return ControllerResult([], None)
+    records = list(_without_broker(image, broker_id, directory_ids=failed))
+    remaining = [each for each in broker.log_dirs if each not in directory_ids]
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, log_dirs=remaining)
+    records.append((change, 2))
+    return ControllerResult(records, None)
+
+
 def unregister_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
     """Forgets a broker.  ApiError(BROKER_ID_NOT_REGISTERED)."""
     broker = _registered(image, broker_id)
@@ -111,26 +126,39 @@ def partition_change(
     partition: PartitionImage,
     is_live: Callable[[int], bool],
 ) -> PartitionChange:
-    """A change of one partition under the rules of this image."""
+    """A change of one partition under the rules of this image: who leads is live, and so is its replica's directory."""
     elr_enabled = image.elr_enabled
+
+    def may_lead(replica: int) -> bool:
+        broker = image.brokers.get(replica)
+        is_served = broker is not None and broker.has_online_directory(partition.directory_of(replica))
+        return is_served and is_live(replica)
+
     return PartitionChange(
         topic.topic_id,
         partition_id,
         partition,
         image.metadata_version,
-        is_live,
+        may_lead,
         elr_enabled=elr_enabled,
         min_isr=effective_min_isr(image, topic.name) if elr_enabled else 1,
     )
 
 
-def _without_broker(image: MetadataImage, broker_id: int, *, unclean: bool = False) -> Iterator[MessageAndVersion]:
-    """The changes that take a broker out of every ISR (after an unclean stop also out of every ELR)."""
+def _without_broker(
+    image: MetadataImage, broker_id: int, *, unclean: bool = False, directory_ids: Collection[bytes] | None = None
+) -> Iterator[MessageAndVersion]:
+    """The changes that take a broker out of every ISR (after an unclean stop also out of every ELR).
+
+    With `directory_ids` only where its replica is in one of these directories.
+    """
 
     def is_live(replica: int) -> bool:
         return replica != broker_id and _is_active(image, replica)
 
     for topic, partition_id, partition in _partitions_of(image, broker_id):
+        if directory_ids is not None and partition.directory_of(broker_id) not in directory_ids:
+            continue
         builder = partition_change(image, topic, partition_id, partition, is_live)
         builder.target_isr = tuple(replica for replica in partition.isr if replica != broker_id)
         if unclean:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafkapy.metadata.topics_image import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
+
 SECURITY_PROTOCOL_IDS: dict[str, int] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -35,6 +37,14 @@ class BrokerRegistration(NamedTuple):
     def is_active(self) -> bool:
         """Whether it may lead partitions."""
         return not self.fenced and not self.in_controlled_shutdown
+
+    def has_online_directory(self, directory_id: bytes) -> bool:
+        """Whether a replica recorded in this directory can be served, as far as the broker has said."""
+        if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
+            return True
+        if directory_id == DIRECTORY_LOST:
+            return False
+        return not self.log_dirs or directory_id in self.log_dirs
 
 
 class ControllerRegistration(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.listener import Listener
@@ -18,6 +19,7 @@ from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
     fence_broker,
     register_broker,
+    take_directories_offline,
     unfence_broker,
 )
 from kafkapy.metadata.cluster_image import SECURITY_PROTOCOL_IDS, BrokerRegistration, Endpoint
@@ -64,6 +66,11 @@ class BrokerLifecycle:
         """Unfences the broker: its partitions get their leaders.  Only once everything can be served."""
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._unclean_election)).result()
 
+    def report_offline(self, directory_id: bytes) -> None:
+        """A log directory failed: its partitions are to have no leader. Any thread; does not wait."""
+        reported = self._loop.submit(lambda image: take_directories_offline(image, self._node_id, [directory_id]))
+        reported.add_done_callback(_log_failure)
+
     def stop(self) -> None:
         """Gives up all leaderships and fences the broker; durable on return, the clean-shutdown marker may follow."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id)).result()
@@ -93,3 +100,9 @@ class BrokerLifecycle:
             cordoned_log_dirs=(),
             is_migrating_zk_broker=False,
         )
+
+
+def _log_failure(reported: Future[None]) -> None:
+    error = reported.exception()
+    if error is not None:
+        logger.error("the failure of a log directory could not be recorded: %s", error)

@@ -28,7 +28,10 @@ config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class MetadataPublisher:
-    """Owns nothing; the controller loop's listener. Controller thread only, `take_over` aside."""
+    """The controller loop's listener; owns the list of the offline partitions it has told of.
+
+    Controller thread only, `take_over` aside.
+    """
 
     def __init__(
         self,
@@ -50,18 +53,20 @@ class MetadataPublisher:
         self._post = post
         self._report_directories = report_directories
         self._on_topics_deleted = on_topics_deleted
+        self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
         """The first image, before any thread runs: dynamic configuration, and topics whose directories are missing."""
         self._apply_broker_config(image)
-        self._create_logs(image.topics.by_name.values(), image)
+        self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
         for topic in delta.deleted_topics.values():
             self._delete_logs(topic)
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
-        unassigned = partitions_to_assign(image, self._node_id, self._create_logs(delta.changed_topics.values(), image))
+        created = self._create_logs(delta.changed_topics.values(), image, delta.image)
+        unassigned = partitions_to_assign(image, self._node_id, created)
         if unassigned:
             self._report_directories(unassigned)
         deleted = [topic.name for topic in delta.deleted_topics.values()]
@@ -75,27 +80,41 @@ class MetadataPublisher:
     def topic_config(self, image: MetadataImage, topic: str) -> TopicConfig:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
 
-    def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage) -> Directories:
-        """Creates what this node has a replica of and no log yet; where each new one is."""
+    def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage, before: MetadataImage) -> Directories:
+        """Creates what this node has a replica of and no log yet; where each new one is.
+
+        What was there `before` may have its log in a directory that is offline: such a log is not created anew.
+        """
         created: Directories = {}
         for topic in topics:
             config: TopicConfig | None = None
+            old = before.topics.by_id.get(topic.topic_id)
             for number, partition in topic.partitions.items():
                 topic_partition = TopicPartition(topic.name, number)
                 if self._node_id not in partition.replicas or self._log_manager.get_log(topic_partition) is not None:
                     continue
                 config = config or self.topic_config(image, topic.name)
                 directory_id = partition.directory_of(self._node_id)
+                is_new = old is None or number not in old.partitions
                 try:
-                    log = self._log_manager.create_log(topic_partition, topic.topic_id, config, directory_id)
+                    log = self._log_manager.create_log(
+                        topic_partition, topic.topic_id, config, directory_id, is_new=is_new
+                    )
                     created[topic.topic_id, number] = log.directory.directory_id
                 except StorageError as error:
-                    logger.error("%s is offline: %s", topic_partition, error)
+                    self._report_offline(topic_partition, error)
         return created
+
+    def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:
+        """Once for each: every later change of the topic finds it offline again."""
+        if topic_partition not in self._offline:
+            self._offline.add(topic_partition)
+            logger.error("%s is offline: %s", topic_partition, error)
 
     def _delete_logs(self, topic: TopicImage) -> None:
         for number in topic.partitions:
             topic_partition = TopicPartition(topic.name, number)
+            self._offline.discard(topic_partition)
             log = self._log_manager.get_log(topic_partition)
             if log is None or log.topic_id != topic.topic_id:
                 continue

@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkapy.errors import Error
-from kafkapy.metadata.cluster_image import BrokerRegistration, Endpoint
+from kafkapy.metadata.cluster_image import Endpoint
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.topics_image import (
-    DIRECTORY_LOST,
-    DIRECTORY_MIGRATING,
-    DIRECTORY_UNASSIGNED,
     NO_LEADER,
     PartitionImage,
 )
@@ -75,14 +72,6 @@ class ClusterView:
         offline = []
         for replica, directory in zip(partition.replicas, partition.directories, strict=True):
             broker = self._image.brokers.get(replica)
-            if broker is None or broker.fenced or not _is_online(broker, directory):
+            if broker is None or broker.fenced or not broker.has_online_directory(directory):
                 offline.append(replica)
         return offline
-
-
-def _is_online(broker: BrokerRegistration, directory: bytes) -> bool:
-    if directory in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
-        return True
-    if directory == DIRECTORY_LOST:
-        return False
-    return not broker.log_dirs or directory in broker.log_dirs

@@ -265,15 +265,20 @@ class LogManager:
         topic_id: bytes,
         topic_config: "TopicConfig",
         directory_id: bytes | None = None,
+        *,
+        is_new: bool = True,
     ) -> Log:
         """The partition's log, created if it does not exist: directory and partition.metadata are durable. Any thread.
 
-        It goes to the directory named, else to the one with the fewest partitions. StorageError.
+        It goes to the directory named, else to the one with the fewest partitions. StorageError, also for a partition
+        that is not new while a directory is offline: its records may be there, and an empty log would hide them.
         """
         with self._lock:
             log = self._logs.get(partition)
             if log is not None:
                 return log
+            if not is_new:
+                self._require_all_online(partition)
             directory = self._directory_for_new_log(directory_id)
             path = os.path.join(directory.path, str(partition))
             try:
@@ -288,6 +293,11 @@ class LogManager:
                 raise StorageError(directory.path, f"Error while creating the log of {partition}: {error}") from error
             self._logs[partition] = log
             return log
+
+    def _require_all_online(self, partition: TopicPartition) -> None:
+        offline = [directory.path for directory in self.directories if not directory.is_online]
+        if offline:
+            raise StorageError(offline[0], f"no log of {partition} was found, and it may be in {', '.join(offline)}")
 
     def _directory_for_new_log(self, directory_id: bytes | None) -> LogDirectory:
         self._require_online()

@@ -6,15 +6,18 @@ from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
     fence_broker,
     register_broker,
+    take_directories_offline,
     unfence_broker,
     unregister_broker,
 )
+from kafkapy.controller.partitions import assign_directories
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import RECOVERING
 from kafkapy.protocol.record_frame import encode_metadata_record
 from tests.metadata_world import bootstrapped, commit, registration, with_brokers, with_topic
 
 CLEAN_STOP = "01050200000000{id}040001010104ffffffff0605020000000107050200000001"
+DIRECTORIES = (b"\x11" * 16, b"\x22" * 16)
 UNCLEAN_ELECTION = "01050200000000{id}0400050200000001010400000001050101070101"
 
 
@@ -126,3 +129,37 @@ def test_unregistering():
         unregister_broker(after, 1)
     assert raised.value.error is Error.BROKER_ID_NOT_REGISTERED
     assert fence_broker(after, 1).records == []
+
+
+def in_two_directories():
+    """Partition 0 in the first directory, partition 1 in the second."""
+    before = bootstrapped()
+    before = commit(before, register_broker(before, registration(1, DIRECTORIES), -1))
+    before = with_topic(commit(before, unfence_broker(before, 1)), "t", partitions=2)
+    topic_id = before.topics.by_name["t"].topic_id
+    return commit(before, assign_directories(before, 1, {(topic_id, n): DIRECTORIES[n] for n in range(2)}))
+
+
+def test_a_failed_directory_takes_its_partitions_offline():
+    """The records of Apache Kafka 4.3 when one of two directories is full."""
+    before = in_two_directories()
+    topic_id = before.topics.by_name["t"].topic_id.hex()
+    failed = take_directories_offline(before, 1, [DIRECTORIES[1]])
+    after = commit(before, failed)
+    assert encoded(failed, before) == [
+        CLEAN_STOP.format(id=topic_id).replace("01050200000000", "01050200000001", 1),
+        "01110200000001000000000000000b01021102" + DIRECTORIES[0].hex(),
+    ]
+    assert [partition.leader for partition in after.topics.by_name["t"].partitions.values()] == [1, -1]
+    assert after.brokers[1].log_dirs == DIRECTORIES[:1]
+    assert not take_directories_offline(after, 1, [DIRECTORIES[1]]).records
+
+
+def test_a_partition_in_a_missing_directory_gets_no_leader_until_it_is_back():
+    before = in_two_directories()
+    before = commit(before, fence_broker(before, 1))
+    for log_dirs, leaders in ((DIRECTORIES[:1], [1, -1]), (DIRECTORIES, [1, 1])):
+        before = commit(before, fence_broker(before, 1))
+        before = commit(before, register_broker(before, registration(1, log_dirs), -1))
+        before = commit(before, unfence_broker(before, 1))
+        assert [partition.leader for partition in before.topics.by_name["t"].partitions.values()] == leaders

@@ -116,6 +116,15 @@ def test_a_new_partition_goes_where_there_are_fewest(two):
     manager.unlock()
 
 
+def test_a_log_that_may_be_in_an_offline_directory_is_not_created_anew(two):
+    manager = two.start()
+    manager.take_offline(str(two.paths[1]), OSError(5, "Input/output error"))
+    with pytest.raises(StorageError, match=rf"t-0 was found, and it may be in {two.paths[1]}"):
+        two.create(manager, is_new=False)
+    assert two.create(manager, partition=1, directory_id=two.directory_ids[1]).directory.path == str(two.paths[0])
+    manager.unlock()
+
+
 def test_partition_metadata_is_there_before_the_log(world):
     manager = world.start()
     log = world.create(manager, "topic-with-dashes", 3)
