@@ -11,6 +11,7 @@ from kafkapy.config import BrokerConfig
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame
 
@@ -31,10 +32,10 @@ def receive(connection: socket.socket) -> bytes:
 class BrokerTwin:
     """One broker with numbered connections."""
 
-    def __init__(self, root: Path, *, gated: bool) -> None:
+    def __init__(self, root: Path, *, gated: bool, properties: dict[str, str] | None = None) -> None:
         self.root = root
-        properties = {"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"}
-        self.broker = Broker(BrokerConfig(properties), gated=gated)
+        defaults = {"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"}
+        self.broker = Broker(BrokerConfig(defaults | (properties or {})), gated=gated)
         self.broker.start()
         endpoint = self.broker.socket_server.endpoints[0]
         self.address = (endpoint.host, endpoint.port)
@@ -60,6 +61,11 @@ class BrokerTwin:
         response = ask(self.connection(0), ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
         assert response.topics[0].error_code == 0, response
         self.topic_ids[name] = response.topics[0].topic_id
+
+    def delete_topic(self, name: str) -> None:
+        request = DeleteTopicsRequest(topic_names=[name], timeout_ms=10000)
+        response = ask(self.connection(0), ApiKey.DELETE_TOPICS, 5, request, DeleteTopicsResponse)
+        assert response.responses[0].error_code == 0, response
 
     def wake_up(self, requests: dict[int, bytes]) -> dict[int, bytes]:
         """Sends a request on each connection so that one wake-up of the reactor has them all; the answers.
