@@ -1,0 +1,30 @@
+"""Has the reactor's thread do something for another thread, which waits for the result."""
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+
+# How often the waiting thread looks whether the owner is still there.
+LOOK_S = 1.0
+
+
+def run_on_owner(
+    work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
+) -> object:
+    """What `work` returns or raises on the owner's thread. CancelledError if that thread ends before."""
+    future: Future[object] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except Exception as error:
+            future.set_exception(error)
+
+    post(run)
+    while True:
+        try:
+            return future.result(LOOK_S)
+        except TimeoutError:
+            if future.done():
+                return future.result()
+            if not is_alive():
+                raise CancelledError("the thread that owns the logs has ended") from None

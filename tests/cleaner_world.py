@@ -1,0 +1,304 @@
+"""A compacted log, a cleaner over it on the test's own thread, and an oracle that knows what has to remain."""
+
+import random
+import struct
+
+from kafkapy._core.message_set import build_message_set, iterate_records
+from kafkapy._core.offset_map import OffsetMap
+from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy.storage.log_cleaner import CleanerWorker
+from kafkapy.storage.log_cleaner_manager import LogCleanerManager
+from kafkapy.storage.log_cleaner_pass import CleaningTools
+from kafkapy.storage.log_cleaner_reader import CleanerBuffer
+from tests.log_world import LogWorld
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.0",
+    "segment.bytes": str(1 << 20),
+    "delete.retention.ms": "1000",
+    "index.interval.bytes": "200",
+    "segment.ms": str(10**12),
+}
+
+
+class FewLogs:
+    """What the cleaner needs of a LogManager."""
+
+    def __init__(self, world, logs):
+        self.world = world
+        self._logs = {log.topic_partition: log for log in logs}
+
+    def logs(self):
+        return list(self._logs.values())
+
+    def get_log(self, partition):
+        return self._logs.get(partition)
+
+    def remove(self, partition):
+        del self._logs[partition]
+
+    def take_offline(self, path, error):
+        self.world._on_io_error(path, error)
+
+
+class CleanerWorld(LogWorld):
+    """One log, and a cleaner whose `run_on_owner` is a plain call."""
+
+    def __init__(self, root, *, filesystem=None, overrides=None, map_bytes=1 << 16, buffer_bytes=1 << 16):
+        super().__init__(root, filesystem=filesystem)
+        self.overrides = {**COMPACTED, **(overrides or {})}
+        self.map_bytes = map_bytes
+        self.buffer_bytes = buffer_bytes
+        self.counted = 0
+        self.before_swap = lambda: None
+        self.reopen()
+
+    def reopen(self, **keywords):
+        self.log_ = self.log(self.overrides, **keywords)
+        self.log_.high_watermark = self.log_.log_end_offset
+        self.logs = FewLogs(self, [self.log_])
+        self.manager = LogCleanerManager(self.logs, self.clock, self.on_owner)
+        self.worker = CleanerWorker(self.logs, self.clock, self.tools())
+
+    def on_owner(self, work):
+        self.before_swap()
+        return work()
+
+    def tools(self):
+        def count(size):
+            self.counted += size
+
+        return CleaningTools(
+            OffsetMap(self.map_bytes),
+            CleanerBuffer(self.buffer_bytes, count),
+            self.manager,
+            self.filesystem,
+            count,
+            lambda: None,
+            lambda delay_ms, work: self.scheduled.append(work),
+        )
+
+    def clean(self):
+        """A pass, if one is due."""
+        self.log_.high_watermark = self.log_.log_end_offset
+        return self.worker.clean_filthiest()
+
+    def append(self, records, *, from_client=True):
+        info = self.log_.append_as_leader(bytearray(records), 0, from_client=from_client)
+        self.log_.high_watermark = self.log_.log_end_offset
+        return info
+
+    def put(self, pairs, **keywords):
+        """A batch of (key, value) at the log's end; the offset of the first."""
+        builder = RecordBatchBuilder(**keywords)
+        for key, value in pairs:
+            builder.append(self.clock.now_ms(), key, value)
+        return self.append(builder.build()).first_offset
+
+    def put_old(self, pairs, *, magic, compression=0):
+        """The same in an old format, as an upgraded directory has it: written behind the log's back."""
+        first = self.log_.log_end_offset
+        timestamp = self.clock.now_ms() if magic else -1
+        records = [(first + index, timestamp, key, value) for index, (key, value) in enumerate(pairs)]
+        message = build_message_set(records, magic=magic, compression=compression)
+        active = self.log_.segments.active
+        active.open_for_append()
+        position = active.file.append((message,))
+        active.size = position + len(message)
+        active.index_batch(position, len(message), first + len(pairs) - 1, timestamp)
+        self.log_.log_end_offset = first + len(pairs)
+        self.log_.high_watermark = self.log_.log_end_offset
+        return first
+
+    def end_transaction(self, producer_id, *, commit):
+        self.append(self.marker(producer_id, 0, commit=commit), from_client=False)
+
+    def records(self):
+        """(offset, key, value, timestamp) of every record below the log end, data and markers, from the files."""
+        return [
+            (record.offset, record.key, record.value, record.timestamp)
+            for batch in self.batches()
+            for record in batch
+        ]
+
+    def batches(self):
+        return [batch for segment in self.log_.segments for batch in batches_of(segment)]
+
+
+class OldBatch:
+    """A message of magic 0 or 1 with what a test asks of a batch."""
+
+    is_control = is_transactional = False
+    has_delete_horizon = False
+    producer_id = -1
+
+    def __init__(self, data):
+        self.records = list(iterate_records(data))
+        self.base_offset, self.last_offset = self.records[0].offset, self.records[-1].offset
+        self.record_count = len(self.records)
+
+    def __iter__(self):
+        return iter(self.records)
+
+    def is_valid(self):
+        return True
+
+
+def batches_of(segment):
+    with open(segment.path(".log"), "rb") as file:
+        data = file.read()[: segment.size]
+    position, found = 0, []
+    while position < len(data):
+        size = 12 + struct.unpack_from(">i", data, position + 8)[0]
+        piece = data[position : position + size]
+        found.append(OldBatch(piece) if piece[16] < 2 else next(iter(iterate_batches(piece))))
+        position += size
+    return found
+
+
+class Workload:
+    """A random keyed life of a log, and what a reader of committed records has to find at its end."""
+
+    def __init__(self, world, chance, *, old_formats=True, cleaning=True):
+        self.world = world
+        self.chance = chance
+        self.old_formats = old_formats
+        self.cleaning = cleaning
+        self.latest = {}  # key -> (offset, value): the newest that is not aborted
+        self.markers = []  # (offset, producer id, commit)
+        self.open = {}  # producer id -> [(key, offset, value)]
+        self.sequences = {}
+        self.stamped = {}  # offset -> (key, value, timestamp) of everything ever written
+
+    def step(self):
+        chance, world = self.chance, self.world
+        action = chance.randrange(20)
+        if action == 0:
+            world.log_.roll()
+        elif action == 1:
+            if self.cleaning:
+                world.clean()
+        elif action == 2:
+            world.clock.advance(chance.choice((1, 400, 1500)))
+        elif action <= 4 and self.open:
+            self.end(chance.choice(list(self.open)))
+        elif action <= 6 and self.old_formats and not self.open:
+            self.write_old()
+        else:
+            self.write()
+
+    def pairs(self):
+        chance = self.chance
+        return [
+            (
+                b"k%d" % chance.randrange(12),
+                None if chance.random() < 0.25 else b"v%d" % chance.randrange(10**6) * chance.choice((1, 1, 40)),
+            )
+            for _ in range(chance.randint(1, 6))
+        ]
+
+    def write_old(self):
+        magic = self.chance.randrange(2)
+        pairs = self.pairs()
+        first = self.world.put_old(pairs, magic=magic, compression=self.chance.choice((0, 1, 2, 3)))
+        self.note(first, pairs, -1 if magic == 0 else None)
+
+    def write(self):
+        producer = self.chance.choice((-1, -1, 7, 8, 9))
+        keywords = {"compression": self.chance.choice((0, 0, 0, 1, 2, 3, 4))}
+        pairs = self.pairs()
+        if producer >= 0:
+            sequence = self.sequences.get(producer, 0)
+            keywords |= {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            keywords["is_transactional"] = producer != 9
+            self.sequences[producer] = sequence + len(pairs)
+        first = self.world.put(pairs, **keywords)
+        self.note(first, pairs, None, producer if producer in (7, 8) else -1)
+
+    def note(self, first, pairs, timestamp, transaction=-1):
+        now = self.world.clock.now_ms() if timestamp is None else timestamp
+        for offset, (key, value) in enumerate(pairs, first):
+            self.stamped[offset] = (key, value, now)
+            if transaction >= 0:
+                self.open.setdefault(transaction, []).append((key, offset, value))
+            else:
+                self.keep(key, offset, value)
+
+    def keep(self, key, offset, value):
+        if offset > self.latest.get(key, (-1, None))[0]:
+            self.latest[key] = (offset, value)
+
+    def finish(self):
+        """Nothing is left that the cleaner may not touch."""
+        for producer in list(self.open):
+            self.end(producer)
+        self.world.log_.roll()
+
+    def end(self, producer, commit=None):
+        commit = self.chance.random() < 0.6 if commit is None else commit
+        self.markers.append((self.world.log_.log_end_offset, producer, commit))
+        self.world.end_transaction(producer, commit=commit)
+        written = self.open.pop(producer)
+        if commit:
+            for key, offset, value in written:
+                self.keep(key, offset, value)
+
+
+def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
+    """A life of a log, cleaned now and then and at its end; the workload with its world, for `check_cleaned`."""
+    chance = random.Random(seed)
+    world = CleanerWorld(
+        root,
+        overrides={"segment.bytes": str(chance.choice((1 << 20, 1 << 20, 1 << 21)))},
+        map_bytes=map_bytes or chance.choice((24 * 5, 24 * 12, 1 << 16)),
+        buffer_bytes=chance.choice((4096, 1 << 16)),
+    )
+    workload = Workload(world, chance, old_formats=old_formats)
+    for _ in range(steps):
+        workload.step()
+    workload.finish()
+    clean_all(world)
+    return workload
+
+
+def clean_all(world, limit=60):
+    while world.clean():
+        limit -= 1
+        assert limit, "the cleaner never comes to an end"
+
+
+def check_cleaned(workload):
+    """As `check_kept`, and nothing outdated stays."""
+    found = check_kept(workload)
+    wanted = {offset for offset, _ in workload.latest.values()}
+    outdated = found - wanted
+    assert not outdated, f"outdated offsets {sorted(outdated)} remain"
+
+
+def check_kept(workload):
+    """Offsets, order, timestamps and contents are as written, and no newest value is lost; the offsets of the data."""
+    world = workload.world
+    assert not world.manager.uncleanable_partitions
+    assert not world.failures
+    last_offset = -1
+    found = {}
+    control_offsets = set()
+    for batch in world.batches():
+        assert batch.is_valid()
+        assert batch.base_offset > last_offset
+        last_offset = batch.last_offset
+        for record in batch:
+            assert batch.base_offset <= record.offset <= batch.last_offset
+            if batch.is_control:
+                control_offsets.add(record.offset)
+                continue
+            assert workload.stamped[record.offset] == (record.key, record.value, record.timestamp)
+            found[record.offset] = (record.key, record.value)
+    assert control_offsets <= {offset for offset, _, _ in workload.markers}
+    for key, (offset, value) in workload.latest.items():
+        if value is not None:
+            assert found.get(offset) == (key, value), f"the newest value of {key} is lost"
+    return set(found)
+
+
