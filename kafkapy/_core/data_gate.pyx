@@ -94,6 +94,17 @@ cdef class DataGate(GateContext):
         self.by_name.drop(topic.encode(), index)
         self.by_id.drop(topic_id, index)
 
+    def find(self, str topic, int index):
+        """The partition that a request with this topic's name would meet, or None."""
+        cdef bytes name = topic.encode()
+        cdef PyObject *found = self.by_name.find(name, len(name), index)
+        return None if found == NULL else <object> found
+
+    def find_by_id(self, bytes topic_id, int index):
+        """The same by the topic's id."""
+        cdef PyObject *found = self.by_id.find(topic_id, len(topic_id), index)
+        return None if found == NULL else <object> found
+
     def tell(self):
         """Phase 2: what Python has to hear of partitions that the gate appended to."""
         cdef PartitionState partition

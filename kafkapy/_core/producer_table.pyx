@@ -149,8 +149,10 @@ cdef class ProducerTable:
         self.capacity = capacity
         return 0
 
-    def get(self, producer_id):
-        return self.owned.get(producer_id)
+    def get(self, int64_t producer_id):
+        """The entry, or None."""
+        cdef PyObject *found = self.find(producer_id)
+        return None if found == NULL else <object> found
 
     def __getitem__(self, producer_id):
         return self.owned[producer_id]

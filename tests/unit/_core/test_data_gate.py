@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import resource
 import socket
 
 import pytest
 
+from kafkapy._core.data_gate import DataGate
+from kafkapy._core.partition_state import PartitionState
 from kafkapy._core.record_batch import RecordBatchBuilder
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
@@ -58,6 +61,27 @@ def open_gate(twin: BrokerTwin, topic: str) -> int:
     """The first batch of a segment is Python's, and the second, for which it reads the first timestamp."""
     twin.create_topic(topic, 1, {})
     return [produce(twin, topic).base_offset for _ in range(2)][-1] + 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partitions_are_found_until_they_are_removed(seed):
+    chance = random.Random(seed)
+    gate = DataGate(print, print, fetch_max_bytes=1)
+    expected: dict[tuple[str, int], PartitionState] = {}
+    ids = {f"topic{number}": chance.randbytes(16) for number in range(40)}
+    for _ in range(4000):
+        topic, index = chance.choice(list(ids)), chance.randrange(4)
+        if chance.random() < 0.5:
+            state = expected[topic, index] = PartitionState()
+            gate.add(state, topic, ids[topic], index)
+        elif (topic, index) in expected:
+            gate.remove(expected.pop((topic, index)), topic, ids[topic], index)
+        assert gate.find(topic, index) is expected.get((topic, index))
+        assert gate.find_by_id(ids[topic], index) is expected.get((topic, index))
+    assert gate.partition_count == len(expected)
+    for topic, topic_id in ids.items():
+        for index in range(4):
+            assert gate.find(topic, index) is gate.find_by_id(topic_id, index) is expected.get((topic, index))
 
 
 def test_offsets_continue_where_python_was(twin):
