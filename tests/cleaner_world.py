@@ -117,9 +117,7 @@ class CleanerWorld(LogWorld):
     def records(self):
         """(offset, key, value, timestamp) of every record below the log end, data and markers, from the files."""
         return [
-            (record.offset, record.key, record.value, record.timestamp)
-            for batch in self.batches()
-            for record in batch
+            (record.offset, record.key, record.value, record.timestamp) for batch in self.batches() for record in batch
         ]
 
     def batches(self):
@@ -262,7 +260,8 @@ def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
     return workload
 
 
-def clean_all(world, limit=60):
+def clean_all(world, limit=1000):
+    """Passes until none is due: each comes further."""
     while world.clean():
         limit -= 1
         assert limit, "the cleaner never comes to an end"
@@ -300,5 +299,3 @@ def check_kept(workload):
         if value is not None:
             assert found.get(offset) == (key, value), f"the newest value of {key} is lost"
     return set(found)
-
-

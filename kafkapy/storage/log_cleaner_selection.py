@@ -68,9 +68,7 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, now_ms: int) -
     if log.min_compaction_lag_ms > 0:
         youngest = now_ms - log.min_compaction_lag_ms
         bounds += [
-            segment.base_offset
-            for segment in segments_from(log.segments, first_dirty)
-            if segment.largest_timestamp > youngest
+            segment.base_offset for segment in segments_from(log, first_dirty) if segment.largest_timestamp > youngest
         ][:1]
     return max(first_dirty, min(bounds))
 
@@ -79,15 +77,17 @@ def must_be_cleaned(log: CompactedLog, first_dirty: int, now_ms: int) -> bool:
     """Whether a dirty record is older than max.compaction.lag.ms."""
     if log.max_compaction_lag_ms == NO_LAG_LIMIT:
         return False
-    dirty = segments_from(log.segments, first_dirty)
+    dirty = segments_from(log, first_dirty)
     first_timestamps = [segment.first_timestamp for segment in dirty if segment.first_timestamp > 0]
     return bool(first_timestamps) and min(first_timestamps) < now_ms - log.max_compaction_lag_ms
 
 
-def segments_from(segments: Sequence[SegmentAge], offset: int) -> list[SegmentAge]:
-    """From the segment that holds `offset` on."""
-    holding = [segment for segment in segments if segment.base_offset <= offset][-1:]
-    return holding + [segment for segment in segments if segment.base_offset > offset]
+def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
+    """From the segment that holds `offset` on, the active one aside."""
+    if offset >= log.active_base_offset:
+        return []
+    holding = [segment for segment in log.segments if segment.base_offset <= offset][-1:]
+    return holding + [segment for segment in log.segments if segment.base_offset > offset]
 
 
 def log_to_clean(log: CompactedLog, checkpoint: int | None, now_ms: int) -> LogToClean:
@@ -96,16 +96,15 @@ def log_to_clean(log: CompactedLog, checkpoint: int | None, now_ms: int) -> LogT
     end = next(
         (segment.base_offset for segment in log.segments if segment.base_offset >= uncleanable), log.active_base_offset
     )
-    dirty = [segment for segment in segments_from(log.segments, first_dirty) if segment.base_offset < end]
-    clean_bytes = sum(segment.size for segment in log.segments if segment.base_offset < first_dirty) - sum(
-        segment.size for segment in dirty if segment.base_offset < first_dirty
-    )
+    dirty = [segment for segment in segments_from(log, first_dirty) if segment.base_offset < end]
+    cleanable_bytes = sum(segment.size for segment in dirty) if uncleanable > first_dirty else 0
+    clean_end = dirty[0].base_offset if dirty else first_dirty
     return LogToClean(
         log.partition,
         first_dirty,
         uncleanable,
-        clean_bytes,
-        sum(segment.size for segment in dirty) if uncleanable > first_dirty else 0,
+        sum(segment.size for segment in log.segments if segment.base_offset < clean_end),
+        cleanable_bytes,
         must_be_cleaned(log, first_dirty, now_ms),
         log.min_cleanable_ratio,
     )

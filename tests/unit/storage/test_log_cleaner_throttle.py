@@ -1,0 +1,37 @@
+"""The throttle, by a clock that only waiting moves."""
+
+from kafkapy.storage.log_cleaner_throttle import CleanerThrottle
+from tests.mock_clock import MockClock
+
+
+def test_waits_for_what_was_too_much():
+    clock, waits = MockClock(), []
+
+    def wait(delay_ms):
+        waits.append(delay_ms)
+        clock.advance(delay_ms)
+
+    throttle = CleanerThrottle(lambda: 1000.0, clock, wait)
+    throttle.count(100)
+    assert waits == []
+    throttle.count(400)
+    assert waits == [500]
+    throttle.count(299)
+    assert waits == [500]
+    clock.advance(300)
+    throttle.count(1)
+    assert waits == [500]
+    for _ in range(20):
+        throttle.count(500)
+    assert sum(waits) == 500 + 20 * 500
+
+
+def test_the_rate_is_asked_anew():
+    clock, waits, rates = MockClock(), [], [1e308]
+    throttle = CleanerThrottle(lambda: rates[0], clock, waits.append)
+    clock.advance(300)
+    throttle.count(1 << 40)
+    assert waits == []
+    rates[0] = 1000.0
+    throttle.count(1000)
+    assert waits == [1000]
