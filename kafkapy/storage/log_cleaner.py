@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.log.LogCleaner")
 
+LARGEST_MAP_BYTES = 2**31 - 1  # of one thread, as in Kafka
+# What a thread's memory is made of: when one changes, it is made anew.
+MEMORY_KEYS = (
+    "log.cleaner.threads",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.buffer.load.factor",
+)
+
 
 class LogCleaner:
     """Owns the threads. `start` and `stop` once each, from one thread; the rest from any.
@@ -52,38 +61,58 @@ class LogCleaner:
         self._clock = clock
         self._schedule = schedule
         self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads: dict[int, threading.Thread] = {}  # by number
         self.manager = LogCleanerManager(log_manager, clock, run_on_owner)
         self.dead_threads = 0
         self.last_pass_ms = clock.now_ms()  # when a thread last looked for work: a cleaner that is stuck stays behind
 
     def start(self) -> None:
-        if not self._config["log.cleaner.enable"]:
-            return
-        for number in range(self._config["log.cleaner.threads"]):
-            name = f"kafka-log-cleaner-thread-{number}"
-            thread = threading.Thread(target=self._run, args=(name,), name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        if self._config["log.cleaner.enable"]:
+            self._start_thread(0)
 
     def stop(self) -> None:
         """Ends the passes under way, which lose their work only, and waits for the threads."""
         self._stopping.set()
-        for thread in self._threads:
+        first = self._threads.get(0)
+        if first is not None:
+            first.join()  # it starts the others
+        for thread in list(self._threads.values()):
             thread.join()
 
-    def _run(self, name: str) -> None:
+    def _start_thread(self, number: int) -> None:
+        name = f"kafka-log-cleaner-thread-{number}"
+        thread = threading.Thread(target=self._run, args=(number, name), name=name, daemon=True)
+        self._threads[number] = thread
+        thread.start()
+
+    def _run(self, number: int, name: str) -> None:
         try:
-            worker = self.worker()
-            while not self._stopping.is_set():
-                self.last_pass_ms = self._clock.now_ms()
-                if not worker.clean_filthiest():
-                    self._stopping.wait(self._config["log.cleaner.backoff.ms"] / 1000)
+            self._work(number)
         except (CleaningAborted, CancelledError):
             if not self._stopping.is_set():
                 self._died(name)
         except Exception:
             self._died(name)
+
+    def _work(self, number: int) -> None:
+        """Follows the configuration: the first thread starts the others, and they end when they are too many."""
+        worker: CleanerWorker | None = None
+        built_for: list[object] = []
+        while not self._stopping.is_set():
+            threads = self._config["log.cleaner.threads"]
+            if number == 0:
+                for other in range(1, threads):
+                    if other not in self._threads:
+                        self._start_thread(other)
+            elif number >= threads:
+                del self._threads[number]
+                return
+            settings = [self._config[name] for name in MEMORY_KEYS]
+            if worker is None or built_for != settings:
+                worker, built_for = self.worker(), settings
+            self.last_pass_ms = self._clock.now_ms()
+            if number >= threads or not worker.clean_filthiest():
+                self._stopping.wait(self._config["log.cleaner.backoff.ms"] / 1000)
 
     def _died(self, name: str) -> None:
         self.dead_threads += 1
@@ -112,9 +141,6 @@ class LogCleaner:
     def _check_running(self) -> None:
         if self._stopping.is_set():
             raise CleaningAborted("the log cleaner is stopping")
-
-
-LARGEST_MAP_BYTES = 2**31 - 1  # of one thread, as in Kafka
 
 
 class CleanerWorker:
@@ -159,7 +185,9 @@ class CleanerWorker:
             logger.error("Cleaning of %s failed: %s", log.topic_partition, error)
         except OSError as error:
             self._disk_failed(log, error)
-        except (ApiError, ValueError, MemoryError) as error:
+        except MemoryError as error:
+            logger.error("Cleaning of %s is put off for want of memory: %s", log.topic_partition, error)
+        except (ApiError, ValueError) as error:
             manager.mark_uncleanable(log, error)
         else:
             self._report(log, result, self._clock.monotonic_ms() - started_ms)
@@ -168,8 +196,6 @@ class CleanerWorker:
         """An error of a log that went meanwhile says nothing about the disk."""
         if log.is_deleted or self._log_manager.get_log(log.topic_partition) is not log:
             logger.info("Cleaning of %s ended early: it was deleted", log.topic_partition)
-        elif isinstance(error, FileNotFoundError):
-            logger.info("Cleaning of %s ended early: %s", log.topic_partition, error)
         else:
             self._log_manager.take_offline(log.directory.path, error)
 

@@ -13,7 +13,7 @@ from kafkapy._core.compression import DecompressionError, decompress
 from kafkapy._core.offset_map import OffsetMap
 from kafkapy._core.record_batch import OVERHEAD, RecordBatch
 from kafkapy._core.segment_scan import find_batch
-from kafkapy.storage.cleaned_segment import CleanedSegment, remove_cleaned_files, swap_in
+from kafkapy.storage.cleaned_segment import CleanedSegment, SegmentsChanged, remove_cleaned_files, swap_in
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_cleaner_grouping import SegmentSizes, group_segments
@@ -98,6 +98,10 @@ class CleaningPass:
         try:
             end_offset = self._build_map()
             return self._clean(end_offset)
+        except FileNotFoundError as error:
+            if any(segment not in self._log.segments for segment in self._snapshot.segments):
+                raise SegmentsChanged(f"{error.filename} went while it was cleaned") from error
+            raise
         finally:
             self._tools.offsets.release()
 
@@ -260,7 +264,6 @@ class GroupCleaner:
         remove_cleaned_files(log.path, base_offset, filesystem)
         created_ms = segments[0].created_ms
         cleaned = CleanedSegment.create(log.path, base_offset, log.config, filesystem, created_ms)
-        assert isinstance(cleaned, CleanedSegment)
         try:
             cleaned.open_for_append()
             for segment in segments:

@@ -22,6 +22,8 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.transaction_index import TransactionIndex
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from typing_extensions import Buffer
 
 LOG_SUFFIX = ".log"
@@ -79,7 +81,7 @@ class LogSegment(SegmentState):
     @classmethod
     def create(
         cls, directory: str, base_offset: int, config: LogConfig, filesystem: Filesystem, created_ms: int
-    ) -> "LogSegment":
+    ) -> "Self":
         """Creates the files, all empty; their names are durable when the directory is synced. OSError."""
         segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms)
         preallocate = config.segment_bytes if config.preallocate else 0
