@@ -6,6 +6,7 @@ the log writes it before its recovery point passes an entry, and recovery reads 
 
 import os
 from bisect import bisect_right
+from threading import Lock
 
 from kafkapy.storage.checkpoint import LEADER_EPOCH_CHECKPOINT, format_entries, read_entries
 from kafkapy.storage.filesystem import Filesystem
@@ -18,16 +19,17 @@ UNDEFINED_OFFSET = -1
 class LeaderEpochCache:
     """Owns the epoch history of one log. Invariants: epochs rise strictly, start offsets rise strictly, none below 0.
 
-    Changed by the log's owner thread only; `entries` and `write` may be used on another one.
+    Changed by the log's owner thread only; `entries` and `write` may be used on others, at the same time.
     """
 
-    __slots__ = ("_entries", "_filesystem", "_written", "directory")
+    __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")
 
     def __init__(self, directory: str, filesystem: Filesystem) -> None:
         self.directory = directory
         self._filesystem = filesystem
         self._entries: list[tuple[int, int]] = []
         self._written: tuple[tuple[int, int], ...] = ()
+        self._write_lock = Lock()
 
     @property
     def path(self) -> str:
@@ -100,12 +102,13 @@ class LeaderEpochCache:
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
         """Writes the file unless it holds the entries; with `sync` durable on return. OSError."""
-        if self.is_written(log_end_offset):
-            return
-        entries = self.entries
-        content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
-        self._filesystem.write_atomically(self.path, content, sync=sync)
-        self._written = entries
+        with self._write_lock:
+            if self.is_written(log_end_offset):
+                return
+            entries = self.entries
+            content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
+            self._filesystem.write_atomically(self.path, content, sync=sync)
+            self._written = entries
 
 
 def epoch_of(entry: tuple[int, int]) -> int:

@@ -48,7 +48,8 @@ class Log(LogReader):
 
     __slots__ = (
         "_is_deleted",
-        "_names_changed",
+        "_names_synced",
+        "_names_version",
         "_ports",
         "_truncations",
         "_unsynced_snapshots",
@@ -92,7 +93,8 @@ class Log(LogReader):
         self._ports = ports
         self._truncations = 0
         self._is_deleted = False
-        self._names_changed = not names_are_durable
+        self._names_version = 0  # raised with every new name in the directory
+        self._names_synced = 0 if names_are_durable else -1  # the version that is durable
         self._unsynced_snapshots: list[str] = []
 
     # -- append --------------------------------------------------------------------------------------------------
@@ -273,7 +275,7 @@ class Log(LogReader):
         segment = LogSegment.create(self.path, base_offset, self.config, ports.filesystem, ports.clock.now_ms())
         segment.open_for_append()
         self.segments.add(segment)
-        self._names_changed = True
+        self._names_version += 1
         self.producers.map_end_offset = base_offset
         self._take_snapshot()
         ports.run_in_background(lambda: self._flush_rolled(base_offset))
@@ -283,7 +285,7 @@ class Log(LogReader):
         path = self.producers.take_snapshot(sync=False)
         if path is not None:
             self._unsynced_snapshots.append(path)
-            self._names_changed = True
+            self._names_version += 1
 
     def _flush_rolled(self, end_offset: int) -> None:
         try:
@@ -299,8 +301,8 @@ class Log(LogReader):
         """
         if end_offset is None:
             end_offset = self.log_end_offset
-        truncations = self._truncations
-        if self._is_deleted or (end_offset <= self.recovery_point and not self._names_changed):
+        truncations, names_version = self._truncations, self._names_version
+        if self._is_deleted or (end_offset <= self.recovery_point and names_version == self._names_synced):
             return
         try:
             for segment in self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1)):
@@ -309,9 +311,10 @@ class Log(LogReader):
             for path in snapshots:
                 self._sync_snapshot(path)
             self.leader_epochs.write(self.log_end_offset)
-            if self._names_changed:
-                self._names_changed = False
+            if names_version != self._names_synced:
+                # Only then: another thread that flushes at the same time must not take the names for durable earlier.
                 self._ports.filesystem.sync_directory(self.path)
+                self._names_synced = names_version
         except OSError as error:
             self._fail("flush", error)
         with RECOVERY_POINT_LOCK:
@@ -415,7 +418,7 @@ class Log(LogReader):
             self._lower_ends(end_offset, min(self.log_start_offset, end_offset))
             self.leader_epochs.truncate_from_end(end_offset)
             self._reload_producers()
-            self._names_changed = True
+            self._names_version += 1
         except OSError as error:
             self._fail("truncate", error)
         return True
@@ -430,7 +433,7 @@ class Log(LogReader):
             self.producers.clear(offset)
             self.leader_epochs.clear()
             self._lower_ends(offset, offset if log_start_offset is None else log_start_offset)
-            self._names_changed = True
+            self._names_version += 1
         except OSError as error:
             self._fail("truncate", error)
 
@@ -461,7 +464,7 @@ class Log(LogReader):
     def needs_sync(self) -> bool:
         """Whether `close` has to wait for the disk."""
         return (
-            self._names_changed
+            self._names_version != self._names_synced
             or self.log_end_offset > self.recovery_point
             or self.segments.active.is_open_for_append
             or not self.leader_epochs.is_written(self.log_end_offset)

@@ -27,6 +27,7 @@ from kafkapy.storage.partition_directory import (
     parse_directory_name,
     unique_directory_name,
 )
+from kafkapy.storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
 from kafkapy.storage.partition_metadata import (
     MalformedPartitionMetadata,
     read_partition_metadata,
@@ -195,6 +196,10 @@ class LogManager:
         except MalformedPartitionMetadata as error:
             logger.warning("%s", error)
             topic_id = None
+        if topic_id is None and is_unfinished_creation(path):
+            logger.info("%s is an unfinished creation and goes", path)
+            self._filesystem.remove_tree(path)
+            return None
         if is_stray(topic_id, partition, directory.directory_id):
             target = os.path.join(directory.path, unique_directory_name(partition, STRAY_SUFFIX))
             logger.warning("%s belongs to no known topic and becomes %s", path, target)
@@ -420,6 +425,14 @@ class LogManager:
     def _require_online(self) -> None:
         if not self._online():
             raise StorageError(self.directories[0].path, "no log directory is usable")
+
+
+def is_unfinished_creation(path: str) -> bool:
+    """Whether a partition directory was made and the power, or the disk, failed before it got its topic id. OSError.
+
+    A log is created behind `partition.metadata`, so that there are no records in it.
+    """
+    return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:

@@ -1,6 +1,7 @@
 """A log: append, read, roll, truncate, retention, idempotence, failure of the disk."""
 
 import errno
+import threading
 
 import pytest
 
@@ -274,7 +275,6 @@ class FullSegment(SegmentFile):
         return super().append(buffers)
 
 
-
 def test_a_full_disk_takes_the_directory_offline(tmp_path):
     disk = FullDisk()
     world = LogWorld(tmp_path, filesystem=disk)
@@ -309,3 +309,63 @@ def test_flush_policy(world):
     assert log.recovery_point == 0
     append(log, 1)
     assert log.recovery_point == 5
+
+
+class HaltingFilesystem(Filesystem):
+    """Stops every other thread than the test's in the midst of what makes a name durable."""
+
+    __slots__ = ("entered", "in_test", "released", "tester")
+
+    def __init__(self):
+        self.tester = threading.get_ident()
+        self.entered, self.released = threading.Event(), threading.Event()
+        self.in_test = []
+
+    def _halt(self, what):
+        if threading.get_ident() == self.tester:
+            self.in_test.append(what)
+        else:
+            self.entered.set()
+            assert self.released.wait(20)
+
+    def sync_directory(self, path):
+        self._halt(path)
+        super().sync_directory(path)
+
+
+def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
+    """What is acknowledged after `flush` must not lie in a segment whose name another thread is only about to sync."""
+    filesystem = HaltingFilesystem()
+    world = LogWorld(tmp_path, filesystem=filesystem)
+    others = []
+    world.ports.run_in_background = lambda work: others.append(threading.Thread(target=work))
+    log = world.log()
+    log.append_as_leader(batch(), 0)
+    log.flush()
+    log.roll()
+    log.append_as_leader(batch(), 0)
+    filesystem.in_test.clear()
+    (other,) = others
+    other.start()
+    assert filesystem.entered.wait(20)
+    log.flush()
+    assert log.path in filesystem.in_test
+    assert log.recovery_point == 2
+    filesystem.released.set()
+    other.join()
+    assert not log.needs_sync or log.segments.active.is_open_for_append
+
+
+def test_two_threads_write_the_leader_epochs(tmp_path):
+    world = LogWorld(tmp_path)
+    log = world.log()
+    writers = []
+    for epoch in range(50):
+        log.append_as_leader(batch(), epoch)
+        writers.append(threading.Thread(target=log.flush))
+        writers[-1].start()
+        log.flush()
+    for writer in writers:
+        writer.join()
+    assert not world.failures
+    assert (tmp_path / "t-0" / "leader-epoch-checkpoint").read_text().split("\n")[1] == "50"
