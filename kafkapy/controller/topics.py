@@ -242,7 +242,9 @@ def create_partitions(
             records += _create_partitions(image, topic, rules)
             response[topic.name] = SUCCESS
         except ApiError as error:
-            response[topic.name] = ErrorMessage(error.error, error.message)
+            # As Kafka: what the code says by itself has no message beside it.
+            says_more = error.message != error.error.message
+            response[topic.name] = ErrorMessage(error.error, error.message if says_more else None)
     return ControllerResult([] if validate_only else records, response)
 
 

@@ -68,7 +68,14 @@ class ActivePartition(ShardContext, Generic[S]):
 
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
         self.cancel(key)
-        self._timers[key] = self._runtime.schedule(delay_ms, lambda: self._expire(key, operation))
+
+        def expire() -> None:
+            # A timer that expired in the same moment may have cancelled or replaced this one.
+            if self._timers.get(key) is entry:
+                del self._timers[key]
+                self.run(operation)
+
+        entry = self._timers[key] = self._runtime.schedule(delay_ms, expire)
 
     def run(self, operation: Callable[[], CoordinatorResult]) -> None:
         if not self.is_resigned:
@@ -89,10 +96,6 @@ class ActivePartition(ShardContext, Generic[S]):
         self._timers.clear()
         if not self.is_loading:
             self.shard.on_unloaded()
-
-    def _expire(self, key: str, operation: Callable[[], CoordinatorResult]) -> None:
-        self._timers.pop(key, None)
-        self.run(operation)
 
 
 class CoordinatorRuntime(Generic[S]):

@@ -68,7 +68,7 @@ def handle_describe_configs(context: RequestContext, request: DescribeConfigsReq
         results.append(
             DescribedResource(
                 error_code=Error.NONE,
-                error_message=None,
+                error_message="",
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
                 configs=[_entry(entry, request, context.api_version) for entry in entries],
@@ -94,7 +94,7 @@ def _describe(services: Services, resource_type: int, name: str) -> list[ConfigE
     if resource_type == TOPIC_RESOURCE:
         validate_topic_name(name)
         if name not in image.topics.by_name:
-            raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION, "")
         return describe_topic(services.config, image.config(TOPIC_RESOURCE, name))
     if resource_type == BROKER_RESOURCE:
         if not name:
@@ -112,7 +112,7 @@ def _describe(services: Services, resource_type: int, name: str) -> list[ConfigE
         return describe_group(services.config, image.config(resource_type, name))
     if resource_type in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE):
         raise ApiError(Error.INVALID_REQUEST, "Resource name must not be empty")
-    raise ApiError(Error.INVALID_REQUEST, f"Unsupported resource type: {resource_type}")
+    raise ApiError(Error.INVALID_REQUEST)
 
 
 def _check_broker_id(services: Services, name: str, alternative: str) -> None:

@@ -15,6 +15,7 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
 DEBUGGING_REPLICA_ID = -2
+EARLIEST = -2
 FIRST_VERSION_WITH_OFFSET_NOT_AVAILABLE = 5
 FIRST_VERSION_WITH_LEADER_EPOCH = 4
 
@@ -59,6 +60,8 @@ def _find(
     topic_partition = TopicPartition(topic, asked.partition_index)
     from_client = request.replica_id == CONSUMER_REPLICA_ID
     if version == 0:
+        if asked.timestamp < EARLIEST:
+            raise ApiError(Error.UNSUPPORTED_VERSION)
         offsets = manager.fetch_offset(
             topic_partition,
             lambda partition: find_offsets_before(

@@ -110,6 +110,7 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
                 topic_id=topic_id,
                 is_internal=name in INTERNAL_TOPICS,
                 partitions=[],
+                topic_authorized_operations=operations if name is not None else OPERATIONS_NOT_ASKED_FOR,
             )
         )
     asked_for_cluster = request.include_cluster_authorized_operations and 8 <= version <= 10
@@ -215,7 +216,9 @@ def describe_topic_partitions(
         topic = image.topics.by_name.get(name)
         if topic is None:
             error = Error.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Error.INVALID_TOPIC_EXCEPTION
-            response.topics.append(DescribedTopic(error_code=error, name=name))
+            response.topics.append(
+                DescribedTopic(error_code=error, name=name, topic_authorized_operations=ALL_TOPIC_OPERATIONS)
+            )
             continue
         first = start.get(name, 0)
         chosen = [partition_id for partition_id in sorted(topic.partitions) if partition_id >= first]

@@ -103,6 +103,8 @@ def _producers_of(
         partition = context.services.replica_manager.get_partition(topic_partition)
     except ApiError as error:
         answer.error_code = error.error
+        if topic_partition.topic not in context.services.metadata.image.topics.by_name:
+            answer.error_message = error.message  # of a missing partition Kafka gives the code alone
         return answer
     if not partition.is_leader:
         answer.error_code = Error.NOT_LEADER_OR_FOLLOWER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.group_records import offset_record
 from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.coordinator.group.offset_requests import FetchCall, FetchedOffset
-from kafkapy.coordinator.record import CoordinatorRecord
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.runtime import ActivePartition
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import encode_coordinator
 from kafkapy.protocol.messages.coordinator_records import (
@@ -207,3 +209,45 @@ def test_a_consumer_group_can_be_deleted() -> None:
     assert answers == [{"g": Error.NONE}]
     assert world.fetch("g") == []
     assert world.coordinator.list_groups([], []).groups == []
+
+
+class ExpiredEntry:
+    """A timer that was taken off the wheel before it was cancelled: its callback still comes."""
+
+    def cancel(self) -> None:
+        pass
+
+
+class SameMoment:
+    """Runs everything that is due, whatever is cancelled meanwhile, as one turn of the reactor does."""
+
+    def __init__(self) -> None:
+        self.due: list[Any] = []
+
+    def __call__(self, delay_ms: int, callback: Any) -> ExpiredEntry:
+        self.due.append(callback)
+        return ExpiredEntry()
+
+
+def test_a_timer_cancelled_or_replaced_in_the_moment_it_expires_does_nothing() -> None:
+    schedule, ran = SameMoment(), []
+    world = World(MemoryCoordinatorLog())
+    partition = ActivePartition(world.coordinator._runtime, TopicPartition("__consumer_offsets", 0), 0)
+    partition._runtime = SimpleNamespace(schedule=schedule, run=lambda _, operation, *__: operation(None))  # type: ignore[assignment]
+
+    def note(name: str, *cancelled: str) -> Any:
+        def operation() -> CoordinatorResult:
+            ran.append(name)
+            for each in cancelled:
+                partition.cancel(each)
+            return EMPTY_RESULT
+
+        return operation
+
+    partition.schedule("replaced", 10, note("never"))
+    partition.schedule("replaced", 10, note("once"))
+    partition.schedule("first", 10, note("first", "second"))
+    partition.schedule("second", 10, note("never"))
+    for callback in schedule.due:
+        callback()
+    assert ran == ["once", "first"]

@@ -65,7 +65,7 @@ def describe(world, kind, name, version=4, keys=None, **fields):
 def test_topic(world, version):
     assert alter(world, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5")) == (Error.NONE, None)
     error, entries = describe(world, TOPIC_RESOURCE, "t", version)
-    assert error == (Error.NONE, None) and set(entries) == set(TOPIC_ROWS)
+    assert error == (Error.NONE, "") and set(entries) == set(TOPIC_ROWS)
     retention, policy = entries["retention.ms"], entries["cleanup.policy"]
     assert retention.value == "5" and not retention.synonyms and not retention.documentation
     if version == 0:

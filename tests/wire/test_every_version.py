@@ -1,0 +1,118 @@
+"""Every API in every version that we announce, beside Apache Kafka 4.3 and 3.9 where they serve it.
+
+The same requests in the same order go to the three brokers; the answers are the same but for ids, times and addresses.
+Apache Kafka 4.3 is the judge of what it serves, 3.9 of the versions that 4.x dropped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.server.api_registry import ApiRegistry
+from kafkapy.server.handlers import HANDLER_MODULES
+from tests.broker_process import BrokerProcess
+from tests.old_client import ask
+from tests.peers import ApacheKafka
+from tests.server_process import ServerProcess
+from tests.wire.every_version import Case, cases, conversation, prepare
+
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
+
+PROPERTIES = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "auto.create.topics.enable": "false",
+}
+Answers = dict[tuple[ApiKey, str, int], Any]
+
+# Where we do not follow the judge, and why.
+OFFSETS_OF_OLD = "version 0 kept offsets in ZooKeeper, which Kafka without it refuses; we keep them with all others"
+OURS: dict[tuple[ApiKey, str], tuple[range, str]] = {
+    (ApiKey.OFFSET_COMMIT, "an offset"): (range(1), OFFSETS_OF_OLD),
+    (ApiKey.OFFSET_FETCH, "an offset"): (range(1), OFFSETS_OF_OLD),
+    (ApiKey.OFFSET_FETCH, "unknown topic"): (range(1), OFFSETS_OF_OLD),
+    (ApiKey.DESCRIBE_CONFIGS, "of a topic"): (range(1), "Kafka 3.9 says of no key that it has its default"),
+    (ApiKey.INCREMENTAL_ALTER_CONFIGS, "a bad operation"): (range(9), "Kafka fails on it, we say INVALID_REQUEST"),
+}
+# Announced by Kafka 4.3 for librdkafka's sake, and refused.
+ANNOUNCED_ONLY = {ApiKey.PRODUCE: range(3)}
+
+
+def versions_of(server: ServerProcess) -> dict[int, range]:
+    answer = ask(server, ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+    return {each.api_key: range(each.min_version, each.max_version + 1) for each in answer.api_keys}
+
+
+def converse(server: ServerProcess) -> Answers:
+    """What the server answers to each request, by API, name of the case and version; None: it ends the connection."""
+    with server:
+        ids = prepare(server)
+        served = versions_of(server)
+        return {
+            (case.key, case.name, version): conversation(server, case, version, ids)
+            for case in cases()
+            for version in served.get(case.key, ())
+            if version in case.versions
+        }
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    return converse(BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES))
+
+
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory: pytest.TempPathFactory, kafka_43: Path) -> Answers:
+    found = converse(ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka-43"), properties=PROPERTIES))
+    return {each: answer for each, answer in found.items() if each[2] not in ANNOUNCED_ONLY.get(each[0], ())}
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory, kafka_39: Path) -> Answers:
+    return converse(ApacheKafka(kafka_39, tmp_path_factory.mktemp("kafka-39"), properties=PROPERTIES))
+
+
+def is_our_own(case: Case, version: int) -> bool:
+    versions, _ = OURS.get((case.key, case.name), (range(0), ""))
+    return version in versions
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.key.name}-{case.name}".replace(" ", "-"))
+def test_the_same_answer_as_apache_kafka(ours: Answers, newest: Answers, older: Answers, case: Case) -> None:
+    asked = [(key, name, version) for key, name, version in ours if (key, name) == (case.key, case.name)]
+    assert asked
+    differences = []
+    for each in asked:
+        answer = ours[each]
+        assert answer is not None, f"{each} ends the connection"
+        if is_our_own(case, each[2]):
+            continue
+        if each in newest and answer != newest[each]:
+            differences.append((each[2], "4.3", answer, newest[each]))
+        if each in older and each not in newest and without_messages(answer) != without_messages(older[each]):
+            differences.append((each[2], "3.9", answer, older[each]))
+    assert not differences, "\n".join(
+        f"version {version}:\n  kafkapy {answer}\n  {judge}     {theirs}"
+        for version, judge, answer, theirs in differences
+    )
+
+
+def without_messages(answer: Any) -> Any:
+    """Texts change from release to release; codes do not."""
+    if isinstance(answer, dict):
+        return {name: without_messages(each) for name, each in answer.items() if name != "error_message"}
+    return [without_messages(each) for each in answer] if isinstance(answer, list) else answer
+
+
+def test_every_api_and_version_is_asked(ours: Answers) -> None:
+    """There is a case for whatever we announce."""
+    asked = {(key, version) for key, _, version in ours}
+    # The answer to ApiVersions is made of the same table.
+    served = ApiRegistry(HANDLER_MODULES).served()
+    announced = {(each.key, version) for each in served for version in range(each.lowest, each.highest + 1)}
+    assert announced <= asked, sorted(f"{key.name} {version}" for key, version in announced - asked)
