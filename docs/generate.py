@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -14,6 +15,7 @@ from kafkapy.config.value import default_value, format_value
 from kafkapy.protocol.api import API_TABLE
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
+from tests.clients.legacy.catalog import ALL_CODECS, TRIED_AS_INSTALLED, TRIED_CLIENTS, TriedClient
 
 MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"
 MADE_BY_HANDLERS = "<!-- made by docs/generate.py; the versions stand at the handlers, in kafkapy/server/handlers -->"
@@ -41,6 +43,17 @@ COMPATIBILITY = f"""{MADE_BY_HANDLERS}
 
 The APIs that clients may ask for, in the versions that this broker serves, beside those of Apache Kafka 4.3.0. An API
 that no line says is served is not announced, and a request for it closes the connection, as in Kafka.
+
+"""
+
+
+CLIENTS = """
+## Clients tried
+
+In tests/clients and tests/clients/legacy these write and read with every codec they know, byte for byte, each what the
+others wrote. What a client has no word for is left out of what it reads, as Apache Kafka before 4 did: headers for
+clients before 0.11, timestamps for clients before 0.10; offsets and order stay. A client that does not know zstd cannot
+read it.
 
 """
 
@@ -116,7 +129,30 @@ def compatibility() -> str:
         if key in served or (kafkas is not None and "broker" in api.listeners):
             theirs = _range(*kafkas) if kafkas else "not served"
             lines.append(f"| {int(key)} | {api.name} | {theirs} | {served.get(key, 'not yet')} |")
-    return COMPATIBILITY + "\n".join(lines) + "\n"
+    return COMPATIBILITY + "\n".join(lines) + "\n" + CLIENTS + "\n".join(_clients()) + "\n"
+
+
+def _clients() -> Iterator[str]:
+    """The lines of the table of clients, those of one library together."""
+    yield "| client | release | speaks | codecs | headers | timestamps |"
+    yield "|---|---|---|---|---|---|"
+    every = ", ".join(ALL_CODECS[1:])
+    rows = [(library, release, "as released", every, "yes", "yes") for library, release in TRIED_AS_INSTALLED]
+    rows += map(_client, TRIED_CLIENTS)
+    for cells in sorted(rows, key=lambda cells: cells[0].lower()):
+        yield f"| {' | '.join(cells)} |"
+
+
+def _client(tried: TriedClient) -> tuple[str, ...]:
+    headers = {(True, True): "yes", (True, False): "writes them", (False, False): "no"}
+    return (
+        tried.library,
+        tried.release,
+        tried.speaks or "as released",
+        ", ".join(tried.codecs[1:]),
+        headers[tried.writes_headers, tried.reads_headers],
+        "yes" if tried.timestamps else "no",
+    )
 
 
 PAGES = {"configuration.md": configuration, "compatibility.md": compatibility}

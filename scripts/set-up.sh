@@ -41,6 +41,9 @@ missing_packages() {
     command -v mvn >/dev/null || names+=(maven)
     command -v kcat >/dev/null || names+=(kcat)
     command -v git >/dev/null || names+=(git)
+    command -v node >/dev/null || names+=(nodejs)
+    command -v npm >/dev/null || names+=(npm)
+    command -v go >/dev/null || names+=(golang-go)
   fi
   echo "${names[*]:-}"
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 from tests.clients.legacy.catalog import BY_NAME, TriedClient
@@ -61,7 +62,7 @@ class Carriage:
         topic, sent = self._new_topic(PARTITIONS), records_for(writer, self._count, content)
         self._clients[writer.name].produce(self._bootstrap, topic, codec, sent)
         if not writer.is_console:
-            return Written(topic, with_offsets(sent))
+            return Written(topic, sent)
         witnessed = self._clients[WITNESS].consume(self._bootstrap, topic, PARTITIONS, len(sent))
         assert sorted(map(_key_and_value, witnessed)) == sorted(map(_key_and_value, sent))
         return Written(topic, witnessed)
@@ -77,27 +78,34 @@ def content_for(writer: TriedClient, reader: TriedClient) -> Content:
 
 
 def records_for(writer: TriedClient, count: int, content: Content) -> list[SentRecord]:
-    """As many records as asked for, with nothing that the writer has no word for."""
-    # of four records at least one has a key or a value
-    candidates = iter(make_records(4 * count, PARTITIONS, text=content is Content.TEXT))
+    """As many records as asked for, with nothing that the writer has no word for, and the offsets they will get."""
+    return _records(
+        count,
+        content,
+        writer.writes_headers,
+        writer.writes_empty_records,
+        writer.timestamps,
+    )
+
+
+@cache
+def _records(count: int, content: Content, headers: bool, empty_records: bool, timestamps: bool) -> list[SentRecord]:
+    # of sixteen records one has no key and no value
+    candidates = iter(make_records(2 * count + 10, PARTITIONS, text=content is Content.TEXT))
     chosen: list[SentRecord] = []
+    next_offsets = [0] * PARTITIONS
     while len(chosen) < count:
         record = next(candidates)
-        if record.key is None and record.value is None and not writer.writes_empty_records:
+        if record.key is None and record.value is None and not empty_records:
             continue
-        if not writer.writes_headers:
+        if not headers:
             record = record._replace(headers=())
         elif content is Content.NO_NULL_HEADERS:
             record = record._replace(headers=tuple(pair for pair in record.headers if pair[1] is not None))
-        chosen.append(record if writer.timestamps else record._replace(timestamp=NO_TIMESTAMP))
+        timestamp = record.timestamp if timestamps else NO_TIMESTAMP
+        chosen.append(record._replace(timestamp=timestamp, offset=next_offsets[record.partition]))
+        next_offsets[record.partition] += 1
     return chosen
-
-
-def with_offsets(records: Iterable[SentRecord]) -> list[SentRecord]:
-    """Dense from 0 in each partition, in the order of the records."""
-    return [
-        record._replace(offset=offset) for ones in by_partition(records).values() for offset, record in enumerate(ones)
-    ]
 
 
 def assert_seen(reader: TriedClient, written: list[SentRecord], received: list[SentRecord]) -> None:

@@ -111,7 +111,15 @@ TRIED_CLIENTS = (
     _shells("new-shells", "Scala shells: ConsoleProducer, ConsoleConsumer `--new-consumer`"),
     TriedClient("kafkajs", "KafkaJS", "2.2.4", "kafkajs", writes_null_headers=False),
     TriedClient("franz-go", "franz-go", "1.16.1", "franz-go"),
-    *_librdkafka("confluent-kafka", "librdkafka in confluent-kafka", "2.x", is_console=False),
+    *_librdkafka("confluent-kafka", "librdkafka in confluent-kafka", "2.6 and later", is_console=False),
     *_librdkafka("kcat", "librdkafka in kcat", "1.x", is_console=True),
+)
+# Carried by tests/clients/test_round_trip.py and test_groups.py.
+TRIED_AS_INSTALLED = (
+    ("aiokafka", "0.12 and later"),
+    ("librdkafka in confluent-kafka", "2.6 and later"),
+    ("librdkafka in kcat", "1.x"),
+    ("Java `kafka-clients`", "3.9.1"),
+    ("Apache Kafka's console tools", "4.3.0"),
 )
 BY_NAME = {tried.name: tried for tried in TRIED_CLIENTS}

@@ -1,7 +1,7 @@
 """The clients of every release and the broker that they all use.
 
 KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka 3.9, the last that serves all of these clients.
-KAFKAPY_LEGACY_RECORDS: how many records each client carries with each codec (200; in tests/full 100,000).
+KAFKAPY_LEGACY_RECORDS: how many records each client carries with each codec (200).
 """
 
 from __future__ import annotations
@@ -17,11 +17,7 @@ from tests.clients.legacy.carriage import Carriage
 from tests.clients.legacy.clients import TriedClients
 from tests.peers import ApacheKafka, kafka_directory
 
-SAMPLE = 200
-
-
-def legacy_record_count(default: int) -> int:
-    return int(os.environ.get("KAFKAPY_LEGACY_RECORDS", str(default)))
+SAMPLE = "200"
 
 
 @pytest.fixture(scope="session")
@@ -58,4 +54,4 @@ def empty_topic(bootstrap: str) -> Callable[[int], str]:
 
 @pytest.fixture(scope="session")
 def carriage(tried: TriedClients, bootstrap: str, empty_topic: Callable[[int], str]) -> Carriage:
-    return Carriage(tried, bootstrap, empty_topic, legacy_record_count(SAMPLE))
+    return Carriage(tried, bootstrap, empty_topic, int(os.environ.get("KAFKAPY_LEGACY_RECORDS", SAMPLE)))

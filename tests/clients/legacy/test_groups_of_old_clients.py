@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.clients.legacy.carriage import Content, assert_seen, records_for, with_offsets
+from tests.clients.legacy.carriage import Content, assert_seen, records_for
 from tests.clients.legacy.catalog import BY_NAME, TRIED_CLIENTS
 from tests.clients.legacy.clients import TriedClients
 
@@ -21,10 +21,9 @@ def test_a_group_goes_on_where_it_stopped(
     name: str, tried: TriedClients, empty_topic: Callable[[int], str], bootstrap: str
 ) -> None:
     topic, group = empty_topic(1), f"group-{uuid.uuid4()}"
-    written = [record._replace(partition=0) for record in records_for(BY_NAME[WRITER], ALL, Content.TEXT)]
-    stored = with_offsets(written)
-    tried[WRITER].produce(bootstrap, topic, "none", written[:FIRST])
-    assert_seen(BY_NAME[name], stored[:FIRST], tried[name].consume_in_group(bootstrap, topic, group, FIRST))
-    tried[WRITER].produce(bootstrap, topic, "none", written[FIRST:])
-    received = tried[name].consume_in_group(bootstrap, topic, group, ALL - FIRST)
-    assert_seen(BY_NAME[name], stored[FIRST:], received)
+    several = records_for(BY_NAME[WRITER], ALL, Content.TEXT)
+    records = [record._replace(partition=0, offset=offset) for offset, record in enumerate(several)]
+    for share in (records[:FIRST], records[FIRST:]):
+        tried[WRITER].produce(bootstrap, topic, "none", share)
+        received = tried[name].consume_in_group(bootstrap, topic, group, len(share))
+        assert_seen(BY_NAME[name], share, received)

@@ -1,11 +1,17 @@
-"""What any client writes any other reads, from 0.8 to 4.3: a sample of the pairs; tests/full takes them all."""
+"""What any client writes any other reads, from 0.8 to 4.3.
+
+A sample of the pairs with a few records; KAFKAPY_LEGACY_PAIRS=WRITER takes every reader of what that client writes,
+with every codec that both know, as tests/full does.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from tests.clients.legacy.carriage import Carriage
-from tests.clients.legacy.catalog import TRIED_CLIENTS, TriedClient
+from tests.clients.legacy.catalog import BY_NAME, TRIED_CLIENTS, TriedClient
 
 NEWEST = "java-4.3.0"
 Pair = tuple[str, str, str]
@@ -28,7 +34,17 @@ def sampled_pairs() -> list[Pair]:
     return sorted(pairs)
 
 
+def pairs_of(writer: TriedClient) -> list[Pair]:
+    """By codec, so that a topic is read by all as soon as it is written."""
+    readers = [(codec, reader) for codec in writer.codecs for reader in TRIED_CLIENTS if codec in reader.codecs]
+    return [(writer.name, codec, reader.name) for codec, reader in readers]
+
+
+WRITER = os.environ.get("KAFKAPY_LEGACY_PAIRS")
+PAIRS = pairs_of(BY_NAME[WRITER]) if WRITER else sampled_pairs()
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("writer", "codec", "reader"), sampled_pairs(), ids=str)
+@pytest.mark.parametrize(("writer", "codec", "reader"), PAIRS)
 def test_pair(writer: str, codec: str, reader: str, carriage: Carriage) -> None:
     carriage.check(writer, codec, reader)

@@ -104,6 +104,7 @@ public class Carrier {
         boolean isGroup = !group.equals("-");
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
+        settings.put("metadata.max.age.ms", "2000");
         if (isGroup) settings.put("group.id", group);
         int received = 0;
         try (KafkaConsumer<byte[], byte[]> consumer =
