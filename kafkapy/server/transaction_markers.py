@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
 from kafkapy.coordinator.transaction.transaction_requests import TransactionMarker
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
@@ -55,7 +56,9 @@ class LocalMarkerWriter:
         )
         entries: dict[TopicPartition, memoryview] = {}
         for partition in partitions:
-            if partition.topic == GROUP_METADATA_TOPIC:
+            if self._is_late(marker, partition):
+                done(partition, Error.INVALID_PRODUCER_EPOCH)
+            elif partition.topic == GROUP_METADATA_TOPIC:
                 self._write_offsets_marker(marker, partition, batch, done)
             else:
                 entries[partition] = memoryview(bytearray(batch))
@@ -68,6 +71,17 @@ class LocalMarkerWriter:
             self._replica_manager.append_records(
                 self._timeout_ms, ALL_REPLICAS, entries, answer, from_client=False, internal_topics_allowed=True
             )
+
+    def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
+        """Where each transaction has its epoch, a marker ends one of an older epoch than its own: it may be repeated,
+        but must not end the transaction after."""
+        partition = self._replica_manager.partitions.get(topic_partition)
+        if partition is None or marker.transaction_version < EPOCH_BUMP_VERSION:
+            return False
+        entry = partition.log.producers.entries.get(marker.producer_id)
+        return (
+            entry is not None and entry.transaction_first_offset >= 0 and marker.producer_epoch <= entry.producer_epoch
+        )
 
     def _write_offsets_marker(
         self,

@@ -27,12 +27,13 @@ class ProducerAnswer(NamedTuple):
 
 
 class TransactionMarker(NamedTuple):
-    """What ends a transaction in each of its partitions."""
+    """What ends a transaction in each of its partitions. `transaction_version` is the one its client goes by."""
 
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
     is_commit: bool
+    transaction_version: int = 0
 
 
 class ListFilter(NamedTuple):

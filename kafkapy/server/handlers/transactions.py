@@ -212,7 +212,7 @@ def write_markers_error(
     return _markers_response(request, [dict.fromkeys(_marked(marker.topics), error) for marker in request.markers])
 
 
-@serves(ApiKey.WRITE_TXN_MARKERS, 0, 2, on_error=write_markers_error)
+@serves(ApiKey.WRITE_TXN_MARKERS, 1, 2, on_error=write_markers_error)
 def write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> None:
     results: list[Mapping[TopicPartition, Error]] = [{} for _ in request.markers]
     waiting = set(range(len(request.markers)))
@@ -228,7 +228,11 @@ def write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) 
     for position, marker in enumerate(request.markers):
         context.services.marker_writer.write(
             TransactionMarker(
-                marker.producer_id, marker.producer_epoch, marker.coordinator_epoch, marker.transaction_result
+                marker.producer_id,
+                marker.producer_epoch,
+                marker.coordinator_epoch,
+                marker.transaction_result,
+                marker.transaction_version,
             ),
             dict.fromkeys(_marked(marker.topics)),
             lambda errors, position=position: done(position, errors),
