@@ -23,10 +23,20 @@ TOPIC_ID_STAND_IN = b"-topic-id-topic-"
 def receive(connection: socket.socket) -> bytes:
     """The next answer; b"" if the connection ended instead."""
     try:
-        size = int.from_bytes(connection.recv(4, socket.MSG_WAITALL), "big")
-        return connection.recv(size, socket.MSG_WAITALL) if size else b""
+        size = int.from_bytes(receive_exactly(connection, 4), "big")
+        return receive_exactly(connection, size)
     except ConnectionError:
         return b""
+
+
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
+    received = bytearray()
+    while len(received) < size:
+        part = connection.recv(size - len(received))
+        if not part:
+            raise ConnectionError(f"the connection ended after {len(received)} of {size} bytes")
+        received += part
+    return bytes(received)
 
 
 class BrokerTwin:
