@@ -25,6 +25,8 @@ cdef enum:
     SKIPPABLE_MAGIC = 0x184d2a50         # and the 15 after it
     XERIAL_HEADER_BYTES = 16
     XERIAL_BLOCK_BYTES = 32768           # what snappy-java writes by default
+    LZ4_FLAGS_AT = 4
+    LZ4_INDEPENDENT_BLOCKS = 0x20
     KAFKA_LZ4_DEFAULT_LEVEL = 9          # by this number Kafka means lz4's fast mode
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -133,6 +135,9 @@ def gzip_chunks(view):
 
 def lz4_chunks(view):
     import lz4.frame
+    # No client in Java can read such a frame, so Kafka does not take it either.
+    if len(view) > LZ4_FLAGS_AT and not view[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
+        raise DecompressionError("lz4: dependent blocks are not supported")
     decompressor = lz4.frame.LZ4FrameDecompressor()
     for start in range(0, len(view), PIECE_BYTES):
         piece = view[start:start + PIECE_BYTES]

@@ -47,11 +47,21 @@ def test_formats_are_the_ones_others_read():
 
 def test_reads_what_others_write():
     assert decompress(2, bytes(cramjam.snappy.compress_raw(TEXT)), len(TEXT)) == TEXT
-    assert decompress(3, lz4.frame.compress(TEXT, content_checksum=True, block_checksum=True), len(TEXT)) == TEXT
+    independent = lz4.frame.compress(TEXT, content_checksum=True, block_checksum=True, block_linked=False)
+    assert decompress(3, independent, len(TEXT)) == TEXT
     stream = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False)
     assert decompress(4, stream.compress(TEXT), len(TEXT)) == TEXT
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0xyz"
     assert decompress(4, skippable + compress(4, TEXT), len(TEXT)) == TEXT
+
+
+def test_lz4_with_dependent_blocks_is_refused_as_kafka_does():
+    """No consumer in Java can read it: some other lz4 libraries write nothing else."""
+    several_blocks = TEXT * (1 + 2 * 65536 // len(TEXT))
+    dependent = lz4.frame.compress(several_blocks, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=True)
+    assert lz4.frame.decompress(dependent) == several_blocks
+    with pytest.raises(DecompressionError, match="dependent"):
+        decompress(3, dependent, len(several_blocks))
 
 
 @pytest.mark.parametrize("codec", range(1, 5))
