@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from kafkapy.controller.result import ControllerResult
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.quorum.embedded_quorum import EmbeddedQuorum
@@ -105,7 +105,8 @@ class ControllerLoop:
             self._quorum.close()
         except BaseException as error:
             self._failure = error
-            logger.critical("the controller cannot go on: %s", error, exc_info=error)
+            trace = None if isinstance(error, StorageError) else error  # a full disk is no bug
+            logger.critical("the controller cannot go on: %s", error, exc_info=trace)
             self._on_fault(error)
         self._stopping = True
         self._fail_waiting()

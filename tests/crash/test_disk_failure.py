@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,8 +20,8 @@ import pytest
 
 from kafkapy.errors import Error
 from tests.broker_process import BrokerProcess
-from tests.crash.failing_disk import CREATE, EVERY_CHANGE, RENAME, SYNC, WRITE, FailingDisk, build
-from tests.crash.witness import Witness
+from tests.crash.failing_disk import CREATE, EVERY_CHANGE, READ, RENAME, SYNC, WRITE, FailingDisk, build
+from tests.crash.witness import NoAnswer, Witness
 
 LARGE = bytes(300_000)
 SETTINGS = {
@@ -174,4 +176,156 @@ def test_one_of_two_directories_fails(name: str, world: World) -> None:
     assert world.witness.produce("later", 0, b"value") is Error.NONE
     assert world.witness.produce("later", 1, b"value") is Error.NONE
     world.stop_and_heal()
+    world.check()
+
+
+# -- the directory without which there is no broker ----------------------------------------------------------------
+
+
+FATAL_FAILURES = {
+    "metadata append, full": ("/first/__cluster_metadata-0/000", WRITE, errno.ENOSPC, "appending to the metadata log"),
+    "metadata append, sync": ("/first/__cluster_metadata-0/000", SYNC, errno.EIO, "appending to the metadata log"),
+    "metadata snapshot": ("/first/__cluster_metadata-0/", CREATE, errno.ENOSPC, "writing a metadata snapshot"),
+    "append beside the metadata log": ("/first/t-{}/000", WRITE, errno.ENOSPC, "the metadata log's directory"),
+}
+
+
+@pytest.mark.parametrize("name", FATAL_FAILURES)
+def test_the_directory_of_the_metadata_log_fails(name: str, world: World) -> None:
+    """The process ends with status 1, as Apache Kafka does; what it had not acknowledged may be there or not."""
+    path, operations, error, reason = FATAL_FAILURES[name]
+    world.begin()
+    index = world.partition_in(world.log_dirs[0])
+    world.disk.fail(path.format(index), operations, error)
+    answer = Error.NONE
+    try:
+        while answer is Error.NONE:  # the snapshot comes after some topics
+            topic = f"new-{len(world.witness.topics)}"
+            answer = world.produce(index) if "append beside" in name else world.witness.create(topic)
+        assert answer is Error.KAFKA_STORAGE_ERROR or world.witness.maybe
+    except NoAnswer:
+        assert world.disk.hits > 0
+    assert_fatal(world, reason, os.strerror(error))
+    world.disk.heal()
+    world.check()
+
+
+def assert_fatal(world: World, *reasons: str) -> None:
+    """The broker ended by itself, with status 1 and one line that says why."""
+    assert world.broker.process is not None
+    assert world.broker.process.wait(world.broker.stop_timeout_s) == 1
+    (line,) = [line for line in world.errors() if "Fatal error, the broker stops" in line]
+    assert all(reason in line for reason in reasons), line
+    assert "Traceback" not in world.broker.log()
+
+
+def test_the_last_directory_fails(tmp_path: Path, library: Path) -> None:
+    world = World(tmp_path, library, {"log.dirs": str(tmp_path / "first")})
+    world.log_dirs.pop()
+    world.begin()
+    world.disk.fail("/first/t-1/", WRITE, errno.ENOSPC)
+    try:
+        world.produce(1)
+    except NoAnswer:
+        assert world.disk.hits > 0
+    assert_fatal(world, "all log directories have failed", os.strerror(errno.ENOSPC))
+    world.disk.heal()
+    world.check()
+
+
+# -- while it starts, while it stops -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["after a stop", "after a kill"])
+def test_a_directory_that_cannot_be_read_at_start(kill: bool, world: World) -> None:
+    """The rest is served; no empty log takes the place of what is not to be seen; later it is there again."""
+    world.begin()
+    index = world.partition_in(world.log_dirs[1])
+    world.broker.kill() if kill else world.broker.stop()
+    world.disk.fail("/second/.lock" if kill else "/second/t-", CREATE | READ, errno.EIO)
+    if not kill:
+        world.log_dirs[1].joinpath(".kafka_cleanshutdown").unlink()  # so that the log is read
+    world.start()
+    assert world.disk.hits > 0
+    assert world.produce(index) is Error.KAFKA_STORAGE_ERROR
+    assert world.produce(1 - index) is Error.NONE
+    assert world.witness.grow("t", 4) is Error.NONE
+    assert world.broker.stop() == 0
+    assert f"t-{index}" not in os.listdir(world.log_dirs[0])
+    world.disk.heal()
+    world.check()
+
+
+def test_the_first_directory_cannot_be_read_at_start(world: World) -> None:
+    world.begin()
+    assert world.broker.stop() == 0
+    world.disk.fail("/first/.lock", CREATE, errno.EACCES)
+    with pytest.raises(AssertionError, match="exit 1"):
+        world.broker.start()
+    assert "Traceback" not in world.broker.log()
+    last = world.broker.log().splitlines()[-1]
+    assert "the metadata log's directory" in last
+    assert os.strerror(errno.EACCES) in last
+    world.disk.heal()
+    world.check()
+
+
+@pytest.mark.parametrize("directory", ["first", "second"])
+def test_a_disk_that_fails_at_a_clean_stop(directory: str, world: World) -> None:
+    """No marker is left where something could not be written: the next start recovers."""
+    world.begin()
+    world.disk.fail(f"/{directory}/t-", SYNC | WRITE | CREATE, errno.EIO)
+    status = world.broker.stop()
+    assert world.disk.hits > 0
+    assert status == (1 if directory == "first" else 0)
+    assert not (world.log_dirs[directory == "second"] / ".kafka_cleanshutdown").exists()
+    world.disk.heal()
+    world.check()
+
+
+# -- a disk that is really full ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 20 MB."""
+    path = tmp_path / "second"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(path)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small tmpfs can only be mounted by root; the preloaded library has stood in for it above")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+def test_a_full_disk(small_disk: Path, world: World) -> None:
+    """Until nothing fits any more, segments rolling on the way; then room is made and all is there."""
+    world.begin()
+    index = world.partition_in(small_disk)
+    filled = 0
+    while world.produce(index, os.urandom(100_000)) is Error.NONE:
+        filled += 1
+    assert filled > 100
+    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert world.produce(1 - index) is Error.NONE
+    assert world.broker.stop() == 0
+    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+    world.check()
+
+
+def test_a_disk_that_fills_up_at_every_place(small_disk: Path, world: World) -> None:
+    """With a little less room each time something else is the first that does not fit: batch, index, snapshot."""
+    world.begin()
+    index = world.partition_in(small_disk)
+    ballast = small_disk / "ballast"
+    for free in (0, 1, 2, 3, 5, 9):
+        room = shutil.disk_usage(small_disk).free - 1_300_000 - free * 4096
+        ballast.write_bytes(bytes(room))
+        while world.produce(index, os.urandom(97_000)) is Error.NONE:
+            pass
+        assert world.broker.kill() < 0
+        ballast.unlink()
+        world.start()
+        world.witness.check()
+    assert world.broker.stop() == 0
     world.check()
