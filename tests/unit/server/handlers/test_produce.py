@@ -96,14 +96,6 @@ def test_zstd_in_a_version_that_knows_it(world):
     assert only(world.send(produce, request(batch(b"a", compression=4)), 12).response).error_code == 0
 
 
-def test_transactional_records_need_a_coordinator(world):
-    records = batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
-    found = only(world.send(produce, request(records, transactional_id="tx"), 12).response)
-    assert found.error_code == Error.INVALID_PRODUCER_ID_MAPPING
-    found = only(world.send(produce, request(records), 12).response)
-    assert found.error_code == Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-
 def test_idempotent_duplicates_are_answered_with_their_offsets(world):
     fields = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0}
     first = only(world.send(produce, request(batch(b"a", **fields)), 12).response)

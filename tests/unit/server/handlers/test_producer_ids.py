@@ -43,7 +43,6 @@ def test_refusals(world):
         ({"producer_id": 7}, Error.INVALID_REQUEST),
         ({"producer_epoch": 7}, Error.INVALID_REQUEST),
         ({"transactional_id": ""}, Error.INVALID_REQUEST),
-        ({"transactional_id": "tx"}, Error.COORDINATOR_NOT_AVAILABLE),
     ):
         response = ask(world, 4, **fields).response
         assert (response.error_code, response.producer_id, response.producer_epoch) == (error, -1, -1)
