@@ -33,15 +33,15 @@ NOT_COMPARED = frozenset(
     {
         "throttle_time_ms", "cluster_id", "port", "member_id", "leader", "producer_id", "log_dir", "topic_id",
         "finalized_features_epoch", "api_keys", "partition_size", "total_bytes", "usable_bytes",
-        "replica_directory_id", "last_fetch_timestamp", "last_caught_up_timestamp", "unknown_tagged_fields",
-        "generation_id",
+        "replica_directory_id", "last_fetch_timestamp", "log_end_offset", "last_caught_up_timestamp", "generation_id",
+        "unknown_tagged_fields",
     }
 )  # fmt: skip
 # In no particular order in an answer.
 UNORDERED = frozenset(
     {
-        "config_resources", "configs", "entries", "finalized_features", "groups", "partitions", "responses", "results",
-        "supported_features", "topics",
+        "config_resources", "configs", "entity", "entries", "finalized_features", "groups", "partitions",
+        "responses", "results", "supported_features", "topics",
     }
 )  # fmt: skip
 
@@ -117,6 +117,8 @@ def decode_answer(key: ApiKey, version: int, payload: bytes) -> Record:
 
 def comparable(value: Any, name: str = "") -> Any:
     if isinstance(value, Record):
+        if hasattr(value, "current_voters"):
+            value.high_watermark = value.leader_epoch = None  # of the metadata log: each broker writes as it likes
         return {key: comparable(each, key) for key, each in sorted(vars(value).items()) if key not in NOT_COMPARED}
     if isinstance(value, list):
         items = [comparable(each) for each in value]
@@ -375,6 +377,120 @@ def cases() -> list[Case]:
     ]
 
 
+def alter_quotas(
+    entity: list[tuple[str, str | None]], *ops: tuple[str, float, bool], validate_only: bool = False
+) -> Any:
+    entry = {
+        "entity": [{"entity_type": kind, "entity_name": name} for kind, name in entity],
+        "ops": [{"key": key, "value": value, "remove": remove} for key, value, remove in ops],
+    }
+    return always(entries=[entry], validate_only=validate_only)
+
+
+def describe_quotas(*components: tuple[str, int, str | None], strict: bool = False) -> Any:
+    named = [{"entity_type": kind, "match_type": how, "match": match} for kind, how, match in components]
+    return always(components=named, strict=strict)
+
+
+EXACT, DEFAULT, ANY = range(3)
+USER_ANN = [("user", "ann")]
+QUOTAS: list[Any] = [
+    (ApiKey.ALTER_CLIENT_QUOTAS, "set", alter_quotas(
+        USER_ANN, ("producer_byte_rate", 1000.0, False), ("request_percentage", 12.5, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "of a pair", alter_quotas(
+        [("user", "ann"), ("client-id", None)], ("consumer_byte_rate", 5.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "of an address", alter_quotas(
+        [("ip", "10.0.0.1")], ("connection_creation_rate", 7, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "only validated", alter_quotas(
+        [("user", "bob")], ("producer_byte_rate", 1.0, False), validate_only=True)),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "removed", alter_quotas(USER_ANN, ("request_percentage", 0, True))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "a bad key", alter_quotas(USER_ANN, ("nothing", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "a key of addresses", alter_quotas(USER_ANN, ("connection_creation_rate", 1, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "a fraction", alter_quotas(USER_ANN, ("producer_byte_rate", 1.5, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "nothing of it", alter_quotas(USER_ANN, ("producer_byte_rate", 0.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "negative", alter_quotas(USER_ANN, ("request_percentage", -1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "no entity", alter_quotas([], ("producer_byte_rate", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "a bad entity", alter_quotas([("planet", "x")], ("producer_byte_rate", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "an empty name", alter_quotas([("user", "")], ("producer_byte_rate", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "twice the same type", alter_quotas(
+        [("user", "a"), ("user", "b")], ("producer_byte_rate", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "user and address", alter_quotas(
+        [("user", "a"), ("ip", "10.0.0.1")], ("connection_creation_rate", 1.0, False))),
+    (ApiKey.ALTER_CLIENT_QUOTAS, "no address", alter_quotas(
+        [("ip", "no such host.")], ("connection_creation_rate", 1, False))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "all", describe_quotas()),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a user", describe_quotas(("user", EXACT, "ann"))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a user strictly", describe_quotas(("user", EXACT, "ann"), strict=True)),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a default", describe_quotas(("client-id", DEFAULT, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "any user", describe_quotas(("user", ANY, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "any pair", describe_quotas(("user", ANY, None), ("client-id", ANY, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a bad type", describe_quotas(("planet", ANY, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a bad match", describe_quotas(("user", 9, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "the same twice", describe_quotas(("user", ANY, None), ("user", ANY, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "an address and a user", describe_quotas(("user", ANY, None), ("ip", ANY, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "nothing to be exact about", describe_quotas(("user", EXACT, None))),
+    (ApiKey.DESCRIBE_CLIENT_QUOTAS, "a default with a name", describe_quotas(("user", DEFAULT, "x"))),
+]  # fmt: skip
+
+
+def alter_scram(*upsertions: tuple[str, int, int, bytes, bytes], deletions: tuple[tuple[str, int], ...] = ()) -> Any:
+    return always(
+        deletions=[{"name": name, "mechanism": mechanism} for name, mechanism in deletions],
+        upsertions=[
+            {"name": name, "mechanism": mechanism, "iterations": iterations, "salt": salt, "salted_password": password}
+            for name, mechanism, iterations, salt, password in upsertions
+        ],
+    )
+
+
+SALT, PASSWORD = b"salt" * 5, b"p" * 32
+SCRAM: list[Any] = [
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "upserted", alter_scram(
+        ("ann", 1, 4096, SALT, PASSWORD), ("ann", 2, 8192, SALT, b"p" * 64), ("bob", 1, 4096, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "deleted", alter_scram(deletions=(("bob", 1),))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "not there", alter_scram(deletions=(("bob", 1), ("bob", 2)))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "few iterations", alter_scram(("cid", 1, 10, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "many iterations", alter_scram(("cid", 1, 100_000, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "a bad mechanism", alter_scram(("cid", 9, 4096, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "a bad mechanism deleted", alter_scram(deletions=(("cid", 9),))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "no name", alter_scram(("", 1, 4096, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "no salt", alter_scram(("cid", 1, 4096, b"", PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "no password", alter_scram(("cid", 1, 4096, SALT, b""))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "twice", alter_scram(
+        ("cid", 1, 4096, SALT, PASSWORD), ("cid", 1, 4096, SALT, PASSWORD))),
+    (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "upserted and deleted", alter_scram(
+        ("ann", 1, 4096, SALT, PASSWORD), deletions=(("ann", 1),))),
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "all", always(users=None)),
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "none named", always(users=[])),
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "some", always(users=[{"name": "ann"}, {"name": "nobody"}])),
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "twice", always(users=[{"name": "ann"}, {"name": "ann"}])),
+    (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "no name", always(users=[{"name": ""}])),
+]  # fmt: skip
+
+
+def update_feature(feature: str, level: int, upgrade_type: int = 1, validate_only: bool = False) -> Any:
+    update = {
+        "feature": feature, "max_version_level": level, "upgrade_type": upgrade_type,
+        "allow_downgrade": upgrade_type != 1,
+    }  # fmt: skip
+    return always(feature_updates=[update], validate_only=validate_only)
+
+
+SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 2, 3
+FEATURES: list[Any] = [
+    (ApiKey.UPDATE_FEATURES, "as it is", update_feature("share.version", 1)),
+    (ApiKey.UPDATE_FEATURES, "too high", update_feature("share.version", 9)),
+    (ApiKey.UPDATE_FEATURES, "unknown", update_feature("nothing.version", 1)),
+    (ApiKey.UPDATE_FEATURES, "negative", update_feature("share.version", -1)),
+    (ApiKey.UPDATE_FEATURES, "lower as upgrade", update_feature("share.version", 0)),
+    (ApiKey.UPDATE_FEATURES, "lower", update_feature("streams.version", 0, SAFE_DOWNGRADE, validate_only=True)),
+    (ApiKey.UPDATE_FEATURES, "higher as downgrade", update_feature("streams.version", 1, SAFE_DOWNGRADE)),
+    (ApiKey.UPDATE_FEATURES, "a bad type", update_feature("share.version", 1, 9), range(1, 99)),
+    (ApiKey.UPDATE_FEATURES, "nothing", always(feature_updates=[])),
+    (ApiKey.UPDATE_FEATURES, "metadata too low", update_feature("metadata.version", 1, UNSAFE_DOWNGRADE)),
+]  # fmt: skip
+
+
 _CONFIGS = ["cleanup.policy", "retention.ms", "max.message.bytes", "compression.type"]
 TABLE: list[Any] = [
     (ApiKey.API_VERSIONS, "all", always(client_software_name="tests", client_software_version="1.0")),
@@ -455,6 +571,8 @@ TABLE: list[Any] = [
     (ApiKey.FIND_COORDINATOR, "group", find_coordinator(GROUP)),
     (ApiKey.FIND_COORDINATOR, "nothing", find_coordinator("")),
     (ApiKey.FIND_COORDINATOR, "another type", find_coordinator(GROUP, 9), range(1, 99)),
+    (ApiKey.LIST_GROUPS, "empty ones", always(states_filter=["Empty"], types_filter=["Classic"])),
+    (ApiKey.LIST_GROUPS, "an unknown state", always(states_filter=["Nonsense"]), range(4, 99)),
     (ApiKey.JOIN_GROUP, "new member", join_group(JOINED)),
     (ApiKey.JOIN_GROUP, "unknown member", join_group(JOINED, "unknown")),
     (ApiKey.JOIN_GROUP, "a short session", join_group(JOINED, "", 1)),
@@ -481,8 +599,6 @@ TABLE: list[Any] = [
     (ApiKey.DESCRIBE_GROUPS, "unknown", always(groups=["nobody", ""], include_authorized_operations=True)),
     (ApiKey.DESCRIBE_GROUPS, "empty", lambda version, ids: {
         "groups": [GROUP], "include_authorized_operations": True}),
-    (ApiKey.LIST_GROUPS, "empty ones", always(states_filter=["Empty"], types_filter=["Classic"])),
-    (ApiKey.LIST_GROUPS, "an unknown state", always(states_filter=["Nonsense"]), range(4, 99)),
     (ApiKey.OFFSET_DELETE, "an offset", always(
         group_id=f"{GROUP}-deleted",
         topics=[{"name": TOPIC, "partitions": [{"partition_index": 0}, {"partition_index": 9}]}])),
@@ -514,6 +630,18 @@ TABLE: list[Any] = [
     (ApiKey.DESCRIBE_CLUSTER, "controllers", always(endpoint_type=2), range(1, 99)),
     (ApiKey.LIST_CONFIG_RESOURCES, "client metrics", always(resource_types=[16])),
     (ApiKey.LIST_CONFIG_RESOURCES, "unknown type", always(resource_types=[77]), range(1, 99)),
+    (ApiKey.LIST_PARTITION_REASSIGNMENTS, "all", always(topics=None)),
+    (ApiKey.LIST_PARTITION_REASSIGNMENTS, "some", always(topics=[
+        {"name": TOPIC, "partition_indexes": [0, 9]}, {"name": "nobody", "partition_indexes": [0]}])),
+    *QUOTAS,
+    *SCRAM,
+    (ApiKey.DESCRIBE_QUORUM, "metadata", always(topics=[
+        {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}])),
+    (ApiKey.DESCRIBE_QUORUM, "another topic", always(topics=[
+        {"topic_name": TOPIC, "partitions": [{"partition_index": 0}]}])),
+    (ApiKey.DESCRIBE_QUORUM, "another partition", always(topics=[
+        {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 1}]}])),
+    *FEATURES,
     (ApiKey.DESCRIBE_TOPIC_PARTITIONS, "topics", always(
         topics=[{"name": TOPIC}, {"name": "nobody"}], response_partition_limit=10, cursor=None)),
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from kafkapy.protocol.api import ApiKey
 
 _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "api_versions": (ApiKey.API_VERSIONS,),
+    "client_quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
     "cluster": (ApiKey.DESCRIBE_CLUSTER,),
     "configs": (
         ApiKey.DESCRIBE_CONFIGS,
@@ -30,6 +31,8 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
     "produce": (ApiKey.PRODUCE,),
     "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
+    "quorum": (ApiKey.DESCRIBE_QUORUM, ApiKey.UPDATE_FEATURES),
+    "reassignments": (ApiKey.LIST_PARTITION_REASSIGNMENTS,),
     "records": (ApiKey.DELETE_RECORDS,),
     "transaction_admin": (ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_PRODUCERS),
     "transactional_offsets": (ApiKey.TXN_OFFSET_COMMIT,),
@@ -39,6 +42,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
         ApiKey.END_TXN,
         ApiKey.WRITE_TXN_MARKERS,
     ),
+    "scram_credentials": (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
     "topics": (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
 }
 

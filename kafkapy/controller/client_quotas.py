@@ -1,0 +1,97 @@
+"""Client quotas in the metadata log (KIP-546): what a change writes, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage, QuotaEntity
+from kafkapy.protocol.messages.metadata_records import ClientQuotaRecord
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+ENTITY_TYPES = frozenset({USER, CLIENT_ID, IP})
+# Key -> whether it is a whole number.
+CLIENT_KEYS = {
+    "producer_byte_rate": True,
+    "consumer_byte_rate": True,
+    "request_percentage": False,
+    "controller_mutation_rate": False,
+}
+IP_KEYS = {"connection_creation_rate": True}
+
+
+class QuotaAlteration(NamedTuple):
+    """One entity, as sorted pairs (type, name or None for the default), and its new values; None removes a key."""
+
+    entity: QuotaEntity
+    values: dict[str, float | None]
+
+
+def alter_client_quotas(
+    image: MetadataImage,
+    alterations: Sequence[QuotaAlteration],
+    resolvable_hosts: Collection[str],
+    *,
+    validate_only: bool = False,
+) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
+    """`resolvable_hosts`: the names of ip entities that mean an address. An error of one entity leaves the others."""
+    records: list[MessageAndVersion] = []
+    response: dict[QuotaEntity, ErrorMessage] = {}
+    for alteration in alterations:
+        try:
+            records += _alter(image, alteration, resolvable_hosts)
+            response[alteration.entity] = SUCCESS
+        except ApiError as error:
+            response[alteration.entity] = ErrorMessage(error.error, error.message)
+    return ControllerResult([] if validate_only else records, response)
+
+
+def _alter(
+    image: MetadataImage, alteration: QuotaAlteration, resolvable_hosts: Collection[str]
+) -> list[MessageAndVersion]:
+    keys = _allowed_keys(alteration.entity, resolvable_hosts)
+    current = image.client_quotas.get(alteration.entity, {})
+    records: list[MessageAndVersion] = []
+    for key, value in alteration.values.items():
+        if value is not None:
+            _check_value(keys, key, value)
+        if value == current.get(key):
+            continue
+        entity = [ClientQuotaRecord.EntityData(entity_type=kind, entity_name=name) for kind, name in alteration.entity]
+        records.append(
+            (ClientQuotaRecord(entity=entity, key=key, value=0.0 if value is None else value, remove=value is None), 0)
+        )
+    return records
+
+
+def _allowed_keys(entity: QuotaEntity, resolvable_hosts: Collection[str]) -> dict[str, bool]:
+    if not entity:
+        raise ApiError(Error.INVALID_REQUEST, "Invalid empty client quota entity")
+    for kind, name in entity:
+        if kind not in ENTITY_TYPES:
+            raise ApiError(Error.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise ApiError(Error.INVALID_REQUEST, f"Empty {kind} not supported")
+    kinds = {kind for kind, _ in entity}
+    if IP not in kinds:
+        return CLIENT_KEYS
+    if len(kinds) > 1:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId",
+        )
+    name = entity[0][1]
+    if name is not None and name not in resolvable_hosts:
+        raise ApiError(Error.INVALID_REQUEST, f"{name} is not a valid IP or resolvable host.")
+    return IP_KEYS
+
+
+def _check_value(keys: dict[str, bool], key: str, value: float) -> None:
+    if key not in keys:
+        raise ApiError(Error.INVALID_REQUEST, f"Invalid configuration key {key}")
+    if not value > 0:
+        raise ApiError(Error.INVALID_REQUEST, f"Quota {key} must be greater than 0")
+    if keys[key] and not value.is_integer():
+        raise ApiError(Error.INVALID_REQUEST, f"{key} cannot be a fractional value.")

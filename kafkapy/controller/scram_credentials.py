@@ -1,0 +1,94 @@
+"""SCRAM credentials in the metadata log (KIP-554): salted passwords come in, only what verifies them is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.protocol.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+
+# Kafka's number of a mechanism -> the hash that it is made of.
+MECHANISMS = {1: "sha256", 2: "sha512"}
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
+ALTERED_TWICE = ErrorMessage(Error.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
+
+
+class ScramDeletion(NamedTuple):
+    name: str
+    mechanism: int
+
+
+class ScramUpsertion(NamedTuple):
+    """`salted_password` is PBKDF2's result, made by the client: a password never goes over the wire."""
+
+    name: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+def alter_scram_credentials(
+    image: MetadataImage, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
+) -> ControllerResult[dict[str, ErrorMessage]]:
+    """By user, who may be named once; an error of one user leaves the others alone."""
+    changes: dict[str, MessageAndVersion] = {}
+    errors: dict[str, ErrorMessage] = {}
+    alterations: list[ScramDeletion | ScramUpsertion] = [*deletions, *upsertions]
+    for alteration in alterations:
+        name = alteration.name
+        if name in errors:
+            continue
+        if name in changes:
+            del changes[name]
+            errors[name] = ALTERED_TWICE
+            continue
+        try:
+            _check_user_and_mechanism(name, alteration.mechanism)
+            if isinstance(alteration, ScramDeletion):
+                changes[name] = _deletion(image, alteration)
+            else:
+                changes[name] = _upsertion(alteration)
+        except ApiError as error:
+            message = None if error.error is Error.UNKNOWN_SERVER_ERROR else error.message
+            errors[name] = ErrorMessage(error.error, message)
+    return ControllerResult(list(changes.values()), dict.fromkeys(changes, SUCCESS) | errors)
+
+
+def _check_user_and_mechanism(name: str, mechanism: int) -> None:
+    if not name:
+        raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if mechanism not in MECHANISMS:
+        raise ApiError(Error.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+
+
+def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersion:
+    if (deletion.name, deletion.mechanism) not in image.scram:
+        raise ApiError(Error.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
+    return RemoveUserScramCredentialRecord(name=deletion.name, mechanism=deletion.mechanism), 0
+
+
+def _upsertion(upsertion: ScramUpsertion) -> MessageAndVersion:
+    if upsertion.iterations > MAX_ITERATIONS:
+        raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if upsertion.iterations < MIN_ITERATIONS:
+        raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if not upsertion.salted_password:
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
+    hash_name = MECHANISMS[upsertion.mechanism]
+    client_key = hmac.digest(upsertion.salted_password, b"Client Key", hash_name)
+    record = UserScramCredentialRecord(
+        name=upsertion.name,
+        mechanism=upsertion.mechanism,
+        salt=upsertion.salt,
+        stored_key=hashlib.new(hash_name, client_key).digest(),
+        server_key=hmac.digest(upsertion.salted_password, b"Server Key", hash_name),
+        iterations=upsertion.iterations,
+    )
+    return record, 0

@@ -1,0 +1,155 @@
+"""DescribeClientQuotas and AlterClientQuotas (KIP-546): kept in the metadata, not enforced."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Mapping
+
+from kafkapy.controller.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER, QuotaAlteration, alter_client_quotas
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import QuotaEntity
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
+from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.request_context import RequestContext
+
+MATCH_EXACT, MATCH_DEFAULT, MATCH_ANY = range(3)
+
+# Type -> the name wanted (None: the default's), or _ANY.
+Filter = dict[str, "str | object | None"]
+_ANY = object()
+
+
+# -- DescribeClientQuotas
+
+
+def describe_client_quotas_error(
+    request: DescribeClientQuotasRequest, version: int, error: Error, message: str | None
+) -> DescribeClientQuotasResponse:
+    return DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
+
+
+@serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, on_error=describe_client_quotas_error)
+def describe_client_quotas(
+    context: RequestContext, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
+    wanted = _filter(request)
+    quotas = context.services.metadata.image.client_quotas
+    return DescribeClientQuotasResponse(
+        error_message="",
+        entries=[
+            DescribeClientQuotasResponse.EntryData(
+                entity=[
+                    DescribeClientQuotasResponse.EntityData(entity_type=kind, entity_name=name) for kind, name in entity
+                ],
+                values=[DescribeClientQuotasResponse.ValueData(key=key, value=value) for key, value in values.items()],
+            )
+            for entity, values in quotas.items()
+            if _matches(entity, wanted, request.strict)
+        ],
+    )
+
+
+def _filter(request: DescribeClientQuotasRequest) -> Filter:
+    """ApiError: a filter that means nothing."""
+    wanted: Filter = {}
+    for component in request.components:
+        kind, name = component.entity_type, component.match
+        if kind in wanted:
+            raise ApiError(Error.INVALID_REQUEST, f"Entity type {kind} cannot appear more than once in the filter.")
+        if component.match_type == MATCH_EXACT:
+            if name is None:
+                raise ApiError(
+                    Error.INVALID_REQUEST, "Request specified MATCH_TYPE_EXACT, but set match string to null."
+                )
+            wanted[kind] = name
+        elif component.match_type in (MATCH_DEFAULT, MATCH_ANY):
+            if name is not None:
+                how = "DEFAULT" if component.match_type == MATCH_DEFAULT else "SPECIFIED"
+                raise ApiError(
+                    Error.INVALID_REQUEST, f"Request specified MATCH_TYPE_{how}, but also specified a match string."
+                )
+            wanted[kind] = None if component.match_type == MATCH_DEFAULT else _ANY
+        else:
+            raise ApiError(Error.INVALID_REQUEST, f"Unknown match type {component.match_type}")
+    for kind in wanted:
+        if not kind:
+            raise ApiError(Error.INVALID_REQUEST, "Unexpected empty filter component entity type")
+        if kind not in ENTITY_TYPES:
+            raise ApiError(Error.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+    if IP in wanted and (USER in wanted or CLIENT_ID in wanted):
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            "Invalid entity filter component combination. IP filter component should not be used with user or clientId "
+            "filter component.",
+        )
+    return wanted
+
+
+def _matches(entity: QuotaEntity, wanted: Filter, strict: bool) -> bool:
+    names = dict(entity)
+    if strict and len(names) != len(wanted):
+        return False
+    return all(kind in names and expected in (_ANY, names[kind]) for kind, expected in wanted.items())
+
+
+# -- AlterClientQuotas
+
+
+def alter_client_quotas_error(
+    request: AlterClientQuotasRequest, version: int, error: Error, message: str | None
+) -> AlterClientQuotasResponse:
+    return _altered(dict.fromkeys((_entity(entry) for entry in request.entries), ErrorMessage(error, message)))
+
+
+@serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
+def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
+    """Blocking: the name of an ip entity may be that of a host, which is looked up."""
+    version = context.api_version
+    alterations = [
+        QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})
+        for entry in request.entries
+    ]
+    hosts = {name for entity, _ in alterations for kind, name in entity if kind == IP and name}
+    resolvable = {host for host in hosts if _is_resolvable(host)}
+    answer_when_committed(
+        context,
+        lambda image: alter_client_quotas(image, alterations, resolvable, validate_only=request.validate_only),
+        _altered,
+        lambda error, message: alter_client_quotas_error(request, version, error, message),
+    )
+
+
+def _is_resolvable(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            socket.getaddrinfo(host, None)
+        except (OSError, UnicodeError):
+            return False
+    return True
+
+
+def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
+    """Of a type that is named twice the last counts, as in Kafka."""
+    return tuple(sorted({part.entity_type: part.entity_name for part in entry.entity}.items()))
+
+
+def _altered(results: Mapping[QuotaEntity, ErrorMessage]) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(
+        entries=[
+            AlterClientQuotasResponse.EntryData(
+                error_code=result.error,
+                error_message=result.message,
+                entity=[
+                    AlterClientQuotasResponse.EntityData(entity_type=kind, entity_name=name) for kind, name in entity
+                ],
+            )
+            for entity, result in results.items()
+        ]
+    )

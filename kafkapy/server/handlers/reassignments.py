@@ -1,0 +1,52 @@
+"""ListPartitionReassignments (KIP-455): partitions whose replicas are being moved."""
+
+from __future__ import annotations
+
+from kafkapy.errors import Error
+from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kafkapy.server.api_registry import serves
+from kafkapy.server.request_context import RequestContext
+
+OngoingTopic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+
+
+def list_partition_reassignments_error(
+    request: ListPartitionReassignmentsRequest, version: int, error: Error, message: str | None
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_code=error, error_message=message)
+
+
+@serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, on_error=list_partition_reassignments_error)
+def list_partition_reassignments(
+    context: RequestContext, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    """Of the partitions named, or of all; what does not exist is left out, as in Kafka."""
+    by_name = context.services.metadata.image.topics.by_name
+    wanted: list[tuple[TopicImage, list[int]]] = []
+    if request.topics is None:
+        wanted = [(topic, list(topic.partitions)) for topic in by_name.values()]
+    else:
+        wanted = [(by_name[each.name], each.partition_indexes) for each in request.topics if each.name in by_name]
+    found = [_ongoing(topic, indexes) for topic, indexes in wanted]
+    return ListPartitionReassignmentsResponse(error_message=None, topics=[topic for topic in found if topic.partitions])
+
+
+def _ongoing(topic: TopicImage, indexes: list[int]) -> OngoingTopic:
+    moving = []
+    for index in indexes:
+        partition = topic.partitions.get(index)
+        if partition is not None and (partition.adding_replicas or partition.removing_replicas):
+            moving.append(
+                ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
+                    partition_index=index,
+                    replicas=list(partition.replicas),
+                    adding_replicas=list(partition.adding_replicas),
+                    removing_replicas=list(partition.removing_replicas),
+                )
+            )
+    return OngoingTopic(name=topic.name, partitions=moving)
