@@ -42,7 +42,6 @@ def test_refusals(world):
     for fields, error in (
         ({"producer_id": 7}, Error.INVALID_REQUEST),
         ({"producer_epoch": 7}, Error.INVALID_REQUEST),
-        ({"transactional_id": ""}, Error.INVALID_REQUEST),
     ):
         response = ask(world, 4, **fields).response
         assert (response.error_code, response.producer_id, response.producer_epoch) == (error, -1, -1)

@@ -34,6 +34,7 @@ def log_of(world: TransactionHandlerWorld, number: int = 0) -> Any:
 @pytest.mark.parametrize("version", range(6))
 def test_init_producer_id(world: TransactionHandlerWorld, version: int) -> None:
     assert (world.init(version).producer_id, world.init(version).producer_epoch) == (1000, 1)
+    assert world.init(version, transactional_id="").error_code == Error.INVALID_REQUEST
     assert world.init(version, transaction_timeout_ms=900001).error_code == Error.INVALID_TRANSACTION_TIMEOUT
     if version >= 3:
         fenced = Error.PRODUCER_FENCED if version >= 4 else Error.INVALID_PRODUCER_EPOCH
