@@ -48,3 +48,10 @@ PAIRS = pairs_of(BY_NAME[WRITER]) if WRITER else sampled_pairs()
 @pytest.mark.parametrize(("writer", "codec", "reader"), PAIRS)
 def test_pair(writer: str, codec: str, reader: str, carriage: Carriage) -> None:
     carriage.check(writer, codec, reader)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("version", ["0.8.2", "0.9", "0.10"])
+def test_zstd_is_refused_to_a_reader_that_came_before_it(version: str, carriage: Carriage) -> None:
+    with pytest.raises(AssertionError, match="UnsupportedCompressionType"):
+        carriage.check(NEWEST, "zstd", f"kafka-python-3.0.12-as-{version}")

@@ -19,7 +19,8 @@ const TYPES = {
 };
 
 async function plugInCodecs() {
-  const zstd = await new Promise((resolve) => ZstdCodec.run((found) => resolve(new found.Simple())));
+  // streaming: Java's frames do not say how much is in them
+  const zstd = await new Promise((resolve) => ZstdCodec.run((found) => resolve(new found.Streaming())));
   CompressionCodecs[CompressionTypes.Snappy] = require("kafkajs-snappy");
   CompressionCodecs[CompressionTypes.LZ4] = () => ({
     compress: (encoder) => lz4.compressFrame(encoder.buffer),
