@@ -1,7 +1,7 @@
 """Which leader epoch wrote which offsets of a log (KIP-101), and `leader-epoch-checkpoint`, where that is kept.
 
 Entries are (epoch, start offset), both strictly rising. Batches carry their epoch too, so that the file may lag behind:
-the log writes it before its recovery point passes an entry, and recovery reads the rest from the batches.
+the log writes it before its recovery point passes an entry; behind that, recovery lets the batches correct it.
 """
 
 import os
@@ -62,6 +62,18 @@ class LeaderEpochCache:
             entries.pop()
         entries.append((epoch, start_offset))
         return True
+
+    def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
+        """A batch that recovery reads has the last word: entries at odds with it, made void by a truncation that the
+        file did not see, go from the end of the batch before it on. A batch without an epoch (-1) says nothing."""
+        newest = self._entries[-1] if self._entries else None
+        if epoch < 0 or (newest is not None and newest[0] == epoch and newest[1] <= first_offset):
+            return
+        if self.epoch_for_offset(first_offset) == epoch == self.epoch_for_offset(last_offset):
+            return
+        self.truncate_from_end(previous_end_offset)
+        if epoch > self.latest_epoch:
+            self.assign(epoch, first_offset)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
         """The largest known epoch <= `epoch` and where it ends (exclusive); (-1, -1) if that is not known."""

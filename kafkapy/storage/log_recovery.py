@@ -272,8 +272,9 @@ class LogLoader:
             for batch in batches:
                 if batch.base_offset < next_offset or batch.last_offset < batch.base_offset:
                     return next_offset, self._cut(segment, position)
-                if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
-                    self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+                self.leader_epochs.confirm(
+                    batch.partition_leader_epoch, batch.base_offset, batch.last_offset, next_offset
+                )
                 segment.index_batch(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
                 aborted = account_for(self.producers, batch, chunk, batch.position - chunk_position)
                 if aborted is not None:

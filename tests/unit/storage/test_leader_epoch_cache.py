@@ -69,3 +69,26 @@ def test_an_epoch_without_a_batch_can_wait(cache, tmp_path):
     assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
     cache.write(log_end_offset=11)
     assert (tmp_path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n1 10\n"
+
+
+def test_a_batch_confirms_or_corrects_what_was_loaded(cache):
+    for epoch, offset in ((0, 0), (1, 11), (2, 23)):
+        cache.assign(epoch, offset)
+    cache.confirm(0, 0, 10, 0)
+    cache.confirm(1, 12, 22, 11)  # compacted: offset 11 has no record any more
+    cache.confirm(-1, 23, 30, 23)  # of a client before 0.11
+    assert cache.entries == ((0, 0), (1, 11), (2, 23))
+    cache.confirm(0, 11, 14, 11)
+    assert cache.entries == ((0, 0),)
+    cache.confirm(1, 15, 20, 15)
+    cache.confirm(3, 21, 30, 21)
+    assert cache.entries == ((0, 0), (1, 15), (3, 21))
+
+
+def test_a_batch_corrects_an_entry_in_its_middle(cache):
+    cache.assign(0, 1)
+    cache.confirm(0, 0, 0, 0)
+    assert cache.entries == ((0, 0),)
+    cache.assign(2, 5)
+    cache.confirm(0, 1, 8, 1)
+    assert cache.entries == ((0, 0),)

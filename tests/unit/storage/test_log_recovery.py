@@ -133,6 +133,38 @@ def test_missing_indexes_are_rebuilt(world, clean):
     assert log.segments.first.offset_index.entries > 0
 
 
+def test_an_epoch_checkpoint_from_before_a_truncation_gives_way_to_the_batches(world):
+    log = world.log(CONFIG)
+    log.append_as_leader(batch(2), 0)
+    log.high_watermark = 2
+    log.maybe_increment_log_start_offset(1)
+    log.flush()
+    assert (world.path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 1\n"
+    log.truncate_to(1)  # takes the whole batch
+    assert log.log_start_offset == log.log_end_offset == 0
+    log.append_as_leader(batch(1), 0)
+    log.append_as_leader(batch(1), 0)
+    log = reopened(world, clean=False, recovery_point=log.recovery_point)
+    assert log.leader_epochs.entries == ((0, 0),)
+
+
+def test_epochs_that_a_truncation_took_do_not_come_back(world):
+    log = world.log(CONFIG)
+    log.append_as_leader(batch(3), 0)
+    log.append_as_leader(batch(2), 0)
+    log.append_as_leader(batch(2), 2)
+    log.flush()
+    assert (world.path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n2 5\n"
+    log.truncate_to(3)
+    leader = world.log(CONFIG, name="u", log_start_offset=3)
+    leader.truncate_fully_and_start_at(3)
+    leader.append_as_leader(batch(4), 1)
+    log.append_as_follower(leader.read(3, 1000).records.read())
+    log = reopened(world, clean=False, recovery_point=log.recovery_point)
+    assert log.log_end_offset == 7
+    assert log.leader_epochs.entries == ((0, 0), (1, 3))
+
+
 def test_a_damaged_epoch_checkpoint_is_rebuilt(world):
     log = world.log(CONFIG)
     fill(log)
