@@ -41,7 +41,11 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 @pytest.fixture(scope="module", params=["kafkapy", "kafka"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     directory = tmp_path_factory.mktemp(request.param)
-    limits = {"socket.request.max.bytes": "5000000", "message.max.bytes": "100000", "auto.create.topics.enable": "false"}
+    limits = {
+        "socket.request.max.bytes": "5000000",
+        "message.max.bytes": "100000",
+        "auto.create.topics.enable": "false",
+    }
     process: ServerProcess
     if request.param == "kafka":
         process = ApacheKafka(request.getfixturevalue("kafka_43"), directory, properties=limits)
