@@ -24,7 +24,8 @@ MORE_SETTINGS = {"log_level": "3", "max.in.flight": "1"}
 
 
 class TriedClients:
-    """The clients by name, each made when first asked for; `close` ends their processes. Not thread-safe.
+    """The clients by name, each made when first asked for; `close` ends their processes, which start
+    again when they are needed. Not thread-safe.
 
     `directory`: for their logs.
     """

@@ -39,6 +39,13 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TriedClients]:
     clients.close()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_idle_programs(tried: TriedClients) -> Iterator[None]:
+    """Their processes end with the tests that use them: a long run goes on without them."""
+    yield
+    tried.close()
+
+
 @pytest.fixture(scope="session")
 def empty_topic(bootstrap: str) -> Callable[[int], str]:
     """Makes a topic of its own with that many partitions."""
