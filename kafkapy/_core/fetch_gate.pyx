@@ -27,11 +27,13 @@ cdef enum:
     SESSIONS_FROM = 7
     LEADER_EPOCH_FROM = 9
     LOG_START_OFFSET_FROM = 5
+    ZSTD_FROM = 10
     RACK_FROM = 11
     FLEXIBLE_FROM = 12
     TOPIC_IDS_FROM = 13
     REPLICA_STATE_FROM = 15
     UUID_BYTES = 16
+    ZSTD = 4
     CONSUMER = -1
     READ_COMMITTED = 1
     HEAD_ROOM = 64                       # size prefix to the number of topics
@@ -111,6 +113,8 @@ cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPart
     partition.last_request = gate.serial
     if leader_epoch != -1 and leader_epoch != partition.leader_epoch:
         return False
+    if request.version < ZSTD_FROM and partition.log.config.codec == ZSTD:
+        return False  # refused
     if max_bytes > request.remaining:
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, offset, max_bytes):

@@ -23,6 +23,7 @@ TOPICS = {
     "t-rolls": (2, {"segment.bytes": "1048576", "segment.ms": "2000", "index.interval.bytes": "0"}),
     "t-compacted": (1, {"cleanup.policy": "compact"}),
     "t-recoded": (1, {"compression.type": "gzip"}),
+    "t-zstd": (1, {"compression.type": "zstd"}),
 }
 SHARED_PARTITIONS = 3
 CONNECTIONS = range(1, 7)
