@@ -47,7 +47,7 @@ from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
-from kafkapy.server.owner_thread import run_on_owner
+from kafkapy.server.owner_thread import run_on_owner, run_on_owner_or_here
 from kafkapy.server.services import Services
 from kafkapy.server.transaction_markers import LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
@@ -97,6 +97,7 @@ class Broker:
             on_directory_failure=self._directory_failed,
             schedule=lambda delay_ms, work: self.background.once("storage", delay_ms, work),
             run_in_background=lambda work: self.background.soon("flush", work),
+            run_on_owner=self._run_on_owner,
         )
         self._reactor_thread = threading.Thread(target=self._run_reactor, name="kafka-reactor-0", daemon=True)
         self.log_cleaner = LogCleaner(
@@ -201,6 +202,7 @@ class Broker:
             self.replica_manager,
             config.node_id,
             reactor.post,
+            self._run_on_owner,
             on_topics_deleted=self.group_coordinator.forget_topics,
             report_directories=self._assign_directories,
         )
@@ -337,6 +339,10 @@ class Broker:
         listeners = ", ".join(map(str, self.socket_server.endpoints))
         directories = ", ".join(self.config.log_dirs)
         return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {directories}"
+
+    def _run_on_owner(self, work: Callable[[], object]) -> object:
+        """Other threads than the reactor's: waits until the reactor has done `work`."""
+        return run_on_owner_or_here(work, self.reactor.post, self._reactor_thread.is_alive)
 
     # -- failure -------------------------------------------------------------------------------------------------
 

@@ -121,6 +121,7 @@ class ReplicaWorld:
         delta = MetadataDelta(image)
         if known is not None and known.topic_id != topic_id:
             delta.topics.remove_topic(known.topic_id)
+            self.manager.drop_topics([known])
             for number in known.partitions:
                 self.log_manager.delete_log(TopicPartition(name, number))
         by_name, by_id = delta.topics._own()
@@ -140,6 +141,7 @@ class ReplicaWorld:
         delta = MetadataDelta(self.metadata.image)
         topic = delta.topics.remove_topic(self.metadata.image.topics.by_name[name].topic_id)
         self.metadata.image = delta.apply(self.metadata.image.offset + 1, 0)
+        self.manager.drop_topics([topic])
         for number in topic.partitions:
             self.log_manager.delete_log(TopicPartition(name, number))
         self.manager.apply(delta, self.metadata.image)

@@ -26,7 +26,7 @@ class HostedPartitions:
     """Owns every Partition of this broker. Owner thread only.
 
     Invariants: a partition is in `online` or in `offline`, never in both; each one online has the log, and the topic
-    id, that the log manager has for it. The logs themselves were created or deleted before `apply` is told.
+    id, that the log manager has for it. Logs are created before `apply` is told, and deleted after `drop_topics` was.
     The data gate, if there is one, can find exactly those online.
     `on_leadership(led, followed)` hears of every partition that this broker began or ceased to lead.
     """
@@ -70,13 +70,21 @@ class HostedPartitions:
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Follows one step of the metadata: deleted topics first, as a new one may have the old name."""
-        for topic in delta.deleted_topics.values():
-            for index in topic.partitions:
-                self._drop(TopicPartition(topic.name, index), topic.topic_id)
+        self.drop_topics(delta.deleted_topics.values())
         if delta.changed_configs:
             self._change_configs(delta.changed_configs, image)
         if delta.changed_topics:
             self._change(delta.changed_topics.values(), image)
+
+    def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
+        """Lets go of deleted topics: from now on neither the gate nor anything else of this thread uses their logs."""
+        for topic in deleted:
+            for index in topic.partitions:
+                topic_partition = TopicPartition(topic.name, index)
+                partition = self.online.get(topic_partition)
+                if partition is not None and partition.topic_id == topic.topic_id:
+                    partition.log.mark_deleted()
+                self._drop(topic_partition, topic.topic_id)
 
     def _change(self, topics: Iterable[TopicImage], image: MetadataImage) -> None:
         led: list[Partition] = []

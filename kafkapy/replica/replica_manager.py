@@ -7,7 +7,7 @@ A fetch reads each partition; with too little found it waits, and reads again wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkapy._core.data_gate import DataGate
@@ -17,6 +17,7 @@ from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.append import PartitionResponse
@@ -98,6 +99,10 @@ class ReplicaManager:
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Follows one step of the metadata; logs were created and deleted accordingly before."""
         self.hosted.apply(delta, image)
+
+    def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
+        """Lets go of deleted topics, before their logs are deleted; `apply` hears of them as well."""
+        self.hosted.drop_topics(deleted)
 
     def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
         """The log directory is offline: so are its partitions, which are returned."""

@@ -2,6 +2,7 @@
 
 Runs on the controller's thread after commit. Work that blocks (creating and deleting log directories) is done there;
 what belongs to the reactor's thread is posted to it, so that the change arrives before the answer to its request.
+Only for deleted topics it waits: the reactor has to let go of a log before the log is renamed and closed.
 """
 
 from __future__ import annotations
@@ -40,17 +41,21 @@ class MetadataPublisher:
         replica_manager: ReplicaManager,
         node_id: int,
         post: Callable[[Callable[[], None]], None],
+        run_on_owner: Callable[[Callable[[], object]], object],
         *,
         on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
     ) -> None:
-        """`on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone; `report_directories`,
+        """`post` and `run_on_owner` hand work to the reactor's thread; the latter waits for it.
+
+        `on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone; `report_directories`,
         on the controller's, where new logs are that the metadata had assigned no directory."""
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
         self._node_id = node_id
         self._post = post
+        self._run_on_owner = run_on_owner
         self._report_directories = report_directories
         self._on_topics_deleted = on_topics_deleted
         self._offline: set[TopicPartition] = set()
@@ -61,8 +66,7 @@ class MetadataPublisher:
         self._create_logs(image.topics.by_name.values(), image, image)
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        for topic in delta.deleted_topics.values():
-            self._delete_logs(topic)
+        self._delete_topics(list(delta.deleted_topics.values()))
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in delta.changed_configs):
             self._apply_broker_config(image)
         created = self._create_logs(delta.changed_topics.values(), image, delta.image)
@@ -110,6 +114,13 @@ class MetadataPublisher:
         if topic_partition not in self._offline:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)
+
+    def _delete_topics(self, topics: list[TopicImage]) -> None:
+        """The replicas go before their logs: what the reactor still has, it may append to."""
+        if topics:
+            self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
+        for topic in topics:
+            self._delete_logs(topic)
 
     def _delete_logs(self, topic: TopicImage) -> None:
         for number in topic.partitions:

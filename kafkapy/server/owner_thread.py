@@ -1,10 +1,25 @@
 """Has the reactor's thread do something for another thread, which waits for the result."""
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 
+logger = logging.getLogger("kafka.server.KafkaBroker")
+
 # How often the waiting thread looks whether the owner is still there.
 LOOK_S = 1.0
+
+
+def run_on_owner_or_here(
+    work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
+) -> object:
+    """As run_on_owner; here while that thread does not run, as then nobody else uses what it owns."""
+    if is_alive():
+        try:
+            return run_on_owner(work, post, is_alive)
+        except CancelledError:
+            logger.info("The thread that owns the logs has ended: its work is done elsewhere")
+    return work()
 
 
 def run_on_owner(

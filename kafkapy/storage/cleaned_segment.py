@@ -54,7 +54,7 @@ def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment],
     """
     segments = log.segments
     active = segments.active
-    if any(segment is active or segment not in segments for segment in replaced):
+    if log.is_deleted or any(segment is active or segment not in segments for segment in replaced):
         raise SegmentsChanged(f"segments of {log.topic_partition} went while they were cleaned")
     base = os.path.join(log.path, f"{cleaned.base_offset:020d}")
     suffixes = [suffix for suffix in SEGMENT_SUFFIXES if os.path.exists(base + suffix + CLEANED_SUFFIX)]

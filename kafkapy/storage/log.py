@@ -360,7 +360,7 @@ class Log(LogReader):
         config, segments = self.config, self.segments
         limits = config.retention
         unlimited = not limits.delete or (limits.retention_ms < 0 and limits.retention_bytes < 0)
-        if (unlimited and len(segments) == 1) or not self.directory.is_online:
+        if (unlimited and len(segments) == 1) or self._is_deleted or not self.directory.is_online:
             return 0
         try:
             facts = [
@@ -500,7 +500,8 @@ class Log(LogReader):
             segment.close(trim=False)
 
     def mark_deleted(self) -> None:
-        """Its directory is about to go: from now on an I/O error says nothing about the disk. Any thread."""
+        """Its directory is about to go: retention and cleaning leave it alone, and from now on an I/O error says
+        nothing about the disk. Any thread; the owner's, if it still has the log in use."""
         self._is_deleted = True
 
     @property

@@ -62,7 +62,8 @@ class LogManager:
 
     The table is guarded by a lock and may be used from any thread; a Log belongs to its owner thread once published.
     `on_directory_failure` is called on the thread that met the error, after the directory's logs have left the table;
-    it must not block. `schedule(delay_ms, work)` may be called from any thread.
+    it must not block. `schedule(delay_ms, work)` may be called from any thread; `run_on_owner(work)`, which waits until
+    the logs' owner thread has done it, from any other than that one.
     """
 
     def __init__(
@@ -74,12 +75,14 @@ class LogManager:
         on_directory_failure: Callable[[str, Exception], None],
         schedule: Callable[[int, Work], object],
         run_in_background: Callable[[Work], None] = run_now,
+        run_on_owner: Callable[[Work], object] = run_now,
     ) -> None:
         self.directories = [LogDirectory(os.path.abspath(path), filesystem) for path in config.log_dirs]
         self._config = config
         self._filesystem = filesystem
         self._clock = clock
         self._on_directory_failure = on_directory_failure
+        self._run_on_owner = run_on_owner
         self._ports = LogPorts(
             filesystem,
             clock,
@@ -318,7 +321,8 @@ class LogManager:
     def delete_log(self, partition: TopicPartition) -> None:
         """Takes the log out of the table and renames its directory to `-delete`; the files go later. Any thread.
 
-        The owner may still use the Log meanwhile, to no effect. StorageError.
+        No replica has it any more. What else the owner does with it meanwhile (retention) has no effect; only the
+        owner closes its files, so that none of their descriptors is another file's under its hands. StorageError.
         """
         with self._lock:
             log = self._logs.pop(partition, None)
@@ -335,7 +339,7 @@ class LogManager:
         log.moved_to(target)
 
         def remove() -> None:
-            doomed.close_after_failure()
+            self._run_on_owner(doomed.close_after_failure)
             filesystem.remove_tree(target)
 
         self._ports.schedule(log.config.file_delete_delay_ms, remove)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from kafkapy.errors import ApiError, Error
@@ -159,6 +161,20 @@ def test_waiting_produce_hears_of_a_lost_leadership(replicated):
     )
     assert errors_of(answers) == [Error.NOT_LEADER_OR_FOLLOWER]
     assert errors_of(replicated.append(b"a")) == [Error.NOT_LEADER_OR_FOLLOWER]
+
+
+def test_a_deleted_topic_is_let_go_of_before_its_log(world):
+    log = world.partition().log
+    topic = world.metadata.image.topics.by_name["t"]
+    world.manager.drop_topics([topic._replace(topic_id=bytes(16))])  # an older topic of the name
+    assert world.partition().log is log
+    assert not log.is_deleted
+    world.manager.drop_topics([topic])
+    assert TopicPartition("t", 0) not in world.manager.partitions
+    assert log.is_deleted
+    assert os.path.isdir(log.path)
+    world.delete_topic("t")
+    assert not os.path.exists(os.path.join(log.directory.path, "t-0"))
 
 
 def test_waiting_produce_hears_of_a_deletion(replicated):

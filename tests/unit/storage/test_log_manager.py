@@ -42,13 +42,14 @@ class ManagerWorld:
     def topic_config(self, topic="t"):
         return TopicConfig(self.config, {})
 
-    def start(self, is_stray=lambda topic_id, partition, directory_id: topic_id is None):
+    def start(self, is_stray=lambda topic_id, partition, directory_id: topic_id is None, **ports):
         manager = LogManager(
             self.config,
             filesystem=self.filesystem,
             clock=self.clock,
             on_directory_failure=lambda path, error: self.failures.append(path),
             schedule=lambda delay_ms, work: self.scheduled.append((delay_ms, work)),
+            **ports,
         )
         manager.lock()
         self.broker_epoch = manager.take_clean_shutdown_markers()
@@ -155,6 +156,36 @@ def test_delete(world):
     assert not [name for name in os.listdir(world.paths[0]) if name.endswith("-delete")]
     assert len(data.records.read()) == len(data.records)
     assert manager.get_log(TopicPartition("t", 0)).log_end_offset == 1
+    manager.unlock()
+
+
+def test_only_the_owner_closes_the_files_of_a_deleted_log(world):
+    for_owner = []
+    manager = world.start(run_on_owner=for_owner.append)
+    log = world.create(manager)
+    log.append_as_leader(batch(), 0)
+    file = log.segments.active.file
+    manager.delete_log(TopicPartition("t", 0))
+    [(_, remove)] = world.scheduled
+    remove()
+    assert not file.closed
+    [close] = for_owner
+    close()
+    assert file.closed
+    assert file.fd == -1
+    manager.unlock()
+
+
+def test_retention_leaves_a_deleted_log_alone(world):
+    manager = world.start()
+    log = world.create(manager)
+    log.append_as_leader(batch(), 0)
+    log.high_watermark = 1
+    manager.update_topic_config("t", TopicConfig(world.config, {"retention.ms": "0"}))
+    world.clock.advance(1)
+    log.mark_deleted()
+    assert log.delete_old_segments() == 0
+    assert len(log.segments) == 1
     manager.unlock()
 
 
