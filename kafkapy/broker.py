@@ -28,7 +28,7 @@ from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
-from kafkapy.errors import ConfigError, StorageError
+from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
@@ -129,7 +129,11 @@ class Broker:
         self.controller.start(image)
         self._publisher.take_over(self.controller.image)
         self.replica_manager.startup(self.controller.image)
-        self._register(clean_broker_epoch)
+        try:
+            self._register(clean_broker_epoch)
+        except ApiError:
+            self._raise_fatal()  # says why the controller failed
+            raise
         self._schedule_background()
         self.socket_server.start()
         self._reactor_thread.start()

@@ -1,75 +1,107 @@
-"""A Filesystem that knows what would survive a power failure: only what was synced.
+"""A Filesystem that knows what would survive a power failure: what was synced for certain, the rest by chance.
 
 Contents are kept by inode, as they were at their last `sync_file`; names by directory, as they were at its last
-`sync_directory`. `pull_the_plug(target)` writes that world into a new directory. Inodes seen stay open, so that the
-kernel does not give their numbers to other files.
+`sync_directory`; what is there at the beginning is durable. `pull_the_plug(target)` writes that world into a new
+directory. Inodes seen stay open, so that the kernel does not give their numbers to other files.
 """
 
 import os
+import random
+from collections.abc import Callable
+from threading import RLock
 
 from kafkapy.storage.filesystem import Filesystem
 
 
 class LossyFilesystem(Filesystem):
-    """Works on real files below `root` and mirrors in memory what would be durable; no real sync. One thread at a time.
+    """Works on real files below `root` and mirrors in memory what would be durable; no real sync. Any thread.
 
     `fail_at`: the number of syncs after which `PowerFailure` is raised instead of syncing; None never fails.
+    `on_failure` is told first, each time, on the thread that meets it.
     """
 
-    __slots__ = ("_contents", "_held", "_names", "fail_at", "root", "syncs")
+    __slots__ = ("_contents", "_held", "_lock", "_names", "fail_at", "on_failure", "root", "syncs")
 
-    def __init__(self, root: str, *, fail_at: int | None = None) -> None:
+    def __init__(self, root: str, *, fail_at: int | None = None, on_failure: Callable[[], None] = lambda: None) -> None:
         self.root = str(root)
         self.syncs = 0
         self.fail_at = fail_at
+        self.on_failure = on_failure
+        self._lock = RLock()
         self._contents: dict[int, bytes] = {}
         self._names: dict[int, dict[str, tuple[int, bool]]] = {}
         self._held: dict[int, int] = {}
-        self._remember_names(self.root)
+        self._remember_everything()
 
     def sync_file(self, fd: int) -> None:
-        self._count()
-        status = os.fstat(fd)
-        path = f"/proc/self/fd/{fd}"
-        self._hold(path, status.st_ino)
-        with open(path, "rb") as file:
-            self._contents[status.st_ino] = file.read()
+        with self._lock:
+            self._count()
+            status = os.fstat(fd)
+            path = f"/proc/self/fd/{fd}"
+            self._hold(path, status.st_ino)
+            with open(path, "rb") as file:
+                self._contents[status.st_ino] = file.read()
 
     def sync_directory(self, path: str) -> None:
-        self._count()
-        self._remember_names(path)
+        with self._lock:
+            self._count()
+            self._remember_names(path)
 
     def sync_filesystem(self, path: str) -> None:
-        self._count()
+        with self._lock:
+            self._count()
+            self._remember_everything()
+
+    def _count(self) -> None:
+        if self.fail_at is not None and self.syncs >= self.fail_at:
+            self.on_failure()
+            raise PowerFailure
+        self.syncs += 1
+
+    def _remember_everything(self) -> None:
         for directory, _, names in os.walk(self.root):
             self._remember_names(directory)
             for name in names:
                 with open(os.path.join(directory, name), "rb") as file:
                     self._contents[os.fstat(file.fileno()).st_ino] = file.read()
 
-    def _count(self) -> None:
-        if self.fail_at is not None and self.syncs >= self.fail_at:
-            raise PowerFailure
-        self.syncs += 1
-
     def _remember_names(self, path: str) -> None:
+        inode = os.stat(path).st_ino
+        self._hold(path, inode)
+        self._names[inode] = self._names_in(path)
+
+    def _names_in(self, path: str) -> dict[str, tuple[int, bool]]:
         names = {}
         with os.scandir(path) as entries:
             for entry in entries:
                 inode = entry.inode()
                 self._hold(entry.path, inode)
                 names[entry.name] = (inode, entry.is_dir())
-        inode = os.stat(path).st_ino
-        self._hold(path, inode)
-        self._names[inode] = names
+        return names
 
     def _hold(self, path: str, inode: int) -> None:
         if inode not in self._held:
             self._held[inode] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
-    def pull_the_plug(self, target: str) -> None:
-        """Writes into `target` (which does not exist) what is durable: a file never synced is there, but empty."""
-        self._restore(os.stat(self.root).st_ino, str(target))
+    def pull_the_plug(self, target: str, chance: random.Random | None = None) -> None:
+        """Writes into `target` (which does not exist) what is durable: a file never synced is there, but empty.
+
+        With `chance` also what happens to be on the disk already: in some directories the newest names, of some files
+        the newest content, all of it or its beginning, with zeros where the rest was to be.
+        """
+        with self._lock:
+            if chance is not None:
+                self._add_what_survived(chance)
+            self._restore(os.stat(self.root).st_ino, str(target))
+
+    def _add_what_survived(self, chance: random.Random) -> None:
+        for directory, _, _ in os.walk(self.root):
+            if chance.random() < 0.5:
+                self._remember_names(directory)
+        for inode, fd in self._held.items():
+            if os.path.isfile(f"/proc/self/fd/{fd}"):
+                content = self._contents.get(inode, b"")
+                self._contents[inode] = survivor(content, os.pread(fd, os.fstat(fd).st_size, 0), chance)
 
     def _restore(self, directory: int, target: str) -> None:
         os.mkdir(target)
@@ -85,6 +117,17 @@ class LossyFilesystem(Filesystem):
         for fd in self._held.values():
             os.close(fd)
         self._held.clear()
+
+
+def survivor(synced: bytes, newest: bytes, chance: random.Random) -> bytes:
+    """A content that a file may have after a power failure. What was appended comes page by page, in any amount."""
+    if synced == newest or chance.random() < 0.4:
+        return synced
+    if not newest.startswith(synced) or chance.random() < 0.4:
+        return newest
+    written = chance.randint(len(synced), len(newest))
+    size = chance.choice((written, len(newest)))
+    return newest[:written].ljust(size, b"\0")
 
 
 class PowerFailure(BaseException):

@@ -104,12 +104,17 @@ class ControllerLoop:
                 self._process(self._take())
             self._quorum.close()
         except BaseException as error:
+            self._fail(error)
+        self._stopping = True
+        self._fail_waiting()
+
+    def _fail(self, error: BaseException) -> None:
+        """The first failure is told, before any answer that follows from it."""
+        if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # a full disk is no bug
             logger.critical("the controller cannot go on: %s", error, exc_info=trace)
             self._on_fault(error)
-        self._stopping = True
-        self._fail_waiting()
 
     def _take(self) -> list[tuple[Operation, Future[Any]]]:
         """Waits for operations and returns all that are there, at most MAX_OPERATIONS_PER_APPEND."""
@@ -154,7 +159,8 @@ class ControllerLoop:
                 self._quorum.log.append(batches)
             for outcome in outcomes:
                 outcome()
-        except BaseException:
+        except BaseException as error:
+            self._fail(error)
             for _, future in events:
                 if not future.done():
                     future.set_exception(ApiError(Error.KAFKA_STORAGE_ERROR))

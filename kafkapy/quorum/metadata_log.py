@@ -174,6 +174,7 @@ class MetadataLog:
 
     def _close_segment(self) -> None:
         file = self._active()
+        self.filesystem.sync_file(file.fd)  # a killed broker may have appended the last batches, and not synced them
         self._indexes.write(self.filesystem, file.path.removesuffix(".log"))
         file.close()
         self._file = None

@@ -7,7 +7,7 @@ unclean stop. Reading is in log_reader, loading in log_recovery.
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NoReturn
 
@@ -52,6 +52,7 @@ class Log(LogReader):
         "_names_version",
         "_ports",
         "_truncations",
+        "_unsynced_segments",
         "_unsynced_snapshots",
         "last_flush_ms",
         "leader_epochs",
@@ -95,7 +96,8 @@ class Log(LogReader):
         self._is_deleted = False
         self._names_version = 0  # raised with every new name in the directory
         self._names_synced = 0 if names_are_durable else -1  # the version that is durable
-        self._unsynced_snapshots: list[str] = []
+        self._unsynced_segments: set[LogSegment] = set()  # not written any more; their indexes may not be durable
+        self._unsynced_snapshots: set[str] = set()
 
     # -- append --------------------------------------------------------------------------------------------------
 
@@ -275,16 +277,22 @@ class Log(LogReader):
         segment = LogSegment.create(self.path, base_offset, self.config, ports.filesystem, ports.clock.now_ms())
         segment.open_for_append()
         self.segments.add(segment)
+        self._unsynced_segments.add(rolled)
         self._names_version += 1
         self.producers.map_end_offset = base_offset
         self._take_snapshot()
         ports.run_in_background(lambda: self._flush_rolled(base_offset))
         return segment
 
+    def mark_unsynced(self, segments: Iterable[LogSegment], snapshots: Iterable[str]) -> None:
+        """Segments and producer snapshots that a recovery wrote; the next flush makes them durable."""
+        self._unsynced_segments.update(segments)
+        self._unsynced_snapshots.update(snapshots)
+
     def _take_snapshot(self) -> None:
         path = self.producers.take_snapshot(sync=False)
         if path is not None:
-            self._unsynced_snapshots.append(path)
+            self._unsynced_snapshots.add(path)
             self._names_version += 1
 
     def _flush_rolled(self, end_offset: int) -> None:
@@ -302,21 +310,26 @@ class Log(LogReader):
         if end_offset is None:
             end_offset = self.log_end_offset
         truncations, names_version = self._truncations, self._names_version
-        if self._is_deleted or (end_offset <= self.recovery_point and names_version == self._names_synced):
+        rolled, snapshots = tuple(self._unsynced_segments), tuple(self._unsynced_snapshots)
+        if self._is_deleted or (
+            end_offset <= self.recovery_point and names_version == self._names_synced and not rolled
+        ):
             return
         try:
-            for segment in self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1)):
+            written = self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1))
+            for segment in {*written, *rolled}:
                 self._flush_segment(segment)
-            snapshots, self._unsynced_snapshots = self._unsynced_snapshots, []
             for path in snapshots:
                 self._sync_snapshot(path)
             self.leader_epochs.write(self.log_end_offset)
             if names_version != self._names_synced:
-                # Only then: another thread that flushes at the same time must not take the names for durable earlier.
                 self._ports.filesystem.sync_directory(self.path)
-                self._names_synced = names_version
         except OSError as error:
             self._fail("flush", error)
+        # Only now: another thread that flushes at the same time must not take anything for durable earlier.
+        self._names_synced = names_version
+        self._unsynced_segments.difference_update(rolled)
+        self._unsynced_snapshots.difference_update(snapshots)
         with RECOVERY_POINT_LOCK:
             if truncations == self._truncations and end_offset > self.recovery_point:
                 self.recovery_point = end_offset
@@ -466,6 +479,7 @@ class Log(LogReader):
         return (
             self._names_version != self._names_synced
             or self.log_end_offset > self.recovery_point
+            or bool(self._unsynced_segments)
             or self.segments.active.is_open_for_append
             or not self.leader_epochs.is_written(self.log_end_offset)
         )
@@ -480,8 +494,7 @@ class Log(LogReader):
             active = self.segments.active
             if active.is_open_for_append:
                 active.become_inactive()
-                if sync and self.recovery_point >= self.log_end_offset:
-                    active.flush(with_indexes=True)  # else with the batches, below
+                self._unsynced_segments.add(active)
             if sync:
                 self.flush()
             self.leader_epochs.write(self.log_end_offset, sync=sync)
@@ -493,6 +506,9 @@ class Log(LogReader):
     def mark_flushed(self) -> None:
         """The file system was synced after `close`."""
         self.recovery_point = self.log_end_offset
+        self._names_synced = self._names_version
+        self._unsynced_segments.clear()
+        self._unsynced_snapshots.clear()
 
     def close_after_failure(self) -> None:
         """Closes descriptors only: the directory failed and is not to be written any more."""

@@ -137,6 +137,9 @@ class LogManager:
                 self._load_directory(directory, topic_config, is_stray)
             except OSError as error:
                 self.take_offline(directory.path, error)
+            except StorageError:
+                if directory.is_online:  # else that is what it says
+                    raise
         self._require_online()
 
     def _load_directory(

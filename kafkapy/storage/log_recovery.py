@@ -67,9 +67,11 @@ class LogLoader:
         self.producers = ProducerStateManager(topic_partition, path, ports.filesystem)
         self.segments = LogSegments()
         self.sizes: dict[str, int] = {}
+        self.rebuilt: list[LogSegment] = []
+        self.snapshots_taken: list[str] = []
 
     def load(self) -> Log:
-        """The log, ready for use. OSError."""
+        """The log, ready for use. OSError, StorageError."""
         now_ms = self.ports.clock.now_ms()
         self._list_files()
         self._load_segments(now_ms)
@@ -86,7 +88,7 @@ class LogLoader:
             log_end_offset = self._start_anew(now_ms)
         self.leader_epochs.truncate_from_end(log_end_offset)
         self.leader_epochs.truncate_from_start(self.log_start_offset)
-        return Log(
+        log = Log(
             self.topic_partition,
             self.directory,
             self.path,
@@ -101,6 +103,11 @@ class LogLoader:
             topic_id=self.topic_id,
             names_are_durable=self.is_clean and bool(self.sizes),
         )
+        log.mark_unsynced(self.rebuilt, self.snapshots_taken)
+        if log_end_offset - log.recovery_point >= self.config.flush_messages:
+            # A killed broker has written it, this one serves it and takes a retry for a duplicate: it may not be lost.
+            log.flush()
+        return log
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -215,7 +222,8 @@ class LogLoader:
         for segment in suspects:
             logger.info("Recovering segment %d of %s", segment.base_offset, self.topic_partition)
             self.producers.map_end_offset = segment.base_offset
-            self.producers.take_snapshot(sync=False)
+            self._take_snapshot()
+            self.rebuilt.append(segment)
             end_offset, truncated = self._recover_segment(segment)
             if truncated:
                 logger.warning("%s is cut at offset %d: %d bytes dropped", self.topic_partition, end_offset, truncated)
@@ -263,6 +271,11 @@ class LogLoader:
         ports = self.ports
         self.producers.reload(self.log_start_offset, end_offset, now_ms, ports.producer_expiration_ms)
         replay_producers(self.segments, self.producers, end_offset)
+
+    def _take_snapshot(self) -> None:
+        path = self.producers.take_snapshot(sync=False)
+        if path is not None:
+            self.snapshots_taken.append(path)
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
         """Verifies and re-indexes a segment; (offset after its last valid batch, bytes cut off behind it)."""

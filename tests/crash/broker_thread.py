@@ -1,0 +1,88 @@
+"""A broker in the test's own process, on a filesystem of the test's: as the program runs it, without its signals."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from kafkapy.broker import Broker
+from kafkapy.config import BrokerConfig
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
+
+TIMEOUT_S = 60
+NEVER_MS = "3600000"
+SETTINGS = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "listeners": "PLAINTEXT://localhost:0",
+    "offsets.topic.replication.factor": "1",
+    "num.io.threads": "2",
+    "log.segment.bytes": "1048576",
+    "log.index.interval.bytes": "4096",
+    "log.flush.interval.messages": "1",
+    "log.segment.delete.delay.ms": "0",
+    "log.flush.offset.checkpoint.interval.ms": NEVER_MS,
+    "log.flush.start.offset.checkpoint.interval.ms": NEVER_MS,
+    "replica.high.watermark.checkpoint.interval.ms": NEVER_MS,
+    "metadata.log.max.record.bytes.between.snapshots": "4000",
+}
+
+
+class BrokerThread:
+    """Owns a broker that starts, serves and stops on a thread of its own. Ends by itself when the power fails."""
+
+    def __init__(self, directory: Path, filesystem: LossyFilesystem, settings: Mapping[str, str] | None = None) -> None:
+        config = BrokerConfig({**SETTINGS, "log.dirs": str(directory), **(settings or {})})
+        self.failure: BaseException | None = None
+        self.status: int | None = None
+        self.broker = Broker(config, filesystem=filesystem, on_fatal=self.request_stop)
+        self._ready = threading.Event()
+        self._stop_requested = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="broker-main", daemon=True)
+
+    def start(self) -> bool:
+        """True when it serves, False if it could not start: see `failure`."""
+        self._thread.start()
+        assert self._ready.wait(TIMEOUT_S), "the broker does not start"
+        return self.failure is None
+
+    @property
+    def port(self) -> int:
+        return self.broker.socket_server.endpoints[0].port
+
+    def request_stop(self) -> None:
+        self._stop_requested.set()
+
+    def stop(self) -> int | None:
+        """Stops it and waits; its exit status, None if it did not come to an end."""
+        self._stop_requested.set()
+        self._thread.join(TIMEOUT_S)
+        assert not self._thread.is_alive(), "the broker does not stop"
+        return self.status
+
+    def _run(self) -> None:
+        try:
+            self.broker.start()
+        except (Exception, PowerFailure) as error:
+            self.failure = error
+            self._ready.set()
+            self._abort()
+            return
+        self._ready.set()
+        self._stop_requested.wait()
+        try:
+            self.status = self.broker.stop()
+        except PowerFailure as error:
+            self.failure = error
+            self._abort()
+
+    def _abort(self) -> None:
+        """Ends the threads that the end of a process would end."""
+        for part in ("controller", "handler_pool"):
+            if hasattr(self.broker, part):
+                getattr(self.broker, part).stop()
+        if hasattr(self.broker, "socket_server"):
+            self.broker.reactor.post(self.broker.socket_server.close)
+            self.broker.reactor.stop(0)
+        self.broker.abort()

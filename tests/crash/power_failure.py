@@ -1,0 +1,160 @@
+"""A broker's life with the power failing in it: what a client was told is there afterwards, and only that.
+
+The broker works on a filesystem that remembers what was synced (tests/lossy_filesystem.py), with
+`log.flush.interval.messages=1`: an answer to a producer is a promise as good as one about a topic.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from kafkapy.errors import Error
+from tests.crash.broker_thread import BrokerThread
+from tests.crash.index_check import check_log_directory
+from tests.crash.witness import NoAnswer, Witness
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
+
+LARGE = 350_000  # three of them fill a segment
+Step = Callable[[Witness, BrokerThread, random.Random], None]
+
+
+def create(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    name = f"topic-{chance.randrange(6)}"
+    if name in witness.topics:
+        expect(witness.delete(name))
+    expect(witness.create(name, chance.randint(1, 3), retention_ms=str(chance.randrange(1 << 40))))
+
+
+def delete(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    if witness.topics:
+        expect(witness.delete(chance.choice(sorted(witness.topics))))
+
+
+def alter(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    if witness.topics:
+        name = chance.choice(sorted(witness.topics))
+        expect(witness.alter(name, "retention.ms", str(chance.randrange(1 << 40))))
+
+
+def grow(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    if witness.topics:
+        name = chance.choice(sorted(witness.topics))
+        expect(witness.grow(name, len(witness.topics[name].partitions) + 1))
+
+
+def produce(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    """Some requests to each partition of a topic; the large ones roll segments."""
+    if not witness.topics:
+        return
+    name = chance.choice(sorted(witness.topics))
+    size = chance.choice((10, 10, 3000, LARGE))
+    for number in range(chance.randint(1, 4)):
+        for index in witness.topics[name].partitions:
+            value = f"{name}-{index}-{number}:".encode().ljust(size, b"v")
+            expect(witness.produce(name, index, value, 1 if size == LARGE else chance.randint(1, 5)))
+
+
+def checkpoint(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    """As the background does from time to time."""
+    try:
+        broker.broker.log_manager.write_recovery_points()
+        broker.broker.log_manager.write_log_start_offsets()
+        broker.broker.replica_manager.checkpoint_high_watermarks()
+    except PowerFailure as error:
+        raise NoAnswer from error
+
+
+def roll(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
+    """Two full segments and the beginning of a third."""
+    name = sorted(witness.topics)[0]
+    for number in range(7):
+        expect(witness.produce(name, 0, f"{name}-{number}:".encode().ljust(LARGE, b"v")))
+
+
+def expect(error: Error) -> None:
+    if error is not Error.NONE:
+        raise NoAnswer(error)
+
+
+STEPS: tuple[Step, ...] = (create, create, produce, produce, produce, produce, checkpoint, alter, grow, delete)
+# Everything that syncs, in a fixed order: for the series that ends at each sync in turn.
+WHOLE_LIFE: tuple[Step, ...] = (create, produce, create, roll, checkpoint, alter, grow, produce, delete, roll, create)
+
+
+class World:
+    """A directory that goes from one power failure to the next, and what its clients were promised."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.chance = random.Random(seed)
+        self.witness = Witness()
+        self.lives = 0
+        self.directory = folder / "life-0"
+        self.directory.mkdir(parents=True)
+        self._filesystem = LossyFilesystem(str(self.directory), on_failure=self.witness.hang_up)
+
+    def any_steps(self, count: int) -> list[Step]:
+        return [create, *(self.chance.choice(STEPS) for _ in range(count))]
+
+    def live(self, end_at: int | None, steps: Iterable[Step], *, killed: bool = False, by_chance: bool = False) -> int:
+        """Starts a broker, works with it, stops it cleanly, unless the power fails at its sync number `end_at`.
+
+        The world is then the one that survived (with `by_chance` more than was synced may have). `killed`: only the
+        process ends there; what it wrote is not lost, and not durable. Returns the syncs.
+        """
+        filesystem, before = self._filesystem, self._filesystem.syncs
+        filesystem.fail_at = None if end_at is None else before + end_at
+        broker = BrokerThread(self.directory, filesystem)
+        try:
+            if broker.start():
+                self.witness.connect(broker.port)
+                self._work(broker, steps)
+            else:
+                assert isinstance(broker.failure, PowerFailure), f"refused to start: {broker.failure!r}"
+        finally:
+            broker.stop()
+        failed = filesystem.fail_at is not None and filesystem.syncs >= filesystem.fail_at
+        assert failed or broker.status == 0
+        if not killed:
+            self._survive(by_chance)
+        return filesystem.syncs - before
+
+    def _survive(self, by_chance: bool) -> None:
+        self.lives += 1
+        survived = self.folder / f"life-{self.lives}"
+        self._filesystem.pull_the_plug(str(survived), self.chance if by_chance else None)
+        self._filesystem.close()
+        self.directory = survived
+        self._filesystem = LossyFilesystem(str(survived), on_failure=self.witness.hang_up)
+
+    def _work(self, broker: BrokerThread, steps: Iterable[Step]) -> None:
+        try:
+            self.witness.check()
+            self.witness.become_producer()
+            for step in steps:
+                step(self.witness, broker, self.chance)
+        except NoAnswer:
+            return
+
+    def check(self) -> None:
+        """What survived is opened on an honest disk: everything promised is there, and stays."""
+        self._filesystem.fail_at = None
+        for _ in range(2):
+            broker = BrokerThread(self.directory, self._filesystem)
+            try:
+                assert broker.start(), f"refused to start: {broker.failure!r}"
+                self.witness.connect(broker.port)
+                self.witness.check()
+            finally:
+                status = broker.stop()
+            assert status == 0
+            check_log_directory(self.directory)
+            self._check_strays()
+
+    def _check_strays(self) -> None:
+        """Only what a deletion left may be a stray: its rename was not durable, the deletion was."""
+        for path in self.directory.glob("*-stray"):
+            topic = path.name.partition(".")[0].rpartition("-")[0]
+            assert topic.startswith("topic-"), path

@@ -1,0 +1,56 @@
+"""The power fails at every sync of a broker's life, and at random ones of many lives in a row."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.crash.power_failure import WHOLE_LIFE, World
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.timeout(3600),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
+]
+SEEDS = 60
+
+
+@pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
+def test_every_sync_of_a_life(by_chance: bool, tmp_path: Path) -> None:
+    syncs = World(tmp_path / "whole", seed=5).live(None, WHOLE_LIFE)
+    for number in range(syncs):
+        world = World(tmp_path / "life", seed=5)
+        world.live(number, WHOLE_LIFE, by_chance=by_chance)
+        world.check()
+        shutil.rmtree(tmp_path / "life")
+    print(f"{syncs} syncs")
+
+
+@pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
+def test_many_failures_in_a_row(by_chance: bool, tmp_path: Path) -> None:
+    """The second and later lives begin with a recovery, in which the power may fail as well."""
+    first = random.randrange(1 << 30)
+    print(f"seeds from {first}")
+    for seed in range(first, first + SEEDS):
+        chance = random.Random(seed)
+        world = World(tmp_path / "lives", seed)
+        for _ in range(6):
+            world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), by_chance=by_chance)
+        world.check()
+        shutil.rmtree(tmp_path / "lives")
+
+
+def test_kills_and_power_failures(tmp_path: Path) -> None:
+    first = random.randrange(1 << 30)
+    print(f"seeds from {first}")
+    for seed in range(first, first + SEEDS):
+        chance = random.Random(seed)
+        world = World(tmp_path / "lives", seed)
+        for _ in range(6):
+            killed = chance.random() < 0.5
+            world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), killed=killed)
+        world.check()
+        shutil.rmtree(tmp_path / "lives")
