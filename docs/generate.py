@@ -30,8 +30,9 @@ Apache Kafka starts as it is.
 - A key that Kafka has and that changes nothing here (marked *no effect*) earns a warning that names it, and so does an
   unknown key, with the nearest known one if it looks like a typing error.
 - A bad value of a known key is fatal, and so is what would weaken or change the service: SASL and SSL listeners,
-  `authorizer.class.name`, the policy, principal builder and quota callback classes, configuration providers, tiered
-  storage, `zookeeper.connect`, and `process.roles` without both roles.
+  `authorizer.class.name`, principal builder and quota callback classes, policies that are not
+  [Python classes](policies.md), configuration providers, tiered storage,
+  `zookeeper.connect`, and `process.roles` without both roles.
 - Without a configuration file the broker listens on `localhost:9092`, keeps its data in `kafkapy/data` below
   `$XDG_DATA_HOME` (or `~/.local/share`), and internal topics have one replica.
 - *Changes* says when a key can change: at start, for one broker while it runs, or for all brokers while they run.

@@ -23,6 +23,7 @@ from kafkapy._core.data_gate import DataGate
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import assign_directories, partitions_to_assign
+from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
@@ -88,6 +89,7 @@ class Broker:
         self._fatal: BaseException | None = None
         self._is_registered = False
         self.cluster_id = ""
+        self.policies = NO_POLICIES
         self.background = BackgroundTasks(self._clock)
         self.reactor = create_reactor(config)
         self.log_manager = LogManager(
@@ -116,6 +118,7 @@ class Broker:
         config = self.config
         for warning in config.warnings:
             logger.warning("%s", warning)
+        self.policies = Policies.from_config(config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.background.start()
         self.log_manager.lock()
@@ -269,6 +272,7 @@ class Broker:
             transaction_verification=self.transaction_verification,
             marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
+            policies=self.policies,
             node_id=config.node_id,
             cluster_id=self.cluster_id,
         )
@@ -391,6 +395,7 @@ class Broker:
                 self._fail(error)
         self._stop_serving()
         self.controller.stop()
+        self.policies.close()
         self.handler_pool.stop()
         self.background.stop()
         if self._fatal is not None:
@@ -417,5 +422,6 @@ class Broker:
         socket_server = getattr(self, "socket_server", None)
         if socket_server is not None and not self._reactor_thread.is_alive():
             socket_server.close()
+        self.policies.close()
         self.background.stop()
         self.log_manager.unlock()

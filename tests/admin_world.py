@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkapy._core.wire import Reader
+from kafkapy.controller.policy import Policies
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataCache
 from kafkapy.protocol.api import request_class, response_class, response_header_version
@@ -39,7 +40,7 @@ class AdminWorld(QuorumWorld):
         self.reactor = QueueReactor()
         self.services = SimpleNamespace(
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
-            controller=self.loop, reactor=self.reactor,
+            controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
         )  # fmt: skip
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from kafkapy.controller.policy import NO_POLICIES
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.errors import ApiError
 from kafkapy.protocol.api import request_class, response_class
@@ -59,6 +60,7 @@ class HandlerWorld(ReplicaWorld):
             fetch_sessions=FetchSessions(self.clock, self.config["max.incremental.fetch.session.cache.slots"]),
             producer_ids=ProducerIdManager(self.blocks.append),
             handler_pool=InlinePool(),
+            policies=NO_POLICIES,
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):

@@ -1,7 +1,7 @@
 """What a configuration must not ask for, and what earns a warning: judged before anything is written.
 
 A `server.properties` brought from Apache Kafka starts.  Keys without meaning here are named in a warning; what would
-weaken or change the service (authentication, authorization, policies that we cannot run) is refused with key and
+weaken or change the service (authentication, authorization, policies that cannot run) is refused with key and
 reason.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kafkapy.config.python_class import load_class
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from kafkapy.errors import ConfigError
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 # Key of a Java class (or of a list of such) that would change the service -> what it would do.
 _JAVA_CLASSES = {
     "authorizer.class.name": "authorize requests; without it every request would be allowed",
-    "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
-    "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
     "principal.builder.class": "name the principals of connections; the built-in one might name others",
     "client.quota.callback.class": "decide the quotas of clients; without it they would be unlimited",
     "config.providers": "resolve variables in values; without it they would be taken as they stand",
+}
+
+# The same for keys whose class may be one of Python's.
+_PYTHON_CLASSES = {
+    "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
+    "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
 }
 
 # Keys of Kafka 3.9 that 4.x no longer has (the ZooKeeper ones are told by their prefix).
@@ -110,6 +115,15 @@ def refuse(config: BrokerConfig) -> None:
                 f"{name}={originals[name]}: kafkapy cannot run the Java class that would {purpose}; remove the key "
                 "if that is what you want"
             )
+    for name, purpose in _PYTHON_CLASSES.items():
+        if config.has_other_than_default(name):
+            try:
+                load_class(config[name])
+            except ImportError as error:
+                raise ConfigError(
+                    f"{name}={config[name]}: not a Python class that can be imported ({error}), and kafkapy cannot run "
+                    f"the Java class that would {purpose}"
+                ) from None
     if config["remote.log.storage.system.enable"]:
         raise ConfigError(
             "Invalid value true for configuration remote.log.storage.system.enable: kafkapy has no tiered storage, "

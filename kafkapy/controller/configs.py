@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from kafkapy.config.row import ConfigType
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
 from kafkapy.config.value import default_value, format_value
+from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, Policies
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import (
@@ -65,8 +66,23 @@ def incremental_alter_configs(
     changes: Mapping[ConfigResource, Sequence[ConfigChange]],
     *,
     validate_only: bool = False,
+    policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
     """KIP-339: changes single keys; an error of one resource leaves the others alone."""
+    asked = {resource: [change.name for change in each] for resource, each in changes.items()}
+    return _alter_configs(image, broker_config, changes, asked, policies, validate_only=validate_only)
+
+
+def _alter_configs(
+    image: MetadataImage,
+    broker_config: BrokerConfig,
+    changes: Mapping[ConfigResource, Sequence[ConfigChange]],
+    asked: Mapping[ConfigResource, Collection[str]],
+    policies: Policies,
+    *,
+    validate_only: bool,
+) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
+    """`asked` are the keys that the request names: those that the policy is asked about."""
     records: list[MessageAndVersion] = []
     response: dict[ConfigResource, ErrorMessage] = {}
     for resource, resource_changes in changes.items():
@@ -75,6 +91,8 @@ def incremental_alter_configs(
             overrides = _overrides_after(image, broker_config, resource, resource_changes)
             validate_overrides(broker_config, resource, overrides)
             _check_min_isr(image, resource, resource_changes)
+            judged = {name: overrides.get(name) for name in asked[resource]}
+            policies.check_config_change(AlterConfigRequest(*resource, judged))
         except ApiError as error:
             response[resource] = ErrorMessage(error.error, error.message)
             continue
@@ -89,6 +107,7 @@ def legacy_alter_configs(
     configs: Mapping[ConfigResource, Mapping[str, str | None]],
     *,
     validate_only: bool = False,
+    policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
     """AlterConfigs of old: the overrides given replace all that the resource has."""
     changes: dict[ConfigResource, list[ConfigChange]] = {}
@@ -96,7 +115,7 @@ def legacy_alter_configs(
         gone = [name for name in image.config(*resource) if name not in entries]
         changes[resource] = [ConfigChange(name, OperationType.SET, value) for name, value in entries.items()]
         changes[resource] += [ConfigChange(name, OperationType.DELETE, None) for name in gone]
-    return incremental_alter_configs(image, broker_config, changes, validate_only=validate_only)
+    return _alter_configs(image, broker_config, changes, configs, policies, validate_only=validate_only)
 
 
 def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, overrides: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.configs import validate_overrides
 from kafkapy.controller.placement import place_replicas
+from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, CreateTopicRequest, Policies
 from kafkapy.controller.result import (
     MAX_RECORDS_PER_USER_OPERATION,
     SUCCESS,
@@ -59,6 +60,7 @@ class PlacementRules(NamedTuple):
     choose_directory: Callable[[str, int], bytes] | None = None
     random_below: Callable[[int], int] = random.randrange
     new_topic_id: Callable[[], bytes] = random_uuid
+    policies: Policies = NO_POLICIES
 
 
 def create_topics(
@@ -101,7 +103,10 @@ def _create_topic(
         if value is None:
             raise ApiError(Error.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
     validate_overrides(rules.broker_config, (TOPIC_RESOURCE, topic.name), overrides)
+    if overrides:
+        rules.policies.check_config_change(AlterConfigRequest(TOPIC_RESOURCE, topic.name, overrides))
     assignments = _assignments_of(image, topic, rules)
+    rules.policies.check_new_topic(_judged(topic, assignments, overrides))
     topic_id = rules.new_topic_id()
     records: list[MessageAndVersion] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
     for name, value in overrides.items():
@@ -112,6 +117,15 @@ def _create_topic(
         records.append(partition_record(topic_id, partition_id, partition, image.metadata_version))
     replication_factor = len(next(iter(assignments.values())))
     return records, CreatedTopic(SUCCESS, topic_id, len(assignments), replication_factor, overrides)
+
+
+def _judged(
+    topic: NewTopic, assignments: dict[int, tuple[int, ...]], overrides: Mapping[str, str]
+) -> CreateTopicRequest:
+    """The topic as its policy sees it."""
+    if topic.assignments:
+        return CreateTopicRequest(topic.name, None, None, assignments, overrides)
+    return CreateTopicRequest(topic.name, len(assignments), len(assignments[0]), None, overrides)
 
 
 def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules) -> dict[int, tuple[int, ...]]:

@@ -23,7 +23,7 @@ def create_missing_topic(services: Services, topic: str) -> Error:
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
         create_internal_topic(services, topic)
     elif topic not in INTERNAL_TOPICS:
-        rules = PlacementRules(services.config, services.node_id)
+        rules = PlacementRules(services.config, services.node_id, policies=services.policies)
         future = services.controller.submit(lambda image: create_topics(image, [NewTopic(topic)], rules))
         future.add_done_callback(lambda done: _report(topic, done))
     return Error.UNKNOWN_TOPIC_OR_PARTITION

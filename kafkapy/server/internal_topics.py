@@ -21,7 +21,7 @@ def create_internal_topic(services: Services, topic: str) -> None:
     brokers.
     """
     wanted = _described(services.config, topic)
-    rules = PlacementRules(services.config, services.node_id)
+    rules = PlacementRules(services.config, services.node_id, policies=services.policies)
     future = services.controller.submit(lambda image: create_topics(image, [wanted], rules))
     future.add_done_callback(lambda done: _report(topic, done))
 

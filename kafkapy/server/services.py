@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkapy._core.reactor import Reactor
 from kafkapy.config import BrokerConfig
+from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
@@ -41,6 +42,7 @@ class Services:
         transaction_coordinator: Any = None,
         transaction_verification: Any = None,
         marker_writer: Any = None,
+        policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
     ) -> None:
         self.config = config
@@ -59,4 +61,5 @@ class Services:
         self.transaction_coordinator = transaction_coordinator
         self.transaction_verification = transaction_verification
         self.marker_writer = marker_writer
+        self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)

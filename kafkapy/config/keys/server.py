@@ -44,11 +44,11 @@ ROWS = (
     ),
     key(
         "create.topic.policy.class.name", CLASS, None, ANY, LOW, READ_ONLY,
-        "Java class that judges CreateTopics; kafkapy cannot run it and refuses to start.",
+        "Python class that judges new topics (docs/policies.md); one of Java's is refused at start.",
     ),
     key(
         "alter.config.policy.class.name", CLASS, None, ANY, LOW, READ_ONLY,
-        "Java class that judges AlterConfigs; kafkapy cannot run it and refuses to start.",
+        "Python class that judges changes of configuration (docs/policies.md); one of Java's is refused at start.",
     ),
     key(
         "num.io.threads", INT, 8, at_least(1), HIGH, CLUSTER_WIDE,

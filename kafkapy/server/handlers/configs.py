@@ -219,7 +219,9 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
     }
     answer_when_committed(
         context,
-        lambda image: legacy_alter_configs(image, services.config, wanted, validate_only=request.validate_only),
+        lambda image: legacy_alter_configs(
+            image, services.config, wanted, validate_only=request.validate_only, policies=services.policies
+        ),
         lambda results: _altered(keys, failed | results, None),
         lambda error, message: alter_configs_error(request, version, error, message),
     )
@@ -242,7 +244,9 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
     wanted = {resource: changes[resource] for resource in changes if resource not in done}
     answer_when_committed(
         context,
-        lambda image: incremental_alter_configs(image, services.config, wanted, validate_only=request.validate_only),
+        lambda image: incremental_alter_configs(
+            image, services.config, wanted, validate_only=request.validate_only, policies=services.policies
+        ),
         lambda results: _incrementally_altered(keys, done | results, None),
         lambda error, message: incremental_alter_configs_error(request, version, error, message),
     )

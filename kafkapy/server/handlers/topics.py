@@ -36,7 +36,7 @@ DeletedTopic = DeleteTopicsResponse.DeletableTopicResult
 
 
 def placement_rules(services: Services) -> PlacementRules:
-    return PlacementRules(services.config, services.node_id)
+    return PlacementRules(services.config, services.node_id, policies=services.policies)
 
 
 # -- CreateTopics
