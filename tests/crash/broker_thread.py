@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +60,7 @@ class BrokerThread:
         self._stop_requested.set()
         self._thread.join(TIMEOUT_S)
         assert not self._thread.is_alive(), "the broker does not stop"
+        gc.unfreeze()  # a broker freezes what it began with: descriptors of brokers that are gone would stay open
         return self.status
 
     def _run(self) -> None:

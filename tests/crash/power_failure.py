@@ -6,6 +6,7 @@ The broker works on a filesystem that remembers what was synced (tests/lossy_fil
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -84,7 +85,10 @@ WHOLE_LIFE: tuple[Step, ...] = (create, produce, create, roll, checkpoint, alter
 
 
 class World:
-    """A directory that goes from one power failure to the next, and what its clients were promised."""
+    """A directory that goes from one power failure to the next, and what its clients were promised.
+
+    Owns the filesystem, to be closed.
+    """
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder = folder
@@ -152,6 +156,10 @@ class World:
             assert status == 0
             check_log_directory(self.directory)
             self._check_strays()
+
+    def close(self) -> None:
+        self._filesystem.close()
+        gc.collect()
 
     def _check_strays(self) -> None:
         """Only what a deletion left may be a stray: its rename was not durable, the deletion was."""

@@ -15,13 +15,14 @@ SAMPLE = 12
 
 
 def test_the_power_fails_at_each_of_a_sample_of_syncs(tmp_path: Path) -> None:
-    """Start, creation, append, roll, checkpoint, snapshot, deletion, clean stop: before each sync the plug is pulled."""
+    """Start, creation, append, roll, checkpoint, snapshot, deletion, clean stop."""
     syncs = World(tmp_path / "whole", SEED).live(None, WHOLE_LIFE)
     assert syncs > 100
     for number in range(SAMPLE):
         world = World(tmp_path / str(number), SEED)
         world.live(number * syncs // SAMPLE + random.randrange(syncs // SAMPLE), WHOLE_LIFE)
         world.check()
+        world.close()
 
 
 @pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
@@ -34,6 +35,7 @@ def test_the_power_fails_again_and_again(by_chance: bool, tmp_path: Path) -> Non
     for _ in range(6):
         world.live(chance.randrange(140), world.any_steps(15), by_chance=by_chance)
     world.check()
+    world.close()
 
 
 def test_a_kill_and_then_a_power_failure(tmp_path: Path) -> None:
@@ -46,3 +48,4 @@ def test_a_kill_and_then_a_power_failure(tmp_path: Path) -> None:
         world.live(chance.randrange(30, 140), world.any_steps(15), killed=True)
         world.live(chance.randrange(10, 60), world.any_steps(5))
     world.check()
+    world.close()

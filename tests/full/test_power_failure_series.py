@@ -25,6 +25,7 @@ def test_every_sync_of_a_life(by_chance: bool, tmp_path: Path) -> None:
         world = World(tmp_path / "life", seed=5)
         world.live(number, WHOLE_LIFE, by_chance=by_chance)
         world.check()
+        world.close()
         shutil.rmtree(tmp_path / "life")
     print(f"{syncs} syncs")
 
@@ -40,6 +41,7 @@ def test_many_failures_in_a_row(by_chance: bool, tmp_path: Path) -> None:
         for _ in range(6):
             world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), by_chance=by_chance)
         world.check()
+        world.close()
         shutil.rmtree(tmp_path / "lives")
 
 
@@ -53,4 +55,5 @@ def test_kills_and_power_failures(tmp_path: Path) -> None:
             killed = chance.random() < 0.5
             world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), killed=killed)
         world.check()
+        world.close()
         shutil.rmtree(tmp_path / "lives")
