@@ -15,7 +15,7 @@ from kafkapy.controller.topics import (
     create_topics,
     delete_topics,
 )
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -123,12 +123,12 @@ def delete_topics_error(
 
 
 @serves(ApiKey.DELETE_TOPICS, 0, 6, on_error=delete_topics_error)
-def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> None:
+def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse | None:
     version = context.api_version
     if not context.services.config["delete.topic.enable"]:
-        if version < DELETION_DISABLED_VERSION:
-            raise ApiError(Error.INVALID_REQUEST, "Topic deletion is disabled.")
-        raise ApiError(Error.TOPIC_DELETION_DISABLED)
+        knows_it = version >= DELETION_DISABLED_VERSION
+        error = Error.TOPIC_DELETION_DISABLED if knows_it else Error.INVALID_REQUEST
+        return delete_topics_error(request, version, error, None)
     wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     wanted += [(name, ZERO_UUID) for name in request.topic_names]
     names_and_ids, failed = _resolve(context.services.metadata.image, wanted)
@@ -145,6 +145,7 @@ def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) 
         answer,
         lambda error, message: delete_topics_error(request, version, error, message),
     )
+    return None
 
 
 def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> DeletedTopic:

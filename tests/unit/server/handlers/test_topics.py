@@ -111,13 +111,18 @@ def test_delete_by_id_or_name(world):
     assert list(world.metadata.image.topics.by_name) == ["c"]
 
 
-@pytest.mark.parametrize(("version", "error"), [(1, 42), (2, 42), (3, 73), (6, 73)])
+@pytest.mark.parametrize(("version", "error"), [(0, 42), (1, 42), (2, 42), (3, 73), (4, 73), (5, 73), (6, 73)])
 def test_deletion_can_be_forbidden(tmp_path, version, error):
     world = AdminWorld(tmp_path / "data", delete_topic_enable="false")
     create(world, 7, creatable("t"))
-    request = DeleteTopicsRequest(topics=[state("t")]) if version == 6 else DeleteTopicsRequest(topic_names=["t"])
-    [answer] = world.send(handle_delete_topics, request, version).responses
-    assert (answer.name, answer.error_code) == ("t", error)
+    names = ["t", "absent"]
+    topics = [state(name) for name in names]
+    request = DeleteTopicsRequest(topics=topics) if version == 6 else DeleteTopicsRequest(topic_names=names)
+    answers = world.send(handle_delete_topics, request, version).responses
+    assert [(each.name, each.topic_id, each.error_code, each.error_message) for each in answers] == [
+        (name, ZERO_UUID, error, None) for name in names
+    ]
+    assert list(world.metadata.image.topics.by_name) == ["t"]
     world.loop.stop()
 
 
