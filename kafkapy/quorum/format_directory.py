@@ -37,9 +37,9 @@ def format_directories(
     `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log.  A cluster id
     given must be the directories' own.  ConfigError, MalformedMetaProperties, OSError.
     """
-    every = list(dict.fromkeys([*log_directories, metadata_directory]))
+    every = dict.fromkeys([metadata_directory, *log_directories])  # in this order: a crash may come in between
     for directory in every:
-        os.makedirs(directory, exist_ok=True)
+        filesystem.make_directory(directory)
     found = {directory: read_meta_properties(directory) for directory in every}
     known = check_identity(found, node_id, cluster_id)
     if known is not None and found[metadata_directory] is None:

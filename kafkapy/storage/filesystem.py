@@ -88,10 +88,12 @@ class Filesystem:
             os.close(fd)
 
     def make_directory(self, path: str) -> None:
-        """Creates a directory and makes its name durable; an existing one is left as it is."""
+        """Creates a directory, and those above it, and makes the names durable; an existing one is left as it is."""
         if not os.path.isdir(path):
+            parent = os.path.dirname(path) or "."
+            self.make_directory(parent)
             os.mkdir(path)
-            self.sync_directory(os.path.dirname(path) or ".")
+            self.sync_directory(parent)
 
     def unlink(self, path: str) -> None:
         """Removes a file if it is there."""

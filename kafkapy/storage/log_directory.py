@@ -57,7 +57,7 @@ class LogDirectory(DirectoryState):
 
     def lock(self) -> None:
         """Creates the directory if needed and takes its lock. StorageError if another process holds it; OSError."""
-        os.makedirs(self.path, exist_ok=True)
+        self._filesystem.make_directory(self.path)
         if self._lock_fd >= 0:
             return
         fd = os.open(os.path.join(self.path, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

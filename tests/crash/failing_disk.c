@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -95,6 +96,22 @@ ON_DESCRIPTOR(int, ftruncate64, (int fd, off64_t size), (fd, size), RESIZE)
 ON_DESCRIPTOR(ssize_t, read, (int fd, void *data, size_t size), (fd, data, size), READ)
 ON_DESCRIPTOR(ssize_t, pread, (int fd, void *data, size_t size, off_t at), (fd, data, size, at), READ)
 ON_DESCRIPTOR(ssize_t, pread64, (int fd, void *data, size_t size, off64_t at), (fd, data, size, at), READ)
+
+ssize_t sendfile(int out, int fd, off_t *at, size_t size)
+{
+    static __typeof__(&sendfile) real;
+    if (!real)
+        real = REAL(sendfile);
+    return fails_open(READ, fd) ? -1 : real(out, fd, at, size);
+}
+
+ssize_t sendfile64(int out, int fd, off64_t *at, size_t size)
+{
+    static __typeof__(&sendfile64) real;
+    if (!real)
+        real = REAL(sendfile64);
+    return fails_open(READ, fd) ? -1 : real(out, fd, at, size);
+}
 
 #define ON_PATH(type, name, parameters, arguments, operation)   \
     type name parameters                                        \

@@ -179,6 +179,28 @@ def test_one_of_two_directories_fails(name: str, world: World) -> None:
     world.check()
 
 
+@pytest.mark.parametrize("is_in_memory", [True, False], ids=["while it is open", "after a restart"])
+def test_reading_fails(is_in_memory: bool, world: World) -> None:
+    """A consumer gets the error, or no answer, never something else; the broker and its other directory go on."""
+    world.begin()
+    index = world.partition_in(world.log_dirs[1])
+    for number in range(5):
+        assert world.produce(index, LARGE) is Error.NONE
+    if not is_in_memory:
+        world.broker.stop()
+        world.start()
+    (topic_id,) = world.witness.topic_ids().values()
+    world.disk.fail("/second/t-", READ, errno.EIO)
+    with pytest.raises((NoAnswer, AssertionError), match=r"KAFKA_STORAGE_ERROR|^$"):
+        world.witness.read(topic_id, index)
+    assert world.disk.hits > 0
+    world.witness.connect(world.broker.port)
+    assert len(world.witness.read(topic_id, 1 - index)) == 1
+    assert world.produce(1 - index) is Error.NONE
+    world.stop_and_heal()
+    world.check()
+
+
 # -- the directory without which there is no broker ----------------------------------------------------------------
 
 

@@ -204,9 +204,15 @@ class Witness:
                 self._check_partition(name, index, found[name].topic_id)
             self._check_configs(name)
 
-    def _settle_topics(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         answer = self.ask(ApiKey.METADATA, 12, MetadataRequest(topics=None, allow_auto_topic_creation=False))
-        found = {topic.name: topic for topic in answer.topics if not topic.name.startswith("__")}
+        return {topic.name: topic for topic in answer.topics if not topic.name.startswith("__")}
+
+    def topic_ids(self) -> dict[str, bytes]:
+        return {name: topic.topic_id for name, topic in self._described().items()}
+
+    def _settle_topics(self) -> dict[str, Any]:
+        found = self._described()
         for name, topic in self.maybe.items():
             if name in found:
                 self.topics[name] = topic
