@@ -43,6 +43,7 @@ from kafkapy.quorum.voters import check_static_voters
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.background_tasks import BackgroundTasks
+from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.controller_ports import LocalAlterPartition
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.dispatcher import Dispatcher
@@ -272,6 +273,7 @@ class Broker:
             transaction_verification=self.transaction_verification,
             marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
+            client_telemetry=ClientTelemetry(),
             policies=self.policies,
             node_id=config.node_id,
             cluster_id=self.cluster_id,

@@ -14,6 +14,7 @@ from kafkapy.metadata.image import BROKER_RESOURCE, MetadataCache
 from kafkapy.protocol.api import request_class, response_class, response_header_version
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
+from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.request_context import RequestContext, Session
 from tests.handler_world import RecordingConnection
 from tests.metadata_world import QuorumWorld
@@ -41,6 +42,7 @@ class AdminWorld(QuorumWorld):
         self.services = SimpleNamespace(
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
+            client_telemetry=ClientTelemetry(),
         )  # fmt: skip
 
     @property

@@ -22,6 +22,7 @@ class RecordingConnection:
         self.id = "test"
         self.listener = SimpleNamespace(name=listener_name)
         self.peer_host = "127.0.0.1"
+        self.peer_port = 50000
         self.answers = []
         self.closed = None
 

@@ -12,6 +12,7 @@ from kafkapy.config.row import ConfigType
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
 from kafkapy.config.value import default_value, format_value
+from kafkapy.controller.client_metrics import ClientMetricsSubscription
 from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, Policies
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
 from kafkapy.errors import ApiError, Error
@@ -25,7 +26,6 @@ from kafkapy.metadata.image import (
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 MIN_ISR = "min.insync.replicas"
-CLIENT_METRICS_KEYS = frozenset(["metrics", "interval.ms", "match"])
 GROUP_KEYS = frozenset([
     "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms",
     "share.session.timeout.ms", "share.heartbeat.interval.ms", "share.record.lock.duration.ms",
@@ -126,7 +126,7 @@ def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, ov
     elif resource_type == BROKER_RESOURCE:
         validate_broker_overrides(overrides, per_broker=bool(name))
     elif resource_type == CLIENT_METRICS_RESOURCE:
-        _check_names(overrides, CLIENT_METRICS_KEYS, "Unknown client metrics configuration: ")
+        ClientMetricsSubscription.from_overrides(overrides)
     elif resource_type == GROUP_RESOURCE:
         _check_names(overrides, GROUP_KEYS, "Unknown group config name: ")
 

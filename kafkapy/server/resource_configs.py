@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.describe import ConfigEntry, ConfigSynonym, describe_broker
 from kafkapy.config.row import ConfigSource, ConfigType
-from kafkapy.controller.configs import CLIENT_METRICS_KEYS, GROUP_KEYS
+from kafkapy.controller.client_metrics import CLIENT_METRICS_KEYS
+from kafkapy.controller.configs import GROUP_KEYS
 
 # A group's key K has the default of the broker's key "group." + K; these have one of their own.
 GROUP_DEFAULTS = {

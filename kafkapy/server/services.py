@@ -42,6 +42,7 @@ class Services:
         transaction_coordinator: Any = None,
         transaction_verification: Any = None,
         marker_writer: Any = None,
+        client_telemetry: Any = None,
         policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
     ) -> None:
@@ -61,5 +62,6 @@ class Services:
         self.transaction_coordinator = transaction_coordinator
         self.transaction_verification = transaction_verification
         self.marker_writer = marker_writer
+        self.client_telemetry = client_telemetry
         self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)

@@ -76,7 +76,7 @@ def test_unchanged_values_of_topics_write_nothing_those_of_brokers_do():
          "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
         ((GROUP_RESOURCE, "g"), ("foo", SET, "1"), Error.INVALID_CONFIG, "Unknown group config name: foo"),
         ((GROUP_RESOURCE, ""), ("foo", SET, "1"), Error.INVALID_REQUEST, "Default group resources are not allowed."),
-        ((CLIENT_METRICS_RESOURCE, "m"), ("foo", SET, "1"), Error.INVALID_CONFIG,
+        ((CLIENT_METRICS_RESOURCE, "m"), ("foo", SET, "1"), Error.INVALID_REQUEST,
          "Unknown client metrics configuration: foo"),
         ((99, "m"), ("foo", SET, "1"), Error.INVALID_REQUEST, "Unexpected resource type 99."),
     ],

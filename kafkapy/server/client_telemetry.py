@@ -1,0 +1,109 @@
+"""What this broker remembers of clients that push their metrics (KIP-714): who they are, what they were asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+
+from kafkapy._core.crc32c import crc32c
+from kafkapy.controller.client_metrics import ClientMetricsSubscription, WantedMetrics
+from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.image import CLIENT_METRICS_RESOURCE, MetadataImage
+
+logger = logging.getLogger("kafka.server.ClientMetricsManager")
+
+# Clients remembered; the one that was silent for longest goes first.
+LARGEST_CACHE = 16384
+NEVER = -1
+# After these errors of a push a client may ask again at once.
+ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESSION_TYPE])
+
+
+class ClientInstance:
+    """One client, by its instance id, with what it was asked for last. Reactor thread only."""
+
+    __slots__ = ("is_terminating", "last_error", "last_get_ms", "last_push_ms", "subscription_id", "wanted")
+
+    def __init__(self, client_instance_id: bytes, wanted: WantedMetrics) -> None:
+        self.last_get_ms = NEVER
+        self.last_push_ms = NEVER
+        self.last_error = Error.NONE
+        self.is_terminating = False
+        self.ask_for(client_instance_id, wanted)
+
+    def ask_for(self, client_instance_id: bytes, wanted: WantedMetrics) -> None:
+        self.wanted = wanted
+        self.subscription_id = subscription_id(client_instance_id, wanted)
+
+    def may_get(self, now_ms: int) -> bool:
+        """Whether the push interval has passed since the last request; if so, this one counts."""
+        last_ms = max(self.last_get_ms, self.last_push_ms)
+        if last_ms != NEVER and now_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
+            return False
+        self.last_get_ms = now_ms
+        return True
+
+    def may_push(self, now_ms: int) -> bool:
+        """The first push behind a GetTelemetrySubscriptions may come at once: clients spread them over time."""
+        is_early = self.last_push_ms != NEVER and now_ms - self.last_push_ms < self.wanted.interval_ms
+        if is_early and self.last_get_ms <= self.last_push_ms:
+            return False
+        self.last_push_ms = now_ms
+        return True
+
+
+def subscription_id(client_instance_id: bytes, wanted: WantedMetrics) -> int:
+    """Changes with what is wanted, and tells clients apart; as Apache Kafka computes it."""
+    text = f"[{', '.join(wanted.metrics)}]{wanted.interval_ms}"
+    high, low = int.from_bytes(client_instance_id[:8], "big"), int.from_bytes(client_instance_id[8:], "big")
+    mixed = high ^ low
+    unsigned = crc32c(text.encode()) ^ (mixed >> 32 ^ mixed) & 0xFFFFFFFF
+    return unsigned - (1 << 32) if unsigned >> 31 else unsigned
+
+
+def _subscriptions(image: MetadataImage) -> Iterator[ClientMetricsSubscription]:
+    for (resource_type, name), overrides in image.configs.items():
+        if resource_type == CLIENT_METRICS_RESOURCE:
+            try:
+                yield ClientMetricsSubscription.from_overrides(overrides)
+            except ApiError as error:  # written by Apache Kafka, whose regular expressions know more
+                logger.warning("The client metrics subscription %s is left out: %s", name, error.message)
+
+
+class ClientTelemetry:
+    """Owns the clients' instances, the parsed subscriptions, and counters of what came. Reactor thread only."""
+
+    def __init__(self, largest_cache: int = LARGEST_CACHE) -> None:
+        self._largest_cache = largest_cache
+        self._instances: OrderedDict[bytes, ClientInstance] = OrderedDict()
+        self._configs: Mapping[tuple[int, str], Mapping[str, str]] | None = None
+        self._subscriptions: list[ClientMetricsSubscription] = []
+        self.pushes = 0
+        self.pushed_bytes = 0  # decompressed
+        self.refused_pushes = 0
+
+    def __len__(self) -> int:
+        return len(self._instances)
+
+    def instance(
+        self, client_instance_id: bytes, attributes: Mapping[str, str], image: MetadataImage
+    ) -> ClientInstance:
+        """The client's, asked for what the image wants of it now."""
+        wanted = self._wanted(attributes, image)
+        found = self._instances.get(client_instance_id)
+        if found is None:
+            found = self._instances[client_instance_id] = ClientInstance(client_instance_id, wanted)
+            if len(self._instances) > self._largest_cache:
+                self._instances.popitem(last=False)
+        else:
+            self._instances.move_to_end(client_instance_id)
+            if found.wanted != wanted:
+                found.ask_for(client_instance_id, wanted)
+        return found
+
+    def _wanted(self, attributes: Mapping[str, str], image: MetadataImage) -> WantedMetrics:
+        if image.configs is not self._configs:
+            self._subscriptions = list(_subscriptions(image))
+            self._configs = image.configs
+        return WantedMetrics.together(each for each in self._subscriptions if each.matches(attributes))

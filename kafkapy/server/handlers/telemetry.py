@@ -1,0 +1,124 @@
+"""GetTelemetrySubscriptions, PushTelemetry: clients' own metrics (KIP-714), checked and counted."""
+
+from __future__ import annotations
+
+from kafkapy._core.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, DecompressionError, decompress_chunks
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from kafkapy.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.client_telemetry import ClientInstance
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import ZERO_UUID, random_uuid, uuid_to_string
+
+# The best first, which is how Apache Kafka lists them.
+ACCEPTED_CODECS = [ZSTD, LZ4, GZIP, SNAPPY]
+RESERVED_IDS = frozenset([ZERO_UUID, bytes(15) + b"\x01"])
+# What a push may grow to, in times of telemetry.max.bytes: it only has to be counted.
+LARGEST_GROWTH = 16
+
+
+def get_telemetry_subscriptions_error(
+    request: GetTelemetrySubscriptionsRequest, version: int, error: Error, message: str | None
+) -> GetTelemetrySubscriptionsResponse:
+    return GetTelemetrySubscriptionsResponse(error_code=error)
+
+
+@serves(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, 0, 0, on_error=get_telemetry_subscriptions_error)
+def handle_get_telemetry_subscriptions(
+    context: RequestContext, request: GetTelemetrySubscriptionsRequest
+) -> GetTelemetrySubscriptionsResponse:
+    client_instance_id = request.client_instance_id
+    if client_instance_id == ZERO_UUID:
+        client_instance_id = random_uuid()
+    instance = _instance(context, client_instance_id)
+    instance.is_terminating = False
+    if not instance.may_get(context.services.clock.monotonic_ms()):
+        instance.last_error = Error.THROTTLING_QUOTA_EXCEEDED
+        raise ApiError(Error.THROTTLING_QUOTA_EXCEEDED)
+    instance.last_error = Error.NONE
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=client_instance_id,
+        subscription_id=instance.subscription_id,
+        accepted_compression_types=ACCEPTED_CODECS,
+        push_interval_ms=instance.wanted.interval_ms,
+        telemetry_max_bytes=context.services.config["telemetry.max.bytes"],
+        delta_temporality=True,
+        requested_metrics=list(instance.wanted.metrics),
+    )
+
+
+def push_telemetry_error(
+    request: PushTelemetryRequest, version: int, error: Error, message: str | None
+) -> PushTelemetryResponse:
+    return PushTelemetryResponse(error_code=error)
+
+
+@serves(ApiKey.PUSH_TELEMETRY, 0, 0, on_error=push_telemetry_error)
+def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
+    telemetry = context.services.client_telemetry
+    try:
+        if request.client_instance_id in RESERVED_IDS:
+            raise ApiError(Error.INVALID_REQUEST)
+        instance = _instance(context, request.client_instance_id)
+        largest = context.services.config["telemetry.max.bytes"]
+        try:
+            _check_push(instance, request, context.services.clock.monotonic_ms(), largest)
+        except ApiError as error:
+            instance.last_error = error.error
+            raise
+        instance.last_error = Error.NONE
+        instance.is_terminating = request.terminating
+        size = _decompressed_size(request, largest * LARGEST_GROWTH)
+    except ApiError:
+        telemetry.refused_pushes += 1
+        raise
+    telemetry.pushes += 1
+    telemetry.pushed_bytes += size
+    return PushTelemetryResponse()
+
+
+def _check_push(instance: ClientInstance, request: PushTelemetryRequest, now_ms: int, largest: int) -> None:
+    """ApiError for a push that is not taken. The last one of a client may come early."""
+    if instance.is_terminating:
+        raise ApiError(Error.INVALID_REQUEST)
+    if not instance.may_push(now_ms) and not request.terminating:
+        raise ApiError(Error.THROTTLING_QUOTA_EXCEEDED)
+    if request.subscription_id != instance.subscription_id:
+        raise ApiError(Error.UNKNOWN_SUBSCRIPTION_ID)
+    if request.compression_type != NONE and request.compression_type not in ACCEPTED_CODECS:
+        raise ApiError(Error.UNSUPPORTED_COMPRESSION_TYPE)
+    if len(request.metrics) > largest:
+        raise ApiError(Error.TELEMETRY_TOO_LARGE)
+
+
+def _decompressed_size(request: PushTelemetryRequest, largest: int) -> int:
+    if request.compression_type == NONE or not request.metrics:
+        return len(request.metrics)
+    size = 0
+    try:
+        for chunk in decompress_chunks(request.compression_type, request.metrics):
+            size += len(chunk)
+            if size > largest:
+                raise ApiError(Error.TELEMETRY_TOO_LARGE)
+    except DecompressionError as error:
+        raise ApiError(Error.INVALID_RECORD) from error
+    return size
+
+
+def _instance(context: RequestContext, client_instance_id: bytes) -> ClientInstance:
+    attributes = {
+        "client_instance_id": uuid_to_string(client_instance_id),
+        "client_id": context.client_id or "",
+        "client_software_name": context.session.client_software_name,
+        "client_software_version": context.session.client_software_version,
+        "client_source_address": context.connection.peer_host,
+        "client_source_port": str(context.connection.peer_port),
+    }
+    services = context.services
+    found: ClientInstance = services.client_telemetry.instance(client_instance_id, attributes, services.metadata.image)
+    return found
