@@ -630,6 +630,9 @@ TABLE: list[Any] = [
     (ApiKey.DESCRIBE_CLUSTER, "controllers", always(endpoint_type=2), range(1, 99)),
     (ApiKey.LIST_CONFIG_RESOURCES, "client metrics", always(resource_types=[16])),
     (ApiKey.LIST_CONFIG_RESOURCES, "unknown type", always(resource_types=[77]), range(1, 99)),
+    (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "a new client", always()),
+    (ApiKey.PUSH_TELEMETRY, "no client", always()),
+    (ApiKey.PUSH_TELEMETRY, "an unknown subscription", always(client_instance_id=UNKNOWN_ID, subscription_id=1)),
     (ApiKey.LIST_PARTITION_REASSIGNMENTS, "all", always(topics=None)),
     (ApiKey.LIST_PARTITION_REASSIGNMENTS, "some", always(topics=[
         {"name": TOPIC, "partition_indexes": [0, 9]}, {"name": "nobody", "partition_indexes": [0]}])),
