@@ -29,8 +29,8 @@ from kafkapy._core.reactor_output cimport output_flush
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, connection_close, connection_open,
-    connection_touch, connection_want_output, queue_push, queue_take, state_initialize, state_release,
-    state_reserve_queues,
+    connection_touch, connection_want_output, connections_linger, queue_push, queue_take, state_initialize,
+    state_release, state_reserve_queues,
 )
 from kafkapy._core.slab cimport slab_pool_trim
 
@@ -281,6 +281,8 @@ cdef class Reactor:
         try:
             self.loop()
         finally:
+            with nogil:
+                connections_linger(&self.native)
             while self.native.oldest != NULL:
                 connection_close(&self.native, self.native.oldest, CLOSE_SHUTDOWN, 0)
             queue_take(&self.native, &self.native.input_queue)

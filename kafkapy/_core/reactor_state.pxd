@@ -162,6 +162,7 @@ cdef int state_ensure_input_room(ReactorState *state) noexcept nogil
 
 cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil
+cdef void connections_linger(ReactorState *state) noexcept nogil
 cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil
 cdef void connection_release_input(ConnectionState *connection) noexcept nogil
 cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil

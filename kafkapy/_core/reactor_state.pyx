@@ -5,14 +5,27 @@ A connection is closed once: its file descriptor goes at once, its memory is let
 until Python has been told; its struct lives as long as the Connection object that owns it.
 """
 
+from libc.errno cimport EAGAIN, errno
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
-from posix.unistd cimport close
+from posix.unistd cimport close, usleep
 
 from kafkapy._core.slab cimport (
     SHARED_SLAB_BYTES, Slab, slab_is_sole, slab_pool_create, slab_pool_destroy, slab_release, slab_retain, slab_take,
 )
+
+
+cdef extern from "<sys/socket.h>" nogil:
+    enum: MSG_DONTWAIT
+    enum: SHUT_WR
+    ssize_t recv(int fd, void *buffer, size_t size, int flags)
+    int shutdown(int fd, int how)
+
+cdef enum:
+    LINGER_STEPS = 50
+    LINGER_STEP_US = 4000
+    LINGER_READS = 64                   # of 4 KiB, of one connection in one step
 
 
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil:
@@ -189,6 +202,38 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
     state.connection_count -= 1
     state.connections_closed += 1
     queue_push(&state.closed_queue, connection)
+
+
+cdef void connections_linger(ReactorState *state) noexcept nogil:
+    """Before all connections are closed at a stop: ends our side and drops what still comes until the peers have ended
+    theirs, 200 ms at most. Closing over unread bytes would reset a connection, and its peer would lose answers that are
+    on their way: a producer would send again what a clean restart no longer recognises as the same.
+    """
+    cdef uint8_t dropped[4096]
+    cdef ConnectionState *connection = state.oldest
+    cdef ssize_t received
+    cdef int reads
+    cdef size_t waiting = state.connection_count
+    cdef int step = 0
+    while connection != NULL:
+        shutdown(connection.fd, SHUT_WR)
+        connection.hangup = False
+        connection = connection.newer
+    while waiting and step < LINGER_STEPS:
+        waiting = 0
+        connection = state.oldest
+        while connection != NULL:
+            if not connection.hangup:
+                for reads in range(LINGER_READS):
+                    received = recv(connection.fd, dropped, sizeof(dropped), MSG_DONTWAIT)
+                    if received <= 0:
+                        connection.hangup = received == 0 or errno != EAGAIN
+                        break
+                waiting += not connection.hangup
+            connection = connection.newer
+        if waiting:
+            usleep(LINGER_STEP_US)
+        step += 1
 
 
 cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:

@@ -56,6 +56,9 @@ class Load(threading.Thread):
                     self.producer.produce(self.topic, value, key=value, on_delivery=self.on_delivery)
                 except BufferError:
                     break
+                except KafkaException as error:  # fatal: this producer is at its end
+                    self.errors.append(str(error))
+                    return
                 self.sent += 1
             self.producer.poll(0.002)
         remaining = self.producer.flush(120)

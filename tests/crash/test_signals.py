@@ -74,7 +74,7 @@ def wait_for_progress(loads: list[Load]) -> None:
     goals = [(load, len(load.acknowledged) + 500) for load in loads]
     deadline = time.monotonic() + 30
     while any(len(load.acknowledged) < goal for load, goal in goals):
-        assert time.monotonic() < deadline, "the producers do not get on"
+        assert time.monotonic() < deadline, f"the producers do not get on: {[load.errors for load in loads]}"
         time.sleep(0.01)
 
 
