@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from kafkapy.broker import Broker
@@ -33,8 +33,8 @@ SETTINGS = {
 class BrokerThread:
     """Owns a broker that starts, serves and stops on a thread of its own. Ends by itself when the power fails."""
 
-    def __init__(self, directory: Path, filesystem: LossyFilesystem, settings: Mapping[str, str] | None = None) -> None:
-        config = BrokerConfig({**SETTINGS, "log.dirs": str(directory), **(settings or {})})
+    def __init__(self, log_dirs: Sequence[Path], filesystem: LossyFilesystem) -> None:
+        config = BrokerConfig({**SETTINGS, "log.dirs": ",".join(map(str, log_dirs))})
         self.failure: BaseException | None = None
         self.status: int | None = None
         self.broker = Broker(config, filesystem=filesystem, on_fatal=self.request_stop)

@@ -90,14 +90,19 @@ class World:
     Owns the filesystem, to be closed.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, log_dirs: int = 1) -> None:
         self.folder = folder
         self.chance = random.Random(seed)
         self.witness = Witness()
         self.lives = 0
+        self._names = [f"log-dir-{number}" for number in range(log_dirs)]
         self.directory = folder / "life-0"
         self.directory.mkdir(parents=True)
         self._filesystem = LossyFilesystem(str(self.directory), on_failure=self.witness.hang_up)
+
+    @property
+    def log_dirs(self) -> list[Path]:
+        return [self.directory / name for name in self._names]
 
     def any_steps(self, count: int) -> list[Step]:
         return [create, *(self.chance.choice(STEPS) for _ in range(count))]
@@ -110,7 +115,7 @@ class World:
         """
         filesystem, before = self._filesystem, self._filesystem.syncs
         filesystem.fail_at = None if end_at is None else before + end_at
-        broker = BrokerThread(self.directory, filesystem)
+        broker = BrokerThread(self.log_dirs, filesystem)
         try:
             if broker.start():
                 self.witness.connect(broker.port)
@@ -146,7 +151,7 @@ class World:
         """What survived is opened on an honest disk: everything promised is there, and stays."""
         self._filesystem.fail_at = None
         for _ in range(2):
-            broker = BrokerThread(self.directory, self._filesystem)
+            broker = BrokerThread(self.log_dirs, self._filesystem)
             try:
                 assert broker.start(), f"refused to start: {broker.failure!r}"
                 self.witness.connect(broker.port)
@@ -154,15 +159,19 @@ class World:
             finally:
                 status = broker.stop()
             assert status == 0
-            check_log_directory(self.directory)
-            self._check_strays()
+            for log_dir in self.log_dirs:
+                check_log_directory(log_dir)
+                check_strays(log_dir)
 
     def close(self) -> None:
         self._filesystem.close()
         gc.collect()
 
-    def _check_strays(self) -> None:
-        """Only what a deletion left may be a stray: its rename was not durable, the deletion was."""
-        for path in self.directory.glob("*-stray"):
-            topic = path.name.partition(".")[0].rpartition("-")[0]
-            assert topic.startswith("topic-"), path
+
+def check_strays(log_dir: Path) -> None:
+    """Only an unfinished deletion may leave a stray: not durable itself, while the topic's end was. It has no twin."""
+    for path in log_dir.glob("*-stray"):
+        topic_id = (path / "partition.metadata").read_text()
+        name = path.name.partition(".")[0]
+        twin = log_dir / name / "partition.metadata"
+        assert not twin.exists() or twin.read_text() != topic_id, path

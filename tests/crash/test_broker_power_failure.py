@@ -31,7 +31,7 @@ def test_the_power_fails_again_and_again(by_chance: bool, tmp_path: Path) -> Non
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    world = World(tmp_path, seed)
+    world = World(tmp_path, seed, log_dirs=2 if by_chance else 1)
     for _ in range(6):
         world.live(chance.randrange(140), world.any_steps(15), by_chance=by_chance)
     world.check()

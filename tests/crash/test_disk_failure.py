@@ -184,7 +184,7 @@ def test_reading_fails(is_in_memory: bool, world: World) -> None:
     """A consumer gets the error, or no answer, never something else; the broker and its other directory go on."""
     world.begin()
     index = world.partition_in(world.log_dirs[1])
-    for number in range(5):
+    for _ in range(5):
         assert world.produce(index, LARGE) is Error.NONE
     if not is_in_memory:
         world.broker.stop()
