@@ -81,10 +81,11 @@ def requests(
 
 def start_up(server: Server) -> Figures:
     """A clean stop and a start on the same data, until the first record is acknowledged."""
-    server.create_topic("start-up", 1)
+    topic = f"start-up-{time.monotonic_ns()}"
+    server.create_topic(topic, 1)
     probe = [
         str(word)
-        for word in (requests_program(), "127.0.0.1", server.port, "start-up", 1, 1, 0.001, 100, 1, 0, "produce")
+        for word in (requests_program(), "127.0.0.1", server.port, topic, 1, 1, 0.001, 100, 1, 0, "produce")
     ]
     server.stop()
     begin = time.monotonic()
