@@ -191,6 +191,7 @@ class EmbeddedQuorum:
         """Starts the next epoch of the quorum; durable on return.  StorageError."""
         self.epoch += 1
         try:
+            self._filesystem.sync_directory(self.settings.log_directory)  # a killed broker may have left it undone
             write_quorum_state(
                 self._filesystem, self.log.directory, self.settings.node_id, self.epoch, dynamic=self.is_dynamic
             )

@@ -53,6 +53,7 @@ def format_directories(
         if properties is None:
             directory_id = random_uuid()
             properties = MetaProperties(cluster_id, node_id, directory_id)
+            filesystem.sync_directory(os.path.dirname(directory) or ".")  # a killed start may have left it undone
             _write_bootstrap(directory, filesystem, clock)
             if directory == metadata_directory:
                 voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)

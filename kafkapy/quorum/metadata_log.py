@@ -77,7 +77,9 @@ class MetadataLog:
                 last.path, last.file_size - last.valid_size, last.valid_size, self.end_offset,
             )  # fmt: skip
             self._file.truncate(last.valid_size)
-            self.filesystem.sync_file(self._file.fd)
+        # A killed broker may have appended the last batches and not synced them. Before anything follows from them (what
+        # they do not know becomes a stray) they have to be durable.
+        self.filesystem.sync_file(self._file.fd)
         for segment in scanned.segments[:-1]:
             stem = self._stem(segment.base_offset)
             if not os.path.exists(stem + ".index"):
@@ -174,7 +176,6 @@ class MetadataLog:
 
     def _close_segment(self) -> None:
         file = self._active()
-        self.filesystem.sync_file(file.fd)  # a killed broker may have appended the last batches, and not synced them
         self._indexes.write(self.filesystem, file.path.removesuffix(".log"))
         file.close()
         self._file = None

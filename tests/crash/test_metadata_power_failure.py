@@ -3,6 +3,7 @@
 import pytest
 
 from kafkapy.controller.producer_ids import allocate_producer_ids
+from kafkapy.controller.topics import delete_topics
 from kafkapy.errors import ApiError
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 from tests.metadata_world import QuorumWorld
@@ -76,3 +77,24 @@ def test_sampled_moments(tmp_path):
     assert total > 60
     for fail_at in range(0, total, total // 40):
         check_moment(tmp_path, fail_at)
+
+
+def test_what_a_killed_broker_left_is_durable_before_anything_follows_from_it(tmp_path):
+    """It appends the end of a topic and dies before the sync. The next one makes a stray of the topic's directory, and
+    then the power fails: if the topic were back, it would be back without its records."""
+    directory = tmp_path / "life"
+    directory.mkdir()
+    filesystem = LossyFilesystem(str(directory))
+    world = QuorumWorld(directory, filesystem)
+    world.start()
+    world.create_topic("t")
+    filesystem.fail_at = filesystem.syncs
+    deletion = world.loop.submit(lambda image: delete_topics(image, list(image.topics.by_id)))
+    assert isinstance(deletion.exception(), ApiError)
+    world.loop.stop()
+    filesystem.fail_at = None
+    assert "t" not in QuorumWorld(directory, filesystem).open().topics.by_name
+    survived = tmp_path / "survived"
+    filesystem.pull_the_plug(str(survived))
+    filesystem.close()
+    assert "t" not in QuorumWorld(survived).open().topics.by_name
