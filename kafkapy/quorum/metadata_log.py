@@ -77,8 +77,8 @@ class MetadataLog:
                 last.path, last.file_size - last.valid_size, last.valid_size, self.end_offset,
             )  # fmt: skip
             self._file.truncate(last.valid_size)
-        # A killed broker may have appended the last batches and not synced them. Before anything follows from them (what
-        # they do not know becomes a stray) they have to be durable.
+        # A killed broker may have appended the last batches and not synced them. Before anything follows from them
+        # (what they do not know becomes a stray) they have to be durable.
         self.filesystem.sync_file(self._file.fd)
         for segment in scanned.segments[:-1]:
             stem = self._stem(segment.base_offset)

@@ -78,7 +78,8 @@ class LogDirectory(DirectoryState):
     def take_clean_shutdown_marker(self) -> None:
         """Reads and removes the marker, durably: what is appended from now on is not covered by it. OSError.
 
-        Without one a killed broker may have left names that are not durable: from now on they are. Sets `was_clean` and `clean_broker_epoch` (-1 if the marker, as older releases wrote it, has none).
+        Without one a killed broker may have left names that are not durable: from now on they are. Sets `was_clean` and
+        `clean_broker_epoch` (-1 if the marker, as older releases wrote it, has none).
         """
         path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
         try:
