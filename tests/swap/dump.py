@@ -11,7 +11,7 @@ TOOL = "org.apache.kafka.tools.DumpLogSegments"
 # What the tool says when something is wrong; it ends with 0 all the same.
 COMPLAINTS = re.compile(
     r"isvalid: false|mismatch|Found .*(wrong|out of order|error)|corrupt|Exception|Non-consecutive|"
-    r"is invalid|truncated|fail|WARN",
+    r"is invalid|truncated|\bfail(ed|ure)?\b|\bWARN\b",
     re.IGNORECASE,
 )
 
