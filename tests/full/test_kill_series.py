@@ -11,7 +11,7 @@ from tests.broker_process import BrokerProcess
 from tests.crash.index_check import check_log_directory
 from tests.crash.kill_under_load import kill_under_load
 from tests.peers import run_tool
-from tests.swap.dump import TOOL, dump_everything
+from tests.swap.dump import TIMEOUT_S, TOOL, dump_everything
 
 KILLS = 200
 # Small segments, so that kills hit rolls and recoveries of several segments too.
@@ -31,5 +31,7 @@ def test_200_kills(properties: dict[str, str], kafka_43: Path, tmp_path: Path) -
     print(check_log_directory(broker.data))
     dump_everything(kafka_43, [broker.data])
     indexes = [str(path) for path in broker.data.glob("load-*/*.index")]
-    output = run_tool(kafka_43, TOOL, "--index-sanity-check", "--files", ",".join(indexes)).stdout.decode()
+    output = run_tool(
+        kafka_43, TOOL, "--index-sanity-check", "--files", ",".join(indexes), timeout_s=TIMEOUT_S
+    ).stdout.decode()
     assert output.count("passed sanity check") == len(indexes), output[-2000:]
