@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kafkapy.errors import Error
-from tests.crash.broker_thread import BrokerThread
+from tests.crash.broker_thread import BrokerThread, threads_may_lose_power
 from tests.crash.index_check import check_log_directory
 from tests.crash.witness import NoAnswer, Witness
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
@@ -115,7 +115,17 @@ class World:
         """
         filesystem, before = self._filesystem, self._filesystem.syncs
         filesystem.fail_at = None if end_at is None else before + end_at
-        broker = BrokerThread(self.log_dirs, filesystem)
+        with threads_may_lose_power():
+            status = self._live(steps)
+        failed = filesystem.fail_at is not None and filesystem.syncs >= filesystem.fail_at
+        assert failed or status == 0
+        if not killed:
+            self._survive(by_chance)
+        return filesystem.syncs - before
+
+    def _live(self, steps: Iterable[Step]) -> int | None:
+        """The broker's exit status, None if it was interrupted."""
+        broker = BrokerThread(self.log_dirs, self._filesystem)
         try:
             if broker.start():
                 self.witness.connect(broker.port)
@@ -123,12 +133,8 @@ class World:
             else:
                 assert isinstance(broker.failure, PowerFailure), f"refused to start: {broker.failure!r}"
         finally:
-            broker.stop()
-        failed = filesystem.fail_at is not None and filesystem.syncs >= filesystem.fail_at
-        assert failed or broker.status == 0
-        if not killed:
-            self._survive(by_chance)
-        return filesystem.syncs - before
+            status = broker.stop()
+        return status
 
     def _survive(self, by_chance: bool) -> None:
         self.lives += 1

@@ -9,7 +9,6 @@ import pytest
 
 from tests.crash.power_failure import WHOLE_LIFE, World
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 SEED = 5
 SAMPLE = 12
 

@@ -13,7 +13,6 @@ from tests.crash.power_failure import WHOLE_LIFE, World
 pytestmark = [
     pytest.mark.full,
     pytest.mark.timeout(3600),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
 ]
 SEEDS = 60
 
