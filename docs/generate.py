@@ -128,7 +128,7 @@ def compatibility() -> str:
     for key, api in sorted(API_TABLE.items()):
         kafkas = api.served_by.get("4.3.0")
         if key in served or (kafkas is not None and "broker" in api.listeners):
-            theirs = _range(*kafkas) if kafkas else "not served"
+            theirs = _range(kafkas[0], kafkas[1] - api.latest_version_unstable) if kafkas else "not served"
             lines.append(f"| {int(key)} | {api.name} | {theirs} | {served.get(key, 'not yet')} |")
     return COMPATIBILITY + "\n".join(lines) + "\n" + CLIENTS + "\n".join(_clients()) + "\n"
 

@@ -23,9 +23,12 @@ def init_producer_id_error(
     return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
 
 
-@serves(ApiKey.INIT_PRODUCER_ID, 0, 6, on_error=init_producer_id_error)
+@serves(ApiKey.INIT_PRODUCER_ID, 0, 5, on_error=init_producer_id_error)
 def init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> None:
-    """Without a transactional id every request gets a new id with epoch 0, whatever id and epoch it names."""
+    """Without a transactional id every request gets a new id with epoch 0, whatever id and epoch it names.
+
+    Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3, which does not announce it either.
+    """
     version = context.api_version
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise ApiError(Error.INVALID_REQUEST)
@@ -44,11 +47,6 @@ def init_producer_id(context: RequestContext, request: InitProducerIdRequest) ->
 
 
 def _init_transactional(context: RequestContext, request: InitProducerIdRequest, transactional_id: str) -> None:
-    if request.enable2_pc:
-        # transaction.two.phase.commit.enable is not to be had here, and this is what Kafka says where it is off.
-        raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if request.keep_prepared_txn:
-        raise ApiError(Error.UNSUPPORTED_VERSION)
     expected = None
     if request.producer_id != NO_PRODUCER_ID:
         expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

@@ -16,12 +16,12 @@ def world(tmp_path):
     return HandlerWorld(tmp_path)
 
 
-def ask(world, version=6, **fields):
+def ask(world, version=5, **fields):
     values = {"transactional_id": None, "transaction_timeout_ms": 60_000, **fields}
     return world.send(init_producer_id, InitProducerIdRequest(**values), version)
 
 
-@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("version", range(6))
 def test_ids_come_from_blocks(world, version):
     waiting = [ask(world, version) for _ in range(3)]
     assert not any(answer.is_answered for answer in waiting)
