@@ -60,7 +60,8 @@ class Load(threading.Thread):
                     self.errors.append(str(error))
                     return
                 self.sent += 1
-            self.producer.poll(0.002)
+            self.stopping.wait(0.01)  # enough to be killed in the middle of, and not too much to read back
+            self.producer.poll(0)
         remaining = self.producer.flush(120)
         if remaining:
             self.errors.append(f"{remaining} records were never answered")
@@ -95,9 +96,12 @@ def read_all(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
         ends[partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=20)[1]
     found: dict[int, list[tuple[int, bytes]]] = {partition: [] for partition in range(PARTITIONS)}
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    deadline = time.monotonic() + 120
-    while any(len(found[p]) < ends[p] for p in ends) and time.monotonic() < deadline:
-        for message in consumer.consume(5000, timeout=1):
+    idle = 0
+    while any(len(found[p]) < ends[p] for p in ends):
+        messages = consumer.consume(5000, timeout=1)
+        idle = 0 if messages else idle + 1
+        assert idle < 60, f"nothing more comes: { ({p: (len(found[p]), ends[p]) for p in ends}) }"
+        for message in messages:
             if message.error():
                 raise AssertionError(message.error())
             found[message.partition()].append((message.offset(), message.value()))
