@@ -19,6 +19,7 @@ from kafkapy._core.record_scanner cimport (
     KEY_MISSING, RECORD_BAD_LENGTH, RECORD_BAD_OFFSET_DELTA, RECORD_ERRORS_KEPT, RECORD_MALFORMED, RECORDS_CUT_SHORT,
     RECORDS_LEFT_OVER, RECORDS_OK, TIMESTAMP_OUT_OF_RANGE, RecordStream, check_records, feed_records, finish_records,
     start_records)
+from kafkapy._core.codec_functions import find_codec_functions
 from kafkapy._core.compression import DecompressionError, decompress_chunks
 from kafkapy.errors import ApiError, Error
 
@@ -275,6 +276,7 @@ cdef int check_compressed(int codec, object payload, RecordCheck *check, int64_t
     cdef int64_t total = 0
     cdef int status
     start_records(&stream, check)
+    find_codec_functions(codec)  # the gate takes batches of this codec from now on
     try:
         for chunk in decompress_chunks(codec, payload):
             bytes_of_chunk = chunk

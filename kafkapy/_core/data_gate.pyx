@@ -54,6 +54,7 @@ cdef void pass_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
 cdef void finish(void *context) noexcept nogil:
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
+    (<GateContext> context).decompressor.renew()
 
 
 cdef class DataGate(GateContext):

@@ -8,6 +8,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 from kafkapy._core.partition_state cimport PartitionState, PartitionTable
 from kafkapy._core.reactor_state cimport ConnectionState, ReactorState
+from kafkapy._core.record_decompressor cimport RecordDecompressor
 from kafkapy._core.record_scanner cimport RecordCheck
 from kafkapy._core.segment_file cimport iovec
 from kafkapy._core.slab cimport Slab
@@ -55,6 +56,7 @@ cdef class GateContext:
     cdef PartitionTable by_name
     cdef PartitionTable by_id
     cdef RecordCheck check               # scratch
+    cdef RecordDecompressor decompressor
     cdef GatheredRequest *requests
     cdef int request_count
     cdef int request_capacity

@@ -12,6 +12,7 @@ cdef class GateContext:
     def __cinit__(self, *arguments, **keywords):
         self.by_name = PartitionTable()
         self.by_id = PartitionTable()
+        self.decompressor = RecordDecompressor()
 
     def __dealloc__(self):
         free(self.requests)

@@ -3,9 +3,10 @@
     gather (per request)   parse | gate open? | batch, CRC, records | sequence | room in the segment | assign offsets
     finish (per wake-up)   one pwritev per partition | indexes, offsets, producers | answers
 
-What it does not take, it declines with nothing changed, and the Python way decides: anything but one plain,
-uncompressed batch of magic 2 per partition; a new, repeated or transactional producer batch; a roll, a flush or an index
-that may be full; a request that is not what clients send. tests/property/test_gate_twin.py holds the two to the same
+What it does not take, it declines with nothing changed, and the Python way decides: anything but one plain batch of
+magic 2 per partition, which the topic keeps as it is; a codec that was not used before, or too much to decompress; a new,
+repeated or transactional producer batch; a roll, a flush or an index that may be full; a request that is not what clients
+send. tests/property/test_gate_twin.py holds the two to the same
 answers and the same files.
 """
 
@@ -16,7 +17,7 @@ from libc.string cimport memcpy
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
 from kafkapy._core.batch_layout cimport (
-    BATCH_OVERHEAD, CODEC_MASK, HEADER_OK, BatchHeader, last_sequence_of, parse_batch_header)
+    BATCH_OVERHEAD, CODEC_MASK, HEADER_OK, LARGEST_CODEC, BatchHeader, last_sequence_of, parse_batch_header)
 from kafkapy._core.batch_validation cimport BatchLimits, assign_in_place, check_batch, prepare_check
 from kafkapy._core.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
@@ -34,6 +35,8 @@ from kafkapy._core.slab cimport slab_release, slab_retain
 cdef enum:
     FLEXIBLE_FROM = 9
     TOPIC_IDS_FROM = 13
+    ZSTD_FROM = 7
+    ZSTD = 4
     LOG_START_OFFSET_FROM = 5
     RECORD_ERRORS_FROM = 8
     UUID_BYTES = 16
@@ -51,23 +54,17 @@ cdef int64_t wall_clock_ms() noexcept nogil:
 
 # ---- gather
 
-cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
+cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
                         int64_t now_ms) noexcept nogil:
     """Whether the bytes at `batch.data` are one batch that can simply be appended; fills in what is known of it."""
     cdef BatchHeader header
     cdef BatchLimits limits
     if parse_batch_header(batch.data, 0, size, &header) != HEADER_OK or header.size != size:
         return False
-    if header.attributes != 0:
-        return False
-    fill_limits(&limits, partition.log.config)
-    if check_batch(batch.data, &header, &limits) != RECORDS_OK:
-        return False
-    prepare_check(&gate.check, &header, &limits, now_ms)
-    if check_records(batch.data, BATCH_OVERHEAD, size, &gate.check) != RECORDS_OK or gate.check.error_count:
+    if not keeps_codec(partition.log.config, header.attributes, version):
         return False
     batch.size = size
-    batch.max_timestamp = gate.check.max_timestamp
+    batch.max_timestamp = header.max_timestamp
     batch.last_offset_delta = header.last_offset_delta
     batch.base_sequence = header.base_sequence
     batch.last_sequence = last_sequence_of(&header)
@@ -77,7 +74,33 @@ cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatc
         if batch.producer == NULL or not (<ProducerEntry> batch.producer).simply_takes(
                 header.producer_epoch, header.base_sequence):
             return False
+    if not has_room(partition, partition.log, partition.log.segments.active, batch):
+        return False  # asked before the records are opened, and again when their timestamps are known
+    fill_limits(&limits, partition.log.config)
+    if check_batch(batch.data, &header, &limits) != RECORDS_OK:
+        return False
+    prepare_check(&gate.check, &header, &limits, now_ms)
+    if not are_in_order(gate, batch.data, size, header.attributes):
+        return False
+    batch.max_timestamp = gate.check.max_timestamp
     return has_room(partition, partition.log, partition.log.segments.active, batch)
+
+
+cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
+    """Whether the attributes say nothing but a codec, which the version may bring and the topic keeps."""
+    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == ZSTD and version < ZSTD_FROM):
+        return False
+    return config.codec < 0 or config.codec == attributes
+
+
+cdef bint are_in_order(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
+    """The batch's records, one by one, against `gate.check`."""
+    if codec:
+        if not gate.decompressor.check_records(codec, data + BATCH_OVERHEAD, size - BATCH_OVERHEAD, &gate.check):
+            return False
+    elif check_records(data, BATCH_OVERHEAD, size, &gate.check) != RECORDS_OK:
+        return False
+    return gate.check.error_count == 0
 
 
 cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
@@ -105,12 +128,13 @@ cdef bint is_open(PartitionState partition) noexcept nogil:
 
 
 cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
-    return not config.is_compacted and config.message_timestamp_type == 0 and config.codec <= 0
+    return not config.is_compacted and config.message_timestamp_type == 0
 
 
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
-                         int32_t topic_length, bint by_id, bint flexible, int64_t now_ms) noexcept nogil:
+                         int32_t topic_length, int version, int64_t now_ms) noexcept nogil:
     """The next partition of the request becomes a batch of `gate`, not yet counted. False: for Python."""
+    cdef bint flexible = version >= FLEXIBLE_FROM
     cdef int32_t index = take_int32(cursor)
     cdef int32_t size = take_length(cursor, flexible)
     cdef const uint8_t *data = take_bytes(cursor, size)
@@ -119,7 +143,7 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
     if cursor.failed or gate.reserve_batch():
         return False
     batch = &gate.batches[gate.batch_count]
-    if by_id:
+    if version >= TOPIC_IDS_FROM:
         batch.partition = gate.by_id.find(topic, topic_length, index)
     else:
         batch.partition = gate.by_name.find(topic, topic_length, index)
@@ -132,21 +156,20 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
     batch.topic_partitions = 0
     batch.next_gathered = -1
     batch.failed = False
-    return look_at_partition(gate, <PartitionState> batch.partition, batch, size, now_ms)
+    return look_at_partition(gate, <PartitionState> batch.partition, batch, size, version, now_ms)
 
 
 cdef bint look_at_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
-                            int64_t now_ms) noexcept nogil:
+                            int version, int64_t now_ms) noexcept nogil:
     if partition.last_request == gate.serial or not is_open(partition):
         return False
     partition.last_request = gate.serial
-    return look_at_batch(gate, partition, batch, size, now_ms)
+    return look_at_batch(gate, partition, batch, size, version, now_ms)
 
 
 cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
                       bint flexible) noexcept nogil:
     """All topics of the request as batches behind those gathered before. False: for Python."""
-    cdef bint by_id = request.version >= TOPIC_IDS_FROM
     cdef int64_t now_ms = wall_clock_ms()
     cdef const uint8_t *topic
     cdef int32_t topic_length, topics, partitions
@@ -155,14 +178,14 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
     if cursor.failed or request.topic_count <= 0:
         return False
     for topics in range(request.topic_count):
-        topic_length = UUID_BYTES if by_id else take_string_length(cursor, flexible)
+        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
         topic = take_bytes(cursor, topic_length)
         partitions = take_length(cursor, flexible)
         if cursor.failed or partitions <= 0:
             return False
         first = gate.batch_count
         while gate.batch_count - first < partitions:
-            if not take_partition(gate, frame, cursor, topic, topic_length, by_id, flexible, now_ms):
+            if not take_partition(gate, frame, cursor, topic, topic_length, request.version, now_ms):
                 return False
             gate.batch_count += 1
         gate.batches[first].topic = topic
