@@ -1,4 +1,4 @@
-"""Opening compressed batches without the interpreter lock: what it finds in order, the Python way finds in order too."""
+"""Opening compressed batches without the interpreter lock: what is in order there, the Python way finds in order too."""
 
 import random
 
