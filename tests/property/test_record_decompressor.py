@@ -1,4 +1,4 @@
-"""Opening compressed batches without the interpreter lock: what is in order there, the Python way finds in order too."""
+"""Opening compressed batches without the interpreter lock: what passes there, passes the Python way too."""
 
 import random
 
