@@ -174,10 +174,12 @@ class Broker:
         config, clock, reactor = self.config, self._clock, self.reactor
         metadata = MetadataCache()
         self.controller = ControllerLoop(self._quorum, metadata, clock, self._fail)
+        self._fetch_sessions = FetchSessions(clock, config["max.incremental.fetch.session.cache.slots"])
         self.gate = DataGate(
             lambda partition: self.replica_manager.gate_appended(partition),
             lambda partition, number: self.replica_manager.gate_failed_to_append(partition, number),
             fetch_max_bytes=config["fetch.max.bytes"],
+            sessions=self._fetch_sessions.cache,
         )
         self.replica_manager = ReplicaManager(
             config,
@@ -267,7 +269,7 @@ class Broker:
             log_manager=self.log_manager,
             controller=self.controller,
             group_coordinator=self.group_coordinator,
-            fetch_sessions=FetchSessions(self._clock, config["max.incremental.fetch.session.cache.slots"]),
+            fetch_sessions=self._fetch_sessions,
             producer_ids=self.producer_ids,
             transaction_coordinator=self.transaction_coordinator,
             transaction_verification=self.transaction_verification,

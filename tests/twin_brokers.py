@@ -17,6 +17,9 @@ from tests.reactor_harness import frame
 
 DATA_FILES = (".log", ".index", ".timeindex", ".snapshot", ".txnindex")
 PING = frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
+FIRST_VERSION_WITH_SESSIONS = 7
+FIRST_FLEXIBLE_FETCH = 12
+SESSION_ID_AT = 10  # in an answer to Fetch: correlation id, throttle time, error; a byte of tags in flexible versions
 TOPIC_ID_STAND_IN = b"-topic-id-topic-"
 
 
@@ -51,6 +54,7 @@ class BrokerTwin:
         self.address = (endpoint.host, endpoint.port)
         self.connections: dict[int, socket.socket] = {}
         self.topic_ids: dict[str, bytes] = {}
+        self.session_ids: dict[int, int] = {}  # of the fetch session that a connection opened last
 
     def connection(self, number: int) -> socket.socket:
         """The connection of this number; a new one is known to the reactor on return."""
@@ -129,7 +133,11 @@ class TwinBrokers:
             twin.create_topic(name, partitions, configs)
 
     def wake_up(self, requests: dict[int, tuple[ApiKey, int, object]]) -> dict[int, bytes]:
-        """`requests`: connection -> (API, version, request, in which the topic's name stands for its id)."""
+        """`requests`: connection -> (API, version, request).
+
+        In a request, a topic's name stands for its id, and the connection's number for the id of its fetch session;
+        so does the latter in answers.
+        """
         answers = []
         for twin in (self.plain, self.gated):
             frames = {
@@ -137,18 +145,40 @@ class TwinBrokers:
                 for number, (key, version, request) in requests.items()
             }
             answers.append(twin.wake_up(frames))
+            for number, (key, version, request) in requests.items():
+                if key is ApiKey.FETCH and version >= FIRST_VERSION_WITH_SESSIONS:
+                    answers[-1][number] = self._without_session_id(twin, number, version, request, answers[-1][number])
         for number, expected in answers[0].items():
             assert answers[1][number].hex() == expected.hex(), (number, *requests[number][:2])
         return answers[0]
 
     def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
         topics = request.topic_data if key is ApiKey.PRODUCE else request.topics
+        if key is ApiKey.FETCH:
+            topics = topics + request.forgotten_topics_data
         for topic in topics:
             topic.topic_id = twin.topic_ids.get(topic.name if key is ApiKey.PRODUCE else topic.topic, bytes(15) + b"\7")
+        session = request.session_id if key is ApiKey.FETCH else 0
+        if session:
+            request.session_id = twin.session_ids.get(session, session)
         encoded = frame(request_bytes(key, version, request, correlation_id=number))
+        if session:
+            request.session_id = session
         if key is ApiKey.PRODUCE and request.acks == 0:
             encoded += PING
         return encoded
+
+    @staticmethod
+    def _without_session_id(twin: BrokerTwin, number: int, version: int, request, answer: bytes) -> bytes:
+        """The answer with the connection's number instead of its session's id, which is noted if it is a new one."""
+        at = SESSION_ID_AT + (version >= FIRST_FLEXIBLE_FETCH)
+        session_id = int.from_bytes(answer[at : at + 4], "big")
+        if not session_id:
+            return answer
+        if request.session_epoch == 0:
+            twin.session_ids[number] = session_id
+        assert session_id == twin.session_ids[number]
+        return answer[:at] + number.to_bytes(4, "big") + answer[at + 4 :]
 
     def gate_counters(self) -> dict[str, int]:
         return self.gated.broker.gate.counters()

@@ -1,11 +1,17 @@
 from collections.abc import Callable
 
+from kafkapy._core.fetch_session_state import FetchSessionTable
 from kafkapy._core.partition_state import PartitionState
 from kafkapy._core.reactor import Reactor
 
 class DataGate:
     def __init__(
-        self, on_appended: Callable[..., None], on_append_failed: Callable[..., None], *, fetch_max_bytes: int
+        self,
+        on_appended: Callable[..., None],
+        on_append_failed: Callable[..., None],
+        *,
+        fetch_max_bytes: int,
+        sessions: FetchSessionTable | None = None,
     ) -> None: ...
     def attach(self, reactor: Reactor) -> None: ...
     def add(self, partition: PartitionState, topic: str, topic_id: bytes, index: int) -> None: ...

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport realloc
 
 from kafkapy._core.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
+from kafkapy._core.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
 from kafkapy._core.partition_state cimport PartitionState
 from kafkapy._core.produce_gate cimport (
@@ -60,8 +61,9 @@ cdef void finish(void *context) noexcept nogil:
 cdef class DataGate(GateContext):
     """Owner thread only, or before the reactor runs. `on_appended` and `on_append_failed` are called in phase 2."""
 
-    def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes):
-        """`fetch_max_bytes` is the broker's fetch.max.bytes."""
+    def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None):
+        """`fetch_max_bytes` is the broker's fetch.max.bytes; `sessions` are Python's own, shared."""
+        self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
         self.on_appended = on_appended
         self.on_append_failed = on_append_failed
@@ -128,4 +130,5 @@ cdef class DataGate(GateContext):
             "batches_appended": self.batches_gated,
             "bytes_appended": self.bytes_gated,
             "fetches_answered": self.fetches_gated,
+            "session_fetches_answered": self.session_fetches_gated,
         }

@@ -2,15 +2,18 @@
 
     parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
 
-It takes a consumer's fetch without a session, for data that is there. It declines, and Python decides: followers,
-sessions, an epoch to compare, an offset that is out of range, transactions, a segment that nobody has opened yet, and
-too few bytes, which is a fetch that has to wait. tests/property/test_gate_twin.py holds the two to the same answers.
+It takes a consumer's fetch without a session, or in one that is open, for data that is there. It declines, and Python
+decides: followers, sessions that begin, end or change their partitions, an epoch to compare, an offset that is out of
+range, transactions, a segment that nobody has opened yet, and too few bytes, which is a fetch that has to wait. tests/property/test_gate_twin.py holds the two to the same answers.
 """
 
 from cpython.ref cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from kafkapy._core.fetch_session_state cimport (
+    FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
 from kafkapy._core.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
 from kafkapy._core.gate_context cimport FetchedPartition
@@ -36,6 +39,9 @@ cdef enum:
     ZSTD = 4
     CONSUMER = -1
     READ_COMMITTED = 1
+    INITIAL_EPOCH = 0
+    FINAL_EPOCH = -1
+    LARGEST_EPOCH = 2147483647
     HEAD_ROOM = 64                       # size prefix to the number of topics
     TOPIC_ROOM = 32                      # without the name
     PARTITION_ROOM = 64                  # up to the length of the records
@@ -52,6 +58,8 @@ cdef struct FetchRequest:
     bint is_committed
     int64_t found                        # bytes
     int32_t topic_count
+    int32_t session_id
+    int32_t session_epoch
 
 
 # ---- reading
@@ -107,17 +115,20 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
 
 
 cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
-                            int32_t leader_epoch, int64_t offset, int64_t max_bytes) noexcept nogil:
+                            const FetchPlace *place) noexcept nogil:
+    cdef int64_t max_bytes = place.max_bytes
+    if place.last_fetched_epoch != -1 or max_bytes < 0:
+        return False
     if partition.last_request == gate.serial or not (partition.is_plain and partition.is_leader):
         return False
     partition.last_request = gate.serial
-    if leader_epoch != -1 and leader_epoch != partition.leader_epoch:
+    if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
     if request.version < ZSTD_FROM and partition.log.config.codec == ZSTD:
         return False  # refused
     if max_bytes > request.remaining:
         max_bytes = request.remaining
-    if not read_log(request, read, partition.log, partition.log.segments, offset, max_bytes):
+    if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
         return False
     if read.length:
         request.found += read.length
@@ -128,23 +139,27 @@ cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPart
 
 # ---- parsing
 
-cdef bint take_partition(GateContext gate, FetchRequest *request, FrameCursor *cursor, const uint8_t *topic,
-                         int32_t topic_length, int count) noexcept nogil:
-    """The next partition of the request becomes read number `count`. False: for Python."""
+cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
+    """The number of the next partition of the request, and where the client is in it."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef int32_t partition = take_int32(cursor)
-    cdef int32_t leader_epoch = take_int32(cursor) if request.version >= LEADER_EPOCH_FROM else -1
-    cdef int64_t offset = take_int64(cursor)
-    cdef int32_t last_epoch = take_int32(cursor) if flexible else -1
-    cdef int32_t max_bytes
-    cdef FetchedPartition *read
-    if request.version >= LOG_START_OFFSET_FROM:
-        take_int64(cursor)  # a follower's
-    max_bytes = take_int32(cursor)
+    place.current_leader_epoch = take_int32(cursor) if request.version >= LEADER_EPOCH_FROM else -1
+    place.fetch_offset = take_int64(cursor)
+    place.last_fetched_epoch = take_int32(cursor) if flexible else -1
+    place.log_start_offset = take_int64(cursor) if request.version >= LOG_START_OFFSET_FROM else -1
+    place.max_bytes = take_int32(cursor)
     expect_no_tags(cursor, flexible)
-    if cursor.failed or last_epoch != -1 or max_bytes < 0 or gate.reserve_read(count):
+    return partition
+
+
+cdef bint read_partition(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
+                         int32_t partition, const FetchPlace *place, int count) noexcept nogil:
+    """The partition becomes read number `count`. False: for Python."""
+    cdef FetchedPartition *read
+    if gate.reserve_read(count):
         return False
     read = &gate.reads[count]
+    read.asked = NULL
     read.partition_index = partition
     read.topic = NULL
     read.topic_length = topic_length
@@ -156,8 +171,7 @@ cdef bint take_partition(GateContext gate, FetchRequest *request, FrameCursor *c
         read.partition = gate.by_id.find(topic, topic_length, partition)
     else:
         read.partition = gate.by_name.find(topic, topic_length, partition)
-    return read.partition != NULL and look_at_partition(
-        gate, request, read, <PartitionState> read.partition, leader_epoch, offset, max_bytes)
+    return read.partition != NULL and look_at_partition(gate, request, read, <PartitionState> read.partition, place)
 
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
@@ -165,8 +179,9 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef const uint8_t *topic
     cdef const uint8_t *previous = NULL
-    cdef int32_t topic_length, previous_length = -1, partitions, topics
+    cdef int32_t topic_length, previous_length = -1, partition, partitions, topics
     cdef int count = 0, first
+    cdef FetchPlace place
     request.topic_count = take_length(cursor, flexible)
     if cursor.failed or request.topic_count <= 0:
         return -1
@@ -180,7 +195,8 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
             return -1  # one entry of the answer
         previous, previous_length, first = topic, topic_length, count
         while count - first < partitions:
-            if not take_partition(gate, request, cursor, topic, topic_length, count):
+            partition = take_place(request, cursor, &place)
+            if cursor.failed or not read_partition(gate, request, topic, topic_length, partition, &place, count):
                 return -1
             count += 1
         gate.reads[first].topic = topic
@@ -199,8 +215,8 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     request.min_bytes = take_int32(cursor)
     max_bytes = take_int32(cursor)
     isolation_level = take_int8(cursor)
-    if request.version >= SESSIONS_FROM and (take_int32(cursor) != 0 or take_int32(cursor) != -1):
-        return False
+    request.session_id = take_int32(cursor) if request.version >= SESSIONS_FROM else 0
+    request.session_epoch = take_int32(cursor) if request.version >= SESSIONS_FROM else FINAL_EPOCH
     if max_bytes > gate.fetch_max_bytes:
         max_bytes = gate.fetch_max_bytes
     if request.min_bytes > max_bytes:
@@ -212,6 +228,11 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     return not cursor.failed and max_bytes >= 0 and (request.is_committed or isolation_level == 0)
 
 
+cdef inline bint has_enough(const FetchRequest *request) noexcept nogil:
+    """Whether the fetch need not wait."""
+    return request.found > 0 and request.found >= request.min_bytes
+
+
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
     """What stands behind the topics: nothing forgotten, any rack, no tags."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
@@ -221,6 +242,133 @@ cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
         skip_plain_string(cursor, take_string_length(cursor, flexible))
     expect_no_tags(cursor, flexible)
     return not cursor.failed and cursor.pos == cursor.end
+
+
+# ---- sessions
+
+cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *cursor,
+                      SessionPartitions partitions) noexcept nogil:
+    """Where the client has come in the partitions that it names: all of them are in the session. False: for Python."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef int32_t topics, count, topic_length, partition
+    cdef const uint8_t *topic
+    cdef FetchPlace place
+    cdef PyObject *found
+    topics = take_length(cursor, flexible)
+    if topics < 0:
+        return False
+    while topics > 0 and not cursor.failed:
+        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic = take_bytes(cursor, topic_length)
+        count = take_length(cursor, flexible)
+        if count <= 0:
+            return False
+        while count > 0:
+            partition = take_place(request, cursor, &place)
+            if cursor.failed:
+                return False
+            found = partitions.find(topic, topic_length, partition)
+            if found == NULL:
+                return False
+            (<FetchPartitionState> found).asked = place
+            (<FetchPartitionState> found).asked_by = gate.serial
+            count -= 1
+        expect_no_tags(cursor, flexible)
+        topics -= 1
+    return not cursor.failed
+
+
+cdef inline const FetchPlace *place_of(FetchPartitionState asked, int64_t serial) noexcept nogil:
+    return &asked.asked if asked.asked_by == serial else &asked.place
+
+
+cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
+    """All partitions of the session, read; how many, or -1: for Python."""
+    cdef PyObject *at = partitions.first
+    cdef int count = 0
+    while at != NULL:
+        if not read_partition(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
+                              (<FetchPartitionState> at).index, place_of(<FetchPartitionState> at, gate.serial), count):
+            return -1
+        gate.reads[count].asked = at
+        count += 1
+        at = (<FetchPartitionState> at).next
+    return count
+
+
+cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log, int64_t serial) noexcept nogil:
+    """CachedPartition.remember: the partition is where the request says; whether there is news of it to tell."""
+    cdef bint is_news = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
+                         or log.log_start_offset != asked.sent_log_start_offset)
+    asked.place = place_of(asked, serial)[0]
+    asked.sent_high_watermark = log.high_watermark
+    asked.sent_log_start_offset = log.log_start_offset
+    return is_news
+
+
+cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
+    """Leaves what goes into the answer in `gate.reads`; how many."""
+    cdef int index, news = 0
+    cdef FetchedPartition *read
+    for index in range(count):
+        read = &gate.reads[index]
+        if not remember_read(read, <PartitionState> read.partition, gate.serial):
+            continue
+        if read.length:
+            partitions.move_to_end(<FetchPartitionState> read.asked)
+        gate.reads[news] = read[0]
+        news += 1
+    return news
+
+
+cdef inline bint remember_read(const FetchedPartition *read, PartitionState partition, int64_t serial) noexcept nogil:
+    return remember(<FetchPartitionState> read.asked, read, partition.log, serial)
+
+
+cdef int32_t group_by_topic(GateContext gate, int count) noexcept nogil:
+    """Partitions of a topic that follow each other share its entry; how many entries."""
+    cdef int32_t topics = 0
+    cdef int index, first = 0
+    for index in range(count):
+        if index and same_topic(<FetchPartitionState> gate.reads[index - 1].asked,
+                                <FetchPartitionState> gate.reads[index].asked):
+            gate.reads[first].topic_partitions += 1
+        else:
+            first = index
+            gate.reads[index].topic = (<FetchPartitionState> gate.reads[index].asked).topic
+            gate.reads[index].topic_partitions = 1
+            topics += 1
+    return topics
+
+
+cdef inline bint same_topic(FetchPartitionState one, FetchPartitionState other) noexcept nogil:
+    return one.topic_length == other.topic_length and memcmp(one.topic, other.topic, <size_t> one.topic_length) == 0
+
+
+cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcept nogil:
+    cdef timespec now
+    session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    sessions.use(session, <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000)
+
+
+cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
+                      FetchSessionState session) noexcept nogil:
+    """FetchSessions._incremental and IncrementalFetchContext.answer. How many partitions have news, or -1: for Python."""
+    cdef int count
+    if (session.epoch != request.session_epoch or session.has_unknown_topics
+            or session.uses_topic_ids != (request.version >= TOPIC_IDS_FROM)):
+        return -1
+    if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
+        return -1
+    count = read_session(gate, request, session.partitions)
+    if count < 0 or not has_enough(request):
+        return -1
+    advance(gate.sessions, session)
+    count = keep_news(gate, session.partitions, count)
+    request.topic_count = group_by_topic(gate, count)
+    gate.session_fetches_gated += 1
+    return count
 
 
 # ---- answering
@@ -250,7 +398,7 @@ cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogi
     pos += 4
     if request.version >= SESSIONS_FROM:
         store_int16(at + pos, 0)
-        store_int32(at + pos + 2, 0)  # no session
+        store_int32(at + pos + 2, request.session_id)
         pos += 6
     return put_length(at, pos, request.topic_count, flexible)
 
@@ -354,16 +502,23 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
 cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *head,
                       FrameCursor *cursor) noexcept nogil:
     cdef FetchRequest request
+    cdef PyObject *session
     cdef int count
     request.version = head.version
     request.correlation_id = head.correlation_id
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     gate.serial += 1
-    count = take_topics(gate, &request, cursor)
-    if count < 0 or not take_rest(&request, cursor):
-        return GATE_DECLINED
-    if request.found == 0 or request.found < request.min_bytes:
+    if request.session_epoch == FINAL_EPOCH and request.session_id == 0:
+        count = take_topics(gate, &request, cursor)
+        if count < 0 or not take_rest(&request, cursor) or not has_enough(&request):
+            return GATE_DECLINED
+    elif request.session_epoch != FINAL_EPOCH and request.session_epoch != INITIAL_EPOCH:
+        session = gate.sessions.find(request.session_id)
+        count = -1 if session == NULL else take_session(gate, &request, cursor, <FetchSessionState> session)
+        if count < 0:
+            return GATE_DECLINED
+    else:
         return GATE_DECLINED
     if not answer(gate, frame.connection, &request, count):
         connection_close(gate.shared, frame.connection, CLOSE_NO_MEMORY, 0)

@@ -6,6 +6,7 @@
 from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
+from kafkapy._core.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.partition_state cimport PartitionState, PartitionTable
 from kafkapy._core.reactor_state cimport ConnectionState, ReactorState
 from kafkapy._core.record_decompressor cimport RecordDecompressor
@@ -42,6 +43,7 @@ cdef struct GatheredRequest:
 
 cdef struct FetchedPartition:
     PyObject *partition                  # borrowed PartitionState
+    PyObject *asked                      # borrowed FetchPartitionState of a session; NULL: no session
     PyObject *segment                    # borrowed SegmentState; NULL: nothing read
     int64_t position                     # of the records in its file
     int64_t length
@@ -72,10 +74,12 @@ cdef class GateContext:
     cdef FetchedPartition *reads         # scratch of one fetch
     cdef int read_capacity
     cdef int32_t fetch_max_bytes
+    cdef FetchSessionTable sessions      # shared with Python's
     cdef int64_t serial                  # of the request that is looked at
     cdef int64_t batches_gated           # counters since the start
     cdef int64_t bytes_gated
     cdef int64_t fetches_gated
+    cdef int64_t session_fetches_gated   # of these
 
     # Room for one more. 0, or -1: no memory.
     cdef int reserve_batch(self) noexcept nogil

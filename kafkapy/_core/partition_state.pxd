@@ -34,14 +34,14 @@ cdef struct PartitionSlot:
 
 
 cdef class PartitionTable:
-    cdef dict owned                      # (key bytes, partition) -> PartitionState
+    cdef dict owned                      # (key bytes, partition) -> (key, state)
     cdef PartitionSlot *slots
     cdef Py_ssize_t capacity             # a power of two
     cdef Py_ssize_t used
 
-    # *Borrows*: the partition's state, or NULL.
+    # *Borrows*: the state that was put there (a PartitionState; other tables have their own), or NULL.
     cdef PyObject *find(self, const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil
     cdef void place(self, PartitionSlot *slot) noexcept nogil
     cdef int reserve(self) except -1
-    cdef int put(self, bytes key, int32_t partition, PartitionState state) except -1
+    cdef int put(self, bytes key, int32_t partition, object state) except -1
     cdef int drop(self, bytes key, int32_t partition) except -1

@@ -70,7 +70,7 @@ cdef class PartitionTable:
         free(old)
         return 0
 
-    cdef int put(self, bytes key, int32_t partition, PartitionState state) except -1:
+    cdef int put(self, bytes key, int32_t partition, object state) except -1:
         cdef PartitionSlot slot
         self.drop(key, partition)
         self.reserve()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from kafkapy._core.fetch_session_state import FetchPartitionState
 from kafkapy._core.segment_file import FileRange
 from kafkapy.errors import Error
 from kafkapy.storage.log_results import LogOffsetMetadata
@@ -69,23 +70,13 @@ class FetchParams:
         self.only_leader = only_leader or self.is_from_follower
 
 
-class FetchPartition:
+class FetchPartition(FetchPartitionState):
     """One partition of a fetch request. -1 stands for "not given" in both epochs; a zero topic id likewise.
 
     `topic` is None while the topic id is not known to this broker.
     """
 
-    __slots__ = (
-        "current_leader_epoch",
-        "fetch_offset",
-        "last_fetched_epoch",
-        "log_start_offset",
-        "max_bytes",
-        "partition",
-        "topic",
-        "topic_id",
-        "topic_partition",
-    )
+    __slots__ = ("partition", "topic", "topic_id", "topic_partition")
 
     def __init__(
         self,
@@ -101,11 +92,7 @@ class FetchPartition:
     ) -> None:
         self.topic_id = topic_id
         self.partition = partition
-        self.fetch_offset = fetch_offset
-        self.max_bytes = max_bytes
-        self.current_leader_epoch = current_leader_epoch
-        self.last_fetched_epoch = last_fetched_epoch
-        self.log_start_offset = log_start_offset
+        self.move(fetch_offset, max_bytes, current_leader_epoch, last_fetched_epoch, log_start_offset)
         self.topic: str | None = None
         self.topic_partition = TopicPartition("", partition)
         if topic is not None:

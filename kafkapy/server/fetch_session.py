@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 
+from kafkapy._core.fetch_session_state import SessionPartitions
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchPartition, FetchResult
@@ -113,7 +114,7 @@ class IncrementalFetchContext(FetchContext):
             if partition.remember(result):
                 changed.append((partition, result))
                 if len(result.records):
-                    session.move_to_end(partition)
+                    session.partitions.to_end(partition)
         return Error.NONE, session.session_id, changed
 
 
@@ -159,8 +160,8 @@ class FetchSessions:
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if uses_topic_ids else forgotten.topic
             for partition in forgotten.partitions:
-                partitions.pop((topic, partition), None)
-        if not partitions:
+                partitions.pop((topic, partition))
+        if not len(partitions):
             self.cache.remove(session.session_id)
             return FetchContext(())
         if session.has_unknown_topics:
@@ -171,7 +172,10 @@ class FetchSessions:
 
 
 def _update(
-    partitions: dict[PartitionKey, CachedPartition], request: FetchRequest, uses_topic_ids: bool, topic_name: TopicName
+    partitions: dict[PartitionKey, CachedPartition] | SessionPartitions,
+    request: FetchRequest,
+    uses_topic_ids: bool,
+    topic_name: TopicName,
 ) -> None:
     """Adds the partitions of the request, or moves those that are there to where the client has come."""
     for topic in request.topics:

@@ -15,7 +15,7 @@ import pytest
 from kafkapy._core.codec_functions import find_codec_functions
 from kafkapy._core.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
-from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
 from tests.twin_brokers import TwinBrokers
 
@@ -40,13 +40,16 @@ class Requests:
         self.sequences: dict[tuple[int, str, int], int] = {}
         self.epochs: dict[int, int] = {}
         self.start_ms = int(time.time() * 1000) - 5000
+        self.sessions = Sessions(chance)
 
     def step(self) -> dict[int, tuple[ApiKey, int, ProduceRequest | FetchRequest]]:
         """What one wake-up brings, by connection."""
         chance = self.chance
         numbers = chance.sample(CONNECTIONS, chance.randint(1, len(CONNECTIONS)))
-        if chance.random() < 0.4:
-            return {number: self.fetch() for number in numbers}
+        if chance.random() < 0.5:
+            return {
+                number: self.fetch() if chance.random() < 0.4 else self.sessions.fetch(number) for number in numbers
+            }
         if chance.random() < 0.5:
             return {number: self.request([self.clean_topic(number)], is_clean=True) for number in numbers}
         partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
@@ -169,6 +172,83 @@ class Requests:
             built += b"\0" * chance.randint(1, 20)
 
 
+class Sessions:
+    """Fetches within sessions, one for each connection, mostly as a client would go on."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.epochs: dict[int, int] = {}
+        self.partitions: dict[int, list[tuple[str, int]]] = {}
+        self.uses_ids: dict[int, bool] = {}
+
+    def fetch(self, number: int) -> tuple[ApiKey, int, FetchRequest]:
+        chance = self.chance
+        if number not in self.epochs or chance.random() < 0.05:
+            return self.request(number, chance.randint(7, 18), 0, self.some_partitions())
+        known = self.partitions[number]
+        uses_ids = self.uses_ids[number] != (chance.random() < 0.01)
+        version = chance.randint(13, 18) if uses_ids else chance.randint(7, 12)
+        epoch = chance.choices([self.epochs[number], -1, self.epochs[number] + 1], [50, 1, 1])[0]
+        named = chance.sample(known, chance.randint(0, len(known)))
+        if chance.random() < 0.1:
+            named = named + chance.choices([*self.some_partitions(), *known], k=1)
+        forgotten = chance.sample(known, 1) if chance.random() < 0.05 else []
+        return self.request(number, version, epoch, named, forgotten)
+
+    def some_partitions(self) -> list[tuple[str, int]]:
+        partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+        partitions.append(("missing", 0))
+        weights = [1.0] * (len(partitions) - 1) + [0.1]
+        return self.chance.choices(partitions, weights, k=self.chance.choice([1, 2, 4, 6]))
+
+    def request(self, number, version, epoch, partitions, forgotten=()) -> tuple[ApiKey, int, FetchRequest]:
+        chance = self.chance
+        topics = [
+            FetchRequest.FetchTopic(
+                topic=name,
+                partitions=[
+                    FetchRequest.FetchPartition(
+                        partition=index,
+                        fetch_offset=chance.choices([0, 1, 2, 5, 10, 20, 40, 10**6], [20] * 7 + [1])[0],
+                        partition_max_bytes=chance.choice([1, 300, 5000, 1 << 20]),
+                        current_leader_epoch=chance.choices([-1, 0, 1], [10, 10, 1])[0],
+                    )
+                    for index in indexes
+                ],
+            )
+            for name, indexes in grouped(partitions).items()
+        ]
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=chance.choice([0, 1, 1, 1000]),
+            max_bytes=chance.choice([100, 4000, 10**6]),
+            isolation_level=chance.choice([0, 1]),
+            session_id=number if epoch != 0 or chance.random() < 0.3 else 0,
+            session_epoch=epoch,
+            topics=topics,
+            forgotten_topics_data=[
+                FetchRequest.ForgottenTopic(topic=name, partitions=indexes)
+                for name, indexes in grouped(forgotten).items()
+            ],
+        )
+        return ApiKey.FETCH, version, request
+
+    def learn(self, step, answers: dict[int, bytes]) -> None:
+        """Goes on from what was answered."""
+        for number, (key, version, request) in step.items():
+            if key is not ApiKey.FETCH or version < 7 or (request.session_id == 0 and request.session_epoch != 0):
+                continue
+            response = FetchResponse.decode(answers[number], version, 5 if version >= 12 else 4)
+            if request.session_epoch == -1 or response.session_id == 0:
+                self.epochs.pop(number, None)
+            elif response.error_code == 0:
+                named = [(topic.topic, asked.partition) for topic in request.topics for asked in topic.partitions]
+                known = self.partitions[number] if request.session_epoch else []
+                self.partitions[number] = list(dict.fromkeys(known + named))
+                self.epochs[number] = request.session_epoch + 1
+                self.uses_ids[number] = version >= 13
+
+
 def grouped(partitions: list[tuple[str, int]]) -> dict[str, list[int]]:
     topics: dict[str, list[int]] = {}
     for name, index in partitions:
@@ -190,8 +270,10 @@ def test_same_answers_and_same_files(tmp_path, seed):
             topics = [requests.clean_topic(number, range(SHARED_PARTITIONS))]
             twins.wake_up({number: requests.request(topics, is_clean=True)})
     for _ in range(STEPS):
-        twins.wake_up(requests.step())
+        step = requests.step()
+        requests.sessions.learn(step, twins.wake_up(step))
     counters = twins.gate_counters()
     assert counters["batches_appended"] > STEPS
-    assert counters["fetches_answered"] > STEPS // 10
+    assert counters["fetches_answered"] > STEPS // 5
+    assert counters["session_fetches_answered"] > STEPS // 20
     twins.stop_and_compare()

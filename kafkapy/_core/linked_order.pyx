@@ -1,0 +1,48 @@
+"""Objects in an order, without the lock (fetch sessions: which partition is read first, which session was used last)."""
+
+
+cdef class Linked:
+    """Base of what can be in one order at a time. Owner thread only."""
+
+    def __cinit__(self, *arguments, **keywords):
+        self.previous = self.next = self.order = NULL
+
+
+cdef class LinkedOrder:
+    """Base of collections that own their members in other ways. Owner thread only."""
+
+    cdef void append(self, Linked member) noexcept nogil:
+        member.previous = self.last
+        member.next = NULL
+        member.order = <PyObject *> self
+        if self.last == NULL:
+            self.first = <PyObject *> member
+        else:
+            (<Linked> self.last).next = <PyObject *> member
+        self.last = <PyObject *> member
+
+    cdef void take_out(self, Linked member) noexcept nogil:
+        if member.order != <PyObject *> self:
+            return
+        if member.previous == NULL:
+            self.first = member.next
+        else:
+            (<Linked> member.previous).next = member.next
+        if member.next == NULL:
+            self.last = member.previous
+        else:
+            (<Linked> member.next).previous = member.previous
+        member.previous = member.next = member.order = NULL
+
+    cdef void move_to_end(self, Linked member) noexcept nogil:
+        if member.order == <PyObject *> self and self.last != <PyObject *> member:
+            self.take_out(member)
+            self.append(member)
+
+    cdef list members(self):
+        cdef list found = []
+        cdef PyObject *at = self.first
+        while at != NULL:
+            found.append(<object> at)
+            at = (<Linked> at).next
+        return found
