@@ -24,8 +24,10 @@ from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import assign_directories, partitions_to_assign
 from kafkapy.controller.policy import NO_POLICIES, Policies
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+from kafkapy.coordinator.group.regex_resolver import RegexResolver
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
@@ -197,6 +199,8 @@ class Broker:
             log=ReplicatedCoordinatorLog(self.replica_manager, config["offsets.commit.timeout.ms"]),
             schedule=reactor.schedule,
             clock=clock,
+            settings=ConsumerGroupSettings(config, lambda: metadata.image),
+            resolve_regexes=RegexResolver(reactor.post),
         )
         self._wire_transactions(metadata)
         self.handler_pool = HandlerPool(

@@ -77,6 +77,10 @@ class ActivePartition(ShardContext, Generic[S]):
 
         entry = self._timers[key] = self._runtime.schedule(delay_ms, expire)
 
+    def schedule_unless_there(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
+        if key not in self._timers:
+            self.schedule(key, delay_ms, operation)
+
     def run(self, operation: Callable[[], CoordinatorResult]) -> None:
         if not self.is_resigned:
             self._runtime.run(self, lambda _: operation(), _ignore_response, _log_timer_error)

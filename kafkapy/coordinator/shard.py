@@ -37,6 +37,9 @@ class ShardContext(Protocol):
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
         """Runs `operation` later as if it had been requested; replaces the timer of the same key."""
 
+    def schedule_unless_there(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
+        """As `schedule`, but a timer of that key stays as it is."""
+
     def cancel(self, key: str) -> None:
         """Forgets the timer of that key, if there is one."""
 

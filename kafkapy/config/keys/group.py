@@ -60,7 +60,7 @@ ROWS = (
         "Longest session timeout of a classic member.",
     ),
     key("group.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one classic group."),
-    inert(
+    key(
         "group.coordinator.rebalance.protocols", LIST, "classic,consumer,streams", filled_list_of("consumer", "classic", "share", "streams"), MEDIUM, READ_ONLY,
         "Rebalance protocols that are enabled.",
     ),
@@ -80,48 +80,48 @@ ROWS = (
         "group.coordinator.cached.buffer.max.bytes", INT, 1048588, at_least(524288), MEDIUM, CLUSTER_WIDE,
         "Largest write buffer that the group coordinator keeps.",
     ),
-    inert(
+    key(
         "group.consumer.assignment.interval.ms", INT, 1000, at_least(0), MEDIUM, CLUSTER_WIDE,
         "Shortest time between two assignments of a consumer group.",
     ),
-    inert(
+    key(
         "group.consumer.min.assignment.interval.ms", INT, 0, at_least(0), MEDIUM, READ_ONLY,
         "Lower limit of a group's assignment interval.",
     ),
-    inert(
+    key(
         "group.consumer.max.assignment.interval.ms", INT, 15000, at_least(0), MEDIUM, READ_ONLY,
         "Upper limit of a group's assignment interval.",
     ),
-    inert(
+    key(
         "group.consumer.assignors", LIST, "uniform,range", filled_list_of(), MEDIUM, READ_ONLY,
         "Assignors that run on the broker, the first is the default.",
     ),
-    inert(
+    key(
         "group.consumer.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Heartbeat interval given to members of consumer groups.",
     ),
-    inert(
+    key(
         "group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.consumer.max.heartbeat.interval.ms", INT, 15000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a group's heartbeat interval.",
     ),
-    inert(
+    key(
         "group.consumer.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Session timeout of members of consumer groups.",
     ),
-    inert(
+    key(
         "group.consumer.min.session.timeout.ms", INT, 45000, at_least(1), MEDIUM, READ_ONLY,
         "Lower limit of a group's session timeout.",
     ),
-    inert(
+    key(
         "group.consumer.max.session.timeout.ms", INT, 60000, at_least(1), MEDIUM, READ_ONLY,
         "Upper limit of a group's session timeout.",
     ),
-    inert("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one consumer group."),
-    inert(
+    key("group.consumer.max.size", INT, INT_MAX, at_least(1), MEDIUM, READ_ONLY, "Members of one consumer group."),
+    key(
         "group.consumer.migration.policy", STRING, "bidirectional", one_of_ignoring_case("DISABLED", "DOWNGRADE", "UPGRADE", "BIDIRECTIONAL"), MEDIUM, READ_ONLY,
         "Which groups may change between the classic and the consumer protocol.",
     ),

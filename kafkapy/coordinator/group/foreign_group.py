@@ -1,15 +1,14 @@
-"""A group of a kind that is not served here (KIP-848 consumer groups, share and streams groups), found in the log."""
+"""A group of a kind that is not served here (share and streams groups), found in the log."""
 
 from __future__ import annotations
 
 # Record types by the version in front of the key; those not named belong to no group we know how to show.
 GROUP_TYPES = {
-    **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), "consumer"),
     **dict.fromkeys((10, 11, 12, 13, 14, 15), "share"),
     **dict.fromkeys((17, 18, 19, 20, 21, 22, 23), "streams"),
 }
 # The record whose presence means that the group exists.
-GROUP_EPOCH_KEYS = frozenset({3, 11, 17})
+GROUP_EPOCH_KEYS = frozenset({11, 17})
 
 
 class ForeignGroup:

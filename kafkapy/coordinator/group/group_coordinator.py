@@ -8,17 +8,24 @@ from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.consumer_description import described_group
+from kafkapy.coordinator.group.consumer_group import CONSUMER_GROUP_TYPE, ConsumerGroup
+from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import ForeignGroup
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_shard import Group, GroupShard
 from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, FetchedOffset, PartitionErrors
+from kafkapy.coordinator.group.regex_resolver import evaluate_here
 from kafkapy.coordinator.group.responses import join_error, leave_answer, sync_error
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
+from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -46,14 +53,20 @@ class GroupCoordinator:
         schedule: Schedule,
         clock: Clock,
         new_uuid: Callable[[], str] = lambda: str(uuid4()),
+        settings: ConsumerGroupSettings | None = None,
+        resolve_regexes: ResolveRegexes = evaluate_here,
     ) -> None:
+        """`settings`: those of consumer groups; without them the defaults, and no topics. `resolve_regexes` evaluates
+        clients' expressions, in the broker on another thread."""
+        consumer_settings = settings or ConsumerGroupSettings()
+        self.settings = consumer_settings
         self._config = config
         self._schedule = schedule
         self._expiry_timer: TimerEntry | None = None
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             GROUP_METADATA_TOPIC,
             log=log,
-            make_shard=lambda context: GroupShard(context, config, new_uuid),
+            make_shard=lambda context: GroupShard(context, config, new_uuid, consumer_settings, resolve_regexes),
             schedule=schedule,
             clock=clock,
             load_buffer_bytes=config.load_buffer_bytes,
@@ -116,7 +129,7 @@ class GroupCoordinator:
 
     def sync_group(self, request: SyncGroupRequest, respond: Callable[[SyncGroupResponse], None]) -> None:
         def operation(shard: GroupShard) -> CoordinatorResult:
-            return shard.membership.sync(shard.classic(request.group_id), request, respond)
+            return shard.sync(request, respond)
 
         def refuse(error: Error, message: str | None = None) -> None:
             # A load means that the running rebalance is lost: this answer sends the member back to joining.
@@ -129,7 +142,7 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest, respond: Callable[[HeartbeatResponse], None]) -> None:
         def operation(shard: GroupShard) -> CoordinatorResult:
-            return shard.membership.heartbeat(shard.classic(request.group_id), request)
+            return shard.heartbeat(request)
 
         def refuse(error: Error, message: str | None = None) -> None:
             # While the group is loading every heartbeat is believed: sessions start when it is loaded.
@@ -155,9 +168,22 @@ class GroupCoordinator:
         if not group_id:
             refuse(Error.INVALID_GROUP_ID)
             return
-        self._execute(group_id, lambda shard: shard.membership.leave(shard.classic(group_id), members), respond, refuse)
+        self._execute(group_id, lambda shard: shard.leave(group_id, members), respond, refuse)
+
+    def consumer_group_heartbeat(
+        self,
+        call: HeartbeatCall,
+        respond: Callable[[ConsumerGroupHeartbeatResponse], None],
+        refuse: ErrorResponder,
+    ) -> None:
+        self._execute(call.group_id, lambda shard: shard.consumers.heartbeat(call), respond, refuse)
 
     # -- administration
+
+    def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
+        """The group as it stands, or ApiError GROUP_ID_NOT_FOUND, or the coordinator's own."""
+        shard = self._runtime.shard(self.partition_for(group_id))
+        return described_group(shard.consumers.existing(group_id), self.settings)
 
     def describe_group(self, group_id: str, api_version: int) -> DescribeGroupsResponse.DescribedGroup:
         try:
@@ -286,6 +312,13 @@ def _describe(group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
 
 
 def _listed(group: Group) -> ListGroupsResponse.ListedGroup:
+    if isinstance(group, ConsumerGroup):
+        return ListGroupsResponse.ListedGroup(
+            group_id=group.group_id,
+            protocol_type=CONSUMER_GROUP_TYPE,
+            group_state=group.state,
+            group_type=CONSUMER_GROUP_TYPE,
+        )
     if isinstance(group, ForeignGroup):
         return ListGroupsResponse.ListedGroup(
             group_id=group.group_id,

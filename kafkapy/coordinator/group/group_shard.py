@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic_member import SyncResponder
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
+from kafkapy.coordinator.group.consumer_migration import GroupMigration
+from kafkapy.coordinator.group.consumer_records import CONSUMER_KEYS, group_tombstones, replay_into
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import (
     GROUP_EPOCH_KEYS,
     GROUP_TYPES,
@@ -41,8 +49,11 @@ from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, Coordina
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 
-Group = ClassicGroup | ForeignGroup
+Group = ClassicGroup | ConsumerGroup | ForeignGroup
 
 
 class GroupShard:
@@ -52,12 +63,22 @@ class GroupShard:
     written, the members of classic groups change in the operation itself.
     """
 
-    def __init__(self, context: ShardContext, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        context: ShardContext,
+        config: GroupConfig,
+        new_uuid: Callable[[], str],
+        settings: ConsumerGroupSettings,
+        resolve_regexes: ResolveRegexes,
+    ) -> None:
         self._context = context
         self._config = config
         self._rebalance = ClassicRebalance(context, config)
         self.membership = ClassicMembership(self._rebalance, config, new_uuid)
         self.groups: dict[str, Group] = {}
+        migration = GroupMigration(context, settings, self._rebalance)
+        self.consumers = ConsumerMembership(context, settings, self.groups, migration, resolve_regexes)
+        self._classic_members = ClassicMembers(context, settings, self.consumers, new_uuid)
         self.offsets = OffsetStore(context.committed_offset)
 
     # -- the log
@@ -68,6 +89,8 @@ class GroupShard:
             self._replay_offset(offset, producer_id, key, value)
         elif kind == GROUP_METADATA_KEY:
             self._replay_group(key, value)
+        elif kind in CONSUMER_KEYS:
+            self._replay_consumer(kind, key, value)
         elif kind in GROUP_TYPES:
             self._replay_foreign(kind, key, value)
         # Types from after 4.3 are left alone, as Apache Kafka does with types it does not know.
@@ -103,6 +126,16 @@ class GroupShard:
         stored: Any = decode_coordinator_value(GROUP_METADATA_KEY, value)
         self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.now_ms())
 
+    def _replay_consumer(self, kind: int, key: bytes, value: bytes | None) -> None:
+        group_id = group_id_of(key)
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        if replay_into(group, kind, key, value):
+            del self.groups[group_id]
+
     def _replay_foreign(self, kind: int, key: bytes, value: bytes | None) -> None:
         group_id = group_id_of(key)
         group = self.groups.get(group_id)
@@ -125,6 +158,8 @@ class GroupShard:
             if isinstance(group, ClassicGroup):
                 for member in group.members.values():
                     self._rebalance.reschedule_heartbeat(group, member)
+            elif isinstance(group, ConsumerGroup):
+                self.consumers.start_timers(group)
 
     def on_unloaded(self) -> None:
         for group in self.groups.values():
@@ -143,15 +178,35 @@ class GroupShard:
             raise ApiError(missing)
         return group
 
+    def sync(self, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_members.sync(group, request)
+        return self.membership.sync(self.classic(request.group_id), request, respond)
+
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_members.heartbeat(group, request)
+        return self.membership.heartbeat(self.classic(request.group_id), request)
+
+    def leave(self, group_id: str, members: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._classic_members.leave(group, members)
+        return self.membership.leave(self.classic(group_id), members)
+
     def join(self, call: JoinCall) -> CoordinatorResult:
         group = self.groups.get(call.group_id)
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            return self._classic_members.join(group, call)
         takeover: list[CoordinatorRecord] = []
         if not isinstance(group, ClassicGroup):
             if call.member_id:
                 call.respond(join_error(call.member_id, Error.UNKNOWN_MEMBER_ID))
                 return EMPTY_RESULT
             if group is not None:
-                takeover = [CoordinatorRecord(key, None) for key in group.keys]
+                takeover = _group_tombstones(group)
             group = self.groups[call.group_id] = ClassicGroup(call.group_id, self._context.clock.now_ms())
         result = self.membership.join(group, call)
         if takeover:
@@ -166,6 +221,8 @@ class GroupShard:
             raise ApiError(Error.GROUP_ID_NOT_FOUND)
         if isinstance(group, ClassicGroup) and not group.is_in(GroupState.EMPTY):
             raise ApiError(Error.NON_EMPTY_GROUP)
+        if isinstance(group, ConsumerGroup) and not group.is_empty:
+            raise ApiError(Error.NON_EMPTY_GROUP)
         records = [
             offset_tombstone(group_id, topic, partition) for topic, partition, _ in self.offsets.newest(group_id)
         ]
@@ -175,20 +232,24 @@ class GroupShard:
 
     def commit(self, call: CommitCall) -> CoordinatorResult:
         """The response has the error of each of the call's offsets, in their order."""
-        self._validate_commit(call)
-        return self._commit_result(call, None)
+        return self._commit_result(call, None, self._validate_commit(call))
 
     def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult:
         """As `commit`, within the transaction of `producer`."""
-        self._validate_transactional_commit(call)
-        return self._commit_result(call, producer)
+        return self._commit_result(call, producer, self._validate_transactional_commit(call))
 
-    def _commit_result(self, call: CommitCall, producer: tuple[int, int] | None) -> CoordinatorResult:
+    def _commit_result(
+        self, call: CommitCall, producer: tuple[int, int] | None, judged: Sequence[Error]
+    ) -> CoordinatorResult:
+        """`judged`: what was found of each offset already; nothing when all may be committed."""
         now_ms = self._context.clock.now_ms()
         expire_ms = -1 if call.retention_ms == -1 else now_ms + call.retention_ms
         errors: list[Error] = []
         records = []
-        for wanted in call.offsets:
+        for wanted, error in zip(call.offsets, judged or repeat(Error.NONE), strict=False):
+            if error is not Error.NONE:
+                errors.append(error)
+                continue
             if len(wanted.metadata) > self._config.max_metadata_length:
                 errors.append(Error.OFFSET_METADATA_TOO_LARGE)
                 continue
@@ -196,21 +257,24 @@ class GroupShard:
             records.append(_commit_record(call.group_id, wanted, now_ms, expire_ms))
         return CoordinatorResult(records, response=errors, producer=producer)
 
-    def _validate_commit(self, call: CommitCall) -> None:
+    def _validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        """The error of each offset, or nothing when all may be committed; ApiError when none may."""
         group = self.groups.get(call.group_id)
         is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
         if group is None:
             if call.generation_id < 0:
-                return  # a simple consumer, or an administrator
+                return ()  # a simple consumer, or an administrator
             raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
         if isinstance(group, ForeignGroup):
             if is_managed:
                 raise ApiError(Error.UNKNOWN_MEMBER_ID)
-            return
+            return ()
+        if isinstance(group, ConsumerGroup):
+            return group.validate_commit(call)
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         if call.generation_id < 0 and group.is_in(GroupState.EMPTY):
-            return
+            return ()
         if not is_managed:
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
         member = group.validate_member(call.member_id, call.group_instance_id)
@@ -219,29 +283,36 @@ class GroupShard:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         self._rebalance.reschedule_heartbeat(group, member)
+        return ()
 
-    def _validate_transactional_commit(self, call: CommitCall) -> None:
+    def _validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
         """Producers from before KIP-447 name no member: the transactional id alone fences them."""
         group = self.groups.get(call.group_id)
         if group is None:
             if call.generation_id >= 0:
                 raise ApiError(Error.ILLEGAL_GENERATION)
-            return
+            return ()
         is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
         if isinstance(group, ForeignGroup):
             if is_managed:
                 raise ApiError(Error.UNKNOWN_MEMBER_ID)
-            return
+            return ()
+        if isinstance(group, ConsumerGroup):
+            return group.validate_transactional_commit(call) if is_managed else ()
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         if not is_managed or (call.generation_id < 0 and group.is_in(GroupState.EMPTY)):
-            return
+            return ()
         group.validate_member(call.member_id, call.group_instance_id)
         if call.generation_id != group.generation_id:
             raise ApiError(Error.ILLEGAL_GENERATION)
+        return ()
 
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
-        if call.is_member and isinstance(self.groups.get(call.group_id), ForeignGroup):
+        group = self.groups.get(call.group_id)
+        if isinstance(group, ConsumerGroup):
+            group.validate_fetch(call.member_id, call.member_epoch)
+        elif call.is_member and isinstance(group, ForeignGroup):
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
         if call.partitions is None:
             return [
@@ -275,7 +346,8 @@ class GroupShard:
         records = []
         committed = {(topic, partition) for topic, partition, _ in self.offsets.newest(group_id)}
         for topic, partition in partitions:
-            if isinstance(group, ClassicGroup) and has_members and group.is_subscribed_to(topic):
+            is_subscribed = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic)
+            if is_subscribed or (isinstance(group, ClassicGroup) and has_members and group.is_subscribed_to(topic)):
                 errors[(topic, partition)] = Error.GROUP_SUBSCRIBED_TO_TOPIC
                 continue
             errors[(topic, partition)] = Error.NONE
@@ -299,16 +371,16 @@ class GroupShard:
         now_ms = self._context.clock.now_ms()
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):
-            classic = group if isinstance(group, ClassicGroup) else None
+            known = None if isinstance(group, ForeignGroup) else group
             kept = 0
             for topic, partition, committed in self.offsets.newest(group_id):
                 if self.offsets.has_pending(group_id, topic, partition) or not is_expired(
-                    classic, topic, committed, now_ms, self._config.offsets_retention_ms
+                    known, topic, committed, now_ms, self._config.offsets_retention_ms
                 ):
                     kept += 1
                 else:
                     records.append(offset_tombstone(group_id, topic, partition))
-            if not kept and classic is not None and classic.is_in(GroupState.EMPTY) and not classic.pending_members:
+            if not kept and _is_abandoned(group):
                 records.extend(_group_tombstones(group))
         return CoordinatorResult(records)
 
@@ -318,7 +390,15 @@ def _commit_record(group_id: str, wanted: OffsetToCommit, now_ms: int, expire_ms
     return offset_record(group_id, wanted.topic, wanted.partition, committed)
 
 
+def _is_abandoned(group: Group) -> bool:
+    if isinstance(group, ClassicGroup):
+        return group.is_in(GroupState.EMPTY) and not group.pending_members
+    return isinstance(group, ConsumerGroup) and group.is_empty
+
+
 def _group_tombstones(group: Group) -> list[CoordinatorRecord]:
+    if isinstance(group, ConsumerGroup):
+        return group_tombstones(group)
     if isinstance(group, ForeignGroup):
         # The epoch record last: it is the one that ends the group.
         keys = sorted(group.keys, key=lambda key: key_type(key) in GROUP_EPOCH_KEYS)

@@ -27,7 +27,7 @@ from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupR
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 
 # From these versions on a client comes back with the member id it was given, and can skip its assignment.
-_MEMBER_ID_REQUIRED_VERSION = 4
+MEMBER_ID_REQUIRED_VERSION = 4
 _SKIP_ASSIGNMENT_VERSION = 9
 
 
@@ -89,7 +89,7 @@ class ClassicMembership:
                 return self._replace_static(group, call, old_member_id, member_id)
             return self._add_member(group, call, member_id)
         member_id = f"{call.client_id}-{self._new_uuid()}"
-        if call.api_version >= _MEMBER_ID_REQUIRED_VERSION:
+        if call.api_version >= MEMBER_ID_REQUIRED_VERSION:
             self._rebalance.await_pending_member(group, member_id, call.session_timeout_ms)
             return _refuse(call, member_id, Error.MEMBER_ID_REQUIRED)
         return self._add_member(group, call, member_id)

@@ -32,13 +32,18 @@ class CommitCall(NamedTuple):
 class FetchCall(NamedTuple):
     """`partitions` None: everything the group has committed. The third is the topic's id, zero when not given.
 
-    `is_member`: the caller says that it is a member of a consumer group (KIP-848).
+    `member_id` and `member_epoch`: what a member of a consumer group says of itself (KIP-848).
     """
 
     group_id: str
     partitions: list[tuple[str, int, bytes]] | None
     require_stable: bool
-    is_member: bool = False
+    member_id: str | None = None
+    member_epoch: int = -1
+
+    @property
+    def is_member(self) -> bool:
+        return self.member_id is not None or self.member_epoch >= 0
 
 
 class FetchedOffset(NamedTuple):

@@ -12,6 +12,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.LIST_CONFIG_RESOURCES,
     ),
+    "consumer_groups": (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
     "elections": (ApiKey.ELECT_LEADERS,),
     "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),

@@ -158,8 +158,7 @@ def _fetch_group(
                 continue
             name, topic_id = (topic.name, ZERO_UUID) if found is None else (found.name, found.topic_id)
             wanted.extend((name, partition, topic_id) for partition in topic.partition_indexes)
-    is_member = asked.member_id is not None or asked.member_epoch >= 0
-    call = FetchCall(asked.group_id, wanted, require_stable, is_member)
+    call = FetchCall(asked.group_id, wanted, require_stable, asked.member_id, asked.member_epoch)
     fetched = context.services.group_coordinator.fetch_offsets(call)
     answer = []
     for name, offsets in _by_topic(fetched):

@@ -180,16 +180,21 @@ def test_consumer_groups_of_apache_kafka_are_kept_and_readable() -> None:
     assert world.coordinator.describe_group("g", 6).error_message == "Group g is not a classic group."
 
 
-def test_a_classic_member_takes_a_consumer_group_over() -> None:
+SESSION_MS = 45_000
+
+
+def test_a_classic_member_takes_a_consumer_group_over_when_its_members_are_gone() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, *consumer_group("g")))
     world = World(log)
     world.coordinator.elect(0, 0)
+    world.schedule.advance(SESSION_MS)
+    before = len(log.records)
     answers: list[Any] = []
     call = JoinCall("g", "", None, "c", "/h", 10000, 10000, "consumer", [("range", b"")], "", 3, answers.append)
     world.coordinator.join_group(call)
-    deleted = [record.key[:2] for record in log.records[3:] if record.value is None]
-    assert deleted == [b"\x00\x05", b"\x00\x03"]
+    deleted = [record.key[1] for record in log.records[before:] if record.value is None]
+    assert deleted == [6, 4, 3]
     world.schedule.advance(3000)
     assert answers[0].error_code == Error.NONE
     # A later load finds the classic group, with the offsets of the old one.
@@ -199,14 +204,16 @@ def test_a_classic_member_takes_a_consumer_group_over() -> None:
     assert [group.group_type for group in again.coordinator.list_groups([], []).groups] == ["classic"]
 
 
-def test_a_consumer_group_can_be_deleted() -> None:
+def test_a_consumer_group_can_be_deleted_when_its_members_are_gone() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, *consumer_group("g")))
     world = World(log)
     world.coordinator.elect(0, 0)
     answers: list[Any] = []
     world.coordinator.delete_groups(["g"], answers.append)
-    assert answers == [{"g": Error.NONE}]
+    world.schedule.advance(SESSION_MS)
+    world.coordinator.delete_groups(["g"], answers.append)
+    assert answers == [{"g": Error.NON_EMPTY_GROUP}, {"g": Error.NONE}]
     assert world.fetch("g") == []
     assert world.coordinator.list_groups([], []).groups == []
 

@@ -1,0 +1,182 @@
+"""The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
+
+uniform    every member gets as many partitions as the others, give or take one, and keeps what it had
+range      of each topic every member gets a range, the same one in topics with the same members and partitions
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkapy.coordinator.group.consumer_member import Assignment
+
+
+class AssignedTopic(NamedTuple):
+    """A topic that exists. `racks`: for each partition the racks of its replicas; empty when none is known."""
+
+    topic_id: bytes
+    partitions: Sequence[int]
+    racks: Mapping[int, frozenset[str]]
+
+
+class AssignedMember(NamedTuple):
+    """A member, what it is subscribed to (existing topics only), and what was its target so far."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    topic_ids: frozenset[bytes]
+    previous: Assignment
+
+
+Topics = Mapping[bytes, AssignedTopic]
+Partition = tuple[bytes, int]
+Result = dict[str, dict[bytes, frozenset[int]]]
+Assignor = Callable[[Sequence[AssignedMember], Topics], Result]
+
+
+def assign_range(members: Sequence[AssignedMember], topics: Topics) -> Result:
+    """Static members come first, by their instance ids, so that a restart leaves everybody's place as it was."""
+    ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
+    result: Result = {member.member_id: {} for member in members}
+    for topic_id, topic in topics.items():
+        subscribers = [member for member in ordered if topic_id in member.topic_ids]
+        if not subscribers:
+            continue
+        share, extra = divmod(len(topic.partitions), len(subscribers))
+        start = 0
+        for number, member in enumerate(subscribers):
+            end = start + share + (number < extra)
+            if end > start:
+                result[member.member_id][topic_id] = frozenset(topic.partitions[start:end])
+            start = end
+    return result
+
+
+def assign_uniform(members: Sequence[AssignedMember], topics: Topics) -> Result:
+    if not members:
+        return {}
+    is_homogeneous = all(member.topic_ids == members[0].topic_ids for member in members)
+    owned = _share_equally(members, topics) if is_homogeneous else _share_unequally(members, topics)
+    return {member_id: _by_topic(partitions) for member_id, partitions in owned.items()}
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
+
+
+# -- all members have the same subscription: each has a quota
+
+
+def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
+    everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
+    share, extra = divmod(len(everything), len(members))
+    # Who holds most so far keeps one more.
+    ordered = sorted(members, key=lambda member: -_count(member))
+    quotas = {member.member_id: share + (number < extra) for number, member in enumerate(ordered)}
+    owned, unassigned = _keep(members, everything, quotas)
+    if any(member.rack_id for member in members):
+        unassigned = _assign_within_racks(members, topics, owned, quotas, unassigned)
+    rest = iter(unassigned)
+    for member in members:
+        mine = owned[member.member_id]
+        for _ in range(quotas[member.member_id] - len(mine)):
+            mine.add(next(rest))
+    return owned
+
+
+def _keep(
+    members: Sequence[AssignedMember], everything: Sequence[Partition], quotas: Mapping[str, int]
+) -> tuple[dict[str, set[Partition]], list[Partition]]:
+    """What each member keeps of its previous target, and what is left over."""
+    free = set(everything)
+    owned: dict[str, set[Partition]] = {}
+    for member in members:
+        mine = owned[member.member_id] = set()
+        quota = quotas[member.member_id]
+        for topic_id in sorted(member.previous):
+            if topic_id in member.topic_ids:
+                for partition in sorted(member.previous[topic_id]):
+                    if len(mine) < quota and (topic_id, partition) in free:
+                        free.remove((topic_id, partition))
+                        mine.add((topic_id, partition))
+    return owned, [each for each in everything if each in free]
+
+
+def _assign_within_racks(
+    members: Sequence[AssignedMember],
+    topics: Topics,
+    owned: Mapping[str, set[Partition]],
+    quotas: Mapping[str, int],
+    unassigned: Sequence[Partition],
+) -> list[Partition]:
+    """Gives partitions to members with a replica in their rack, as far as quotas allow; answers those that are left."""
+    by_rack: dict[str, list[str]] = {}
+    for member in reversed(members):
+        if member.rack_id:
+            by_rack.setdefault(member.rack_id, []).append(member.member_id)
+    left = []
+    for topic_id, partition in unassigned:
+        for rack in sorted(topics[topic_id].racks.get(partition, ())):
+            waiting = by_rack.get(rack, [])
+            while waiting and len(owned[waiting[-1]]) >= quotas[waiting[-1]]:
+                waiting.pop()
+            if waiting:
+                owned[waiting[-1]].add((topic_id, partition))
+                break
+        else:
+            left.append((topic_id, partition))
+    return left
+
+
+# -- subscriptions differ: fill from the least loaded, then level out
+
+
+def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
+    subscribers = {
+        topic_id: [member.member_id for member in members if topic_id in member.topic_ids] for topic_id in topics
+    }
+    everything = [(topic_id, p) for topic_id in topics if subscribers[topic_id] for p in topics[topic_id].partitions]
+    owned, unassigned = _keep(members, everything, {member.member_id: len(everything) for member in members})
+    # Topics with few subscribers first: the others can still make up for them.
+    for topic_id in sorted({topic_id for topic_id, _ in unassigned}, key=lambda t: (len(subscribers[t]), t)):
+        heap = [(len(owned[member_id]), member_id) for member_id in subscribers[topic_id]]
+        heapq.heapify(heap)
+        for partition in [p for each, p in unassigned if each == topic_id]:
+            load, member_id = heap[0]
+            owned[member_id].add((topic_id, partition))
+            heapq.heapreplace(heap, (load + 1, member_id))
+    has_moved = True
+    while has_moved:
+        has_moved = False
+        for topic_id in sorted(topics):
+            has_moved = _level(topic_id, subscribers[topic_id], owned) or has_moved
+    return owned
+
+
+def _level(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
+    """Moves the topic's partitions from the most to the least loaded of its subscribers; each move levels the group."""
+    has_moved = False
+    while subscribers:
+        taker = min(subscribers, key=lambda member_id: len(owned[member_id]))
+        givers = [m for m in subscribers if any(topic == topic_id for topic, _ in owned[m])]
+        giver = max(givers, key=lambda member_id: len(owned[member_id]), default=taker)
+        if len(owned[giver]) - len(owned[taker]) < 2:
+            break
+        moved = max(each for each in owned[giver] if each[0] == topic_id)
+        owned[giver].remove(moved)
+        owned[taker].add(moved)
+        has_moved = True
+    return has_moved
+
+
+def _count(member: AssignedMember) -> int:
+    return sum(len(partitions) for topic_id, partitions in member.previous.items() if topic_id in member.topic_ids)
+
+
+def _by_topic(partitions: set[Partition]) -> dict[bytes, frozenset[int]]:
+    grouped: dict[bytes, set[int]] = {}
+    for topic_id, partition in sorted(partitions):
+        grouped.setdefault(topic_id, set()).add(partition)
+    return {topic_id: frozenset(numbers) for topic_id, numbers in grouped.items()}

@@ -1,0 +1,207 @@
+"""Members of a consumer group that speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+While a group changes its protocol both kinds live in it. The broker assigns; a classic member learns its part by a join
+and a sync of its own, which wait for nobody, and is told to join again when there is news for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kafkapy.coordinator.group.classic_group import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
+from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
+from kafkapy.coordinator.group.consumer_progress import MemberChange, progress
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
+from kafkapy.coordinator.group.embedded_protocol import Subscription, decode_subscription, encode_assignment
+from kafkapy.coordinator.group.membership import MEMBER_ID_REQUIRED_VERSION, JoinCall
+from kafkapy.coordinator.group.responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.shard import ShardContext
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.join_group import JoinGroupResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+class ClassicMembers:
+    """Owner thread only, keeps no state; members change by replay alone."""
+
+    def __init__(
+        self,
+        context: ShardContext,
+        settings: ConsumerGroupSettings,
+        membership: ConsumerMembership,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._membership = membership
+        self._new_uuid = new_uuid
+
+    # -- JoinGroup
+
+    def join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult:
+        """Answers through `call.respond` when the member's step is committed."""
+        try:
+            return self._join(group, call)
+        except ApiError as error:
+            call.respond(join_error(call.member_id, error.error))
+            return EMPTY_RESULT
+
+    def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult:
+        self._membership.check_room(group, call.member_id, is_joining=True)
+        _check_protocols(group, call)
+        if call.member_id == UNKNOWN_MEMBER_ID and call.group_instance_id is None:
+            member_id = f"{call.client_id}-{self._new_uuid()}"
+            if call.api_version >= MEMBER_ID_REQUIRED_VERSION:
+                call.respond(join_error(member_id, Error.MEMBER_ID_REQUIRED))
+                return EMPTY_RESULT
+            call = call._replace(member_id=member_id)
+        try:
+            subscription = decode_subscription(call.protocols[0][1], self._settings.image().topics)
+        except ValueError:
+            raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL) from None
+        records: list[CoordinatorRecord] = []
+        change = self._changed(group, call, subscription, records)
+        member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
+        self._membership.after_change(group, member)
+        self._await_sync(group.group_id, member)
+        response = JoinGroupResponse(
+            generation_id=member.member_epoch,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_name=call.protocols[0][0],
+            member_id=member.member_id,
+        )
+
+        def on_append(error: Error) -> None:
+            call.respond(response if error is Error.NONE else join_error(call.member_id, error))
+
+        return CoordinatorResult(records, on_append=on_append)
+
+    def _changed(
+        self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
+    ) -> MemberChange:
+        replaced = None
+        member_id = call.member_id
+        before = group.members.get(member_id)
+        if call.group_instance_id is not None:
+            owner_id = group.static_members.get(call.group_instance_id)
+            if member_id != UNKNOWN_MEMBER_ID:
+                before = group.static_member(call.group_instance_id, member_id)
+            else:
+                member_id = f"{call.group_instance_id}-{self._new_uuid()}"
+                if owner_id is not None:
+                    replaced = owner_id
+                    before = self._membership.replace_static(group, group.members[owner_id], member_id, records)
+        if before is None:
+            before = ConsumerMember(member_id)
+        after = before._replace(
+            instance_id=call.group_instance_id,
+            rack_id=subscription.rack_id,
+            client_id=call.client_id,
+            client_host=call.client_host,
+            rebalance_timeout_ms=call.rebalance_timeout_ms,
+            subscribed_topic_names=subscription.topics,
+            subscribed_topic_regex="",
+            server_assignor=None,
+            classic=ClassicMetadata(call.session_timeout_ms, tuple(call.protocols)),
+        )
+        return MemberChange(before, after, subscription.owned, replaced)
+
+    def _await_sync(self, group_id: str, member: ConsumerMember) -> None:
+        member_id = member.member_id
+        self._context.cancel(join_key(group_id, member_id))
+        self._context.schedule(
+            sync_key(group_id, member_id),
+            member.rebalance_timeout_ms,
+            lambda: self._membership.expire(group_id, member_id, "it did not sync in time"),
+        )
+
+    # -- SyncGroup
+
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> CoordinatorResult:
+        member, classic = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
+        if (request.protocol_type is not None and request.protocol_type != CONSUMER_PROTOCOL_TYPE) or (
+            request.protocol_name is not None and request.protocol_name != classic.protocols[0][0]
+        ):
+            raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
+        if member.member_epoch < group.group_epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            raise ApiError(Error.REBALANCE_IN_PROGRESS)
+        self._context.cancel(sync_key(group.group_id, member.member_id))
+        self._membership.reschedule_session(group.group_id, member)
+        topics = self._settings.image().topics
+        version = decode_subscription(classic.protocols[0][1], topics).version
+        response = SyncGroupResponse(
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_name=classic.protocols[0][0],
+            assignment=encode_assignment(member.assigned, version, topics),
+        )
+        return CoordinatorResult(response=response)
+
+    # -- Heartbeat
+
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult:
+        member, _ = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
+        self._membership.reschedule_session(group.group_id, member)
+        if not _has_news(group, member):
+            return CoordinatorResult(response=HeartbeatResponse())
+        group_id, member_id = group.group_id, member.member_id
+        self._context.schedule_unless_there(
+            join_key(group_id, member_id),
+            member.rebalance_timeout_ms,
+            lambda: self._membership.expire(group_id, member_id, "it did not join again in time"),
+        )
+        raise ApiError(Error.REBALANCE_IN_PROGRESS)
+
+    # -- LeaveGroup
+
+    def leave(self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
+        """Members of either kind: administrators remove static ones by their instance ids."""
+        answers, gone = [], {}
+        for identity in leaving:
+            error = Error.NONE
+            try:
+                member = _leaver(group, identity)
+                gone[member.member_id] = member
+            except ApiError as failure:
+                error = failure.error
+            answers.append(leave_answer(identity, error))
+        return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=answers))
+
+
+def _leaver(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) -> ConsumerMember:
+    if identity.group_instance_id is None:
+        return group.member(identity.member_id)
+    owner_id = group.static_members.get(identity.group_instance_id)
+    return group.static_member(identity.group_instance_id, identity.member_id or owner_id or "")
+
+
+def _check_protocols(group: ConsumerGroup, call: JoinCall) -> None:
+    """The protocols themselves do not matter, but the group must be able to become a classic one again."""
+    names = {name for name, _ in call.protocols}
+    for member in group.members.values():
+        if member.classic is not None and member.member_id != call.member_id:
+            names &= {name for name, _ in member.classic.protocols}
+    if call.protocol_type != CONSUMER_PROTOCOL_TYPE or not names:
+        raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+) -> tuple[ConsumerMember, ClassicMetadata]:
+    member = group.member(member_id) if instance_id is None else group.static_member(instance_id, member_id)
+    if member.classic is None:
+        raise ApiError(Error.UNKNOWN_MEMBER_ID)
+    if generation_id != member.member_epoch:
+        raise ApiError(Error.ILLEGAL_GENERATION)
+    return member, member.classic
+
+
+def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """A new epoch; partitions to give up; or partitions it waited for that are free now."""
+    if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+        return True
+    return member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)

@@ -1,0 +1,60 @@
+"""What ConsumerGroupDescribe says of a consumer group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember, partitions_of
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
+from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+
+_CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
+
+
+def described_group(
+    group: ConsumerGroup, settings: ConsumerGroupSettings
+) -> ConsumerGroupDescribeResponse.DescribedGroup:
+    topics = settings.image().topics.by_id
+    return ConsumerGroupDescribeResponse.DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor(settings.assignors),
+        members=[_member(group, member, topics) for member in group.members.values()],
+    )
+
+
+def _member(
+    group: ConsumerGroup, member: ConsumerMember, topics: Mapping[bytes, TopicImage]
+) -> ConsumerGroupDescribeResponse.Member:
+    return ConsumerGroupDescribeResponse.Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        assignment=_assignment(partitions_of(member.assigned), topics),
+        target_assignment=_assignment(group.target.get(member.member_id, {}), topics),
+        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
+    )
+
+
+def _assignment(
+    assignment: Assignment, topics: Mapping[bytes, TopicImage]
+) -> ConsumerGroupDescribeResponse.Assignment:
+    """Topics that are no more are left out: they have no name."""
+    return ConsumerGroupDescribeResponse.Assignment(
+        topic_partitions=[
+            ConsumerGroupDescribeResponse.TopicPartitions(
+                topic_id=topic_id, topic_name=topics[topic_id].name, partitions=sorted(partitions)
+            )
+            for topic_id, partitions in assignment.items()
+            if topic_id in topics
+        ]
+    )

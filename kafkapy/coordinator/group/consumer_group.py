@@ -1,0 +1,231 @@
+"""A consumer group's state (KIP-848): members, epochs, target assignment, who owns what. Pure: no clock, no log.
+
+                     group epoch    counts changes of members, subscriptions and topics
+    assigning        assignment epoch < group epoch: the target is to be computed anew
+    reconciling      some member's epoch < assignment epoch, or it has to revoke, or waits for others to release
+    stable           every member has its target
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
+from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
+from kafkapy.errors import ApiError, Error
+
+CONSUMER_GROUP_TYPE = "consumer"
+# Of a group that has just been made, before its first record.
+INITIAL_EPOCH = 1
+
+
+class ResolvedRegex(NamedTuple):
+    """The topics that a regular expression matched at one version (offset) of the metadata."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+class ConsumerGroup:
+    """Owns the members of one group; changed by replay alone. Owner thread only.
+
+    Invariants: `static_members` maps each member's instance id to its member id; `owners` names for each partition the
+    member that may consume it, and there is never a second one; `topic_subscribers` counts the members of each topic,
+    by name or by a resolved regular expression. `checked_topics` is the topics image that `metadata_hash` was last
+    compared with: nothing of the group has changed while it is the same object. `resolving` are the expressions that
+    are being evaluated elsewhere; with which topics they last were, and when, is in `regexes_topics`,
+    `regexes_checked_ms`.
+    """
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.group_epoch = INITIAL_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = INITIAL_EPOCH
+        self.assignment_timestamp_ms = 0
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        self.target: dict[str, Assignment] = {}
+        self.owners: dict[tuple[bytes, int], str] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.topic_subscribers: Counter[str] = Counter()
+        self.checked_topics: object = None
+        self.resolving: frozenset[str] = frozenset()
+        self.regexes_checked_ms = 0
+        self.regexes_topics: object = None
+
+    # -- changes, by replay
+
+    def put(self, member: ConsumerMember) -> None:
+        old = self.members.get(member.member_id)
+        if old is not None:
+            self._forget(old)
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static_members[member.instance_id] = member.member_id
+        self.topic_subscribers.update(self.topics_of(member))
+        for owned in (member.assigned, member.pending_revocation):
+            for topic_id, partitions in owned.items():
+                for partition in partitions:
+                    self.owners[topic_id, partition] = member.member_id
+
+    def remove(self, member_id: str) -> None:
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._forget(member)
+
+    def _forget(self, member: ConsumerMember) -> None:
+        self._discount(self.topics_of(member))
+        if self.static_members.get(member.instance_id or "") == member.member_id:
+            del self.static_members[member.instance_id or ""]
+        for owned in (member.assigned, member.pending_revocation):
+            for topic_id, partitions in owned.items():
+                for partition in partitions:
+                    if self.owners.get((topic_id, partition)) == member.member_id:
+                        del self.owners[topic_id, partition]
+
+    def put_regex(self, pattern: str, resolved: ResolvedRegex | None) -> None:
+        """What the expression stands for; None: it is no more."""
+        subscribers = [member for member in self.members.values() if member.subscribed_topic_regex == pattern]
+        for member in subscribers:
+            self._discount(self.topics_of(member))
+        if resolved is None:
+            self.regexes.pop(pattern, None)
+        else:
+            self.regexes[pattern] = resolved
+        for member in subscribers:
+            self.topic_subscribers.update(self.topics_of(member))
+
+    def _discount(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            self.topic_subscribers[topic] -= 1
+            if not self.topic_subscribers[topic]:
+                del self.topic_subscribers[topic]
+
+    # -- questions
+
+    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+        """The names that the member is subscribed to, existing or not."""
+        names = frozenset(member.subscribed_topic_names)
+        resolved = self.regexes.get(member.subscribed_topic_regex)
+        return names if resolved is None else names | resolved.topics
+
+    def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
+        """Topics of all members, with `changed` as it will be and `without` some member ids."""
+        topics = set(self.topic_subscribers)
+        gone = [self.members[member_id] for member_id in without if member_id in self.members]
+        if changed is not None:
+            topics |= self.topics_of(changed)
+            gone += [self.members[changed.member_id]] if changed.member_id in self.members else []
+        left = Counter(topic for member in gone for topic in self.topics_of(member))
+        kept = frozenset() if changed is None else self.topics_of(changed)
+        return topics - {t for t, count in left.items() if count >= self.topic_subscribers[t] and t not in kept}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.topic_subscribers
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state(self) -> str:
+        """As ConsumerGroupDescribe and ListGroups show it."""
+        if not self.members:
+            return "Empty"
+        if self.group_epoch > self.assignment_epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    def preferred_assignor(self, assignors: Sequence[str], changed: ConsumerMember | None = None) -> str:
+        """The one of `assignors` that most members name; of several, or when none is named, the first of the list."""
+        members = dict(self.members)
+        if changed is not None:
+            members[changed.member_id] = changed
+        votes = Counter(member.server_assignor for member in members.values() if member.server_assignor is not None)
+        return max(assignors, key=votes.__getitem__)
+
+    @property
+    def classic_member_count(self) -> int:
+        return sum(member.classic is not None for member in self.members.values())
+
+    def waits_for_others(self, member: ConsumerMember) -> bool:
+        """Whether a partition of its target still belongs to another member."""
+        for topic_id, partitions in self.target.get(member.member_id, {}).items():
+            for partition in partitions:
+                owner = self.owners.get((topic_id, partition))
+                if owner is not None and owner != member.member_id:
+                    return True
+        return False
+
+    # -- members, or what is wrong with them
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """The member, or ApiError UNKNOWN_MEMBER_ID."""
+        member = self.members.get(member_id)
+        if member is None:
+            message = f"Member {member_id} is not a member of group {self.group_id}."
+            raise ApiError(Error.UNKNOWN_MEMBER_ID, message)
+        return member
+
+    def static_member(self, instance_id: str, member_id: str) -> ConsumerMember:
+        """The member of that instance, or ApiError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        current = self.static_members.get(instance_id)
+        if current is None:
+            raise ApiError(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if current != member_id:
+            message = f"Static member {member_id} with instance id {instance_id} was fenced by member {current}."
+            raise ApiError(Error.FENCED_INSTANCE_ID, message)
+        return self.members[current]
+
+    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        """The error of each offset: an older epoch will do if it is not older than the partition's assignment
+        (KIP-1251). ApiError when the member itself cannot commit."""
+        if call.generation_id < 0 and self.is_empty:
+            return ()  # an administrator
+        member = self.member(call.member_id)
+        if member.classic is None and not call.is_new_protocol:
+            raise ApiError(Error.UNSUPPORTED_VERSION)
+        return _judge_commit(member, call)
+
+    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
+        """As `validate_commit`, in the words of TxnOffsetCommit, which knows no stale epochs."""
+        if call.generation_id < 0 and self.is_empty:
+            return ()
+        errors = _judge_commit(self.member(call.member_id), call)
+        return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
+
+    def validate_fetch(self, member_id: str | None, epoch: int) -> None:
+        """ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when a member fetches offsets that is none any more."""
+        if member_id is None and epoch < 0:
+            return
+        if member_id is None:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR)  # as Apache Kafka: a member must say which
+        if epoch != self.member(member_id).member_epoch:
+            raise ApiError(Error.STALE_MEMBER_EPOCH)
+
+
+def _judge_commit(member: ConsumerMember, call: CommitCall) -> Sequence[Error]:
+    epoch = call.generation_id
+    if epoch == member.member_epoch:
+        return ()
+    if member.classic is not None:
+        raise ApiError(Error.ILLEGAL_GENERATION)
+    is_old = epoch < member.member_epoch
+    return [
+        Error.NONE if is_old and _is_owned_since(member, epoch, entry) else Error.STALE_MEMBER_EPOCH
+        for entry in call.offsets
+    ]
+
+
+def _is_owned_since(member: ConsumerMember, epoch: int, entry: OffsetToCommit) -> bool:
+    for owned in (member.assigned, member.pending_revocation):
+        since = owned.get(entry.topic_id, {}).get(entry.partition)
+        if since is not None:
+            return epoch >= since
+    return False

@@ -1,0 +1,88 @@
+"""One member of a consumer group (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+# topic id -> its partitions
+Assignment = Mapping[bytes, frozenset[int]]
+# topic id -> partition -> the assignment epoch in which the member got it
+OwnedPartitions = Mapping[bytes, Mapping[int, int]]
+
+LEAVE_EPOCH = -1
+STATIC_LEAVE_EPOCH = -2
+
+
+class MemberState(IntEnum):
+    """Where a member stands on its way to its target; the value is what the log says."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1  # it has to give partitions up first
+    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given up yet
+    UNKNOWN = 127
+
+
+class ClassicMetadata(NamedTuple):
+    """What a member of the classic protocol said of itself: (protocol, metadata), the one it likes best first."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+class ConsumerMember(NamedTuple):
+    """Immutable. `assigned` it may consume; `pending_revocation` it may still consume and has to give up.
+
+    `subscribed_topic_names` are sorted; `subscribed_topic_regex` is empty for none; `classic` is None for members of
+    the consumer protocol. Epoch -2: a static member that went away for a while.
+    """
+
+    member_id: str
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: tuple[str, ...] = ()
+    subscribed_topic_regex: str = ""
+    server_assignor: str | None = None
+    classic: ClassicMetadata | None = None
+    assigned: OwnedPartitions = {}
+    pending_revocation: OwnedPartitions = {}
+
+    @property
+    def subscription(self) -> tuple[object, ...]:
+        """What its subscription record says."""
+        return (
+            self.instance_id,
+            self.rack_id,
+            self.client_id,
+            self.client_host,
+            self.rebalance_timeout_ms,
+            self.subscribed_topic_names,
+            self.subscribed_topic_regex,
+            self.server_assignor,
+            self.classic,
+        )
+
+    @property
+    def progress(self) -> tuple[object, ...]:
+        """What its current assignment record says."""
+        return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
+
+    def is_reconciled_to(self, assignment_epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
+
+    def owns(self, topic_id: bytes, partition: int) -> bool:
+        return partition in self.assigned.get(topic_id, ()) or partition in self.pending_revocation.get(topic_id, ())
+
+    def adopt_epoch(self, epoch: int, state: MemberState) -> ConsumerMember:
+        return self._replace(member_epoch=epoch, previous_member_epoch=self.member_epoch, state=state)
+
+
+def partitions_of(owned: OwnedPartitions) -> dict[bytes, frozenset[int]]:
+    return {topic_id: frozenset(partitions) for topic_id, partitions in owned.items() if partitions}

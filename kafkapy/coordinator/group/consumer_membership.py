@@ -1,0 +1,398 @@
+"""ConsumerGroupHeartbeat of a consumer group (KIP-848): joins, heartbeats, leaves, and the timers of its members.
+
+session     a member that is not heard of is removed
+rebalance   a member that was asked to give up partitions has its rebalance timeout to do so
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from kafkapy.coordinator.group.classic_group import ClassicGroup
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup, ResolvedRegex
+from kafkapy.coordinator.group.consumer_member import (
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    Assignment,
+    ConsumerMember,
+    MemberState,
+    partitions_of,
+)
+from kafkapy.coordinator.group.consumer_migration import GroupMigration
+from kafkapy.coordinator.group.consumer_progress import MemberChange, epoch_after_removal, progress
+from kafkapy.coordinator.group.consumer_records import (
+    current_record,
+    group_epoch_record,
+    member_tombstones,
+    regex_record,
+    subscription_record,
+    target_record,
+)
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
+from kafkapy.coordinator.group.consumer_topics import metadata_hash
+from kafkapy.coordinator.group.group_records import group_tombstone
+from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.shard import ShardContext
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
+logger = logging.getLogger("kafka.coordinator.group")
+
+# Resolved expressions are looked at again when topics have changed, but not more often than this.
+REGEX_REFRESH_INTERVAL_MS = 10_000
+# (expressions, topic names, what to do with the matches): evaluates elsewhere, answers on the owner thread.
+ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[str]]], None]], None]
+
+
+class HeartbeatCall(NamedTuple):
+    """One ConsumerGroupHeartbeat, its form checked. None (and -1 for the timeout): not said, as before."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    instance_id: str | None
+    rack_id: str | None
+    rebalance_timeout_ms: int
+    client_id: str
+    client_host: str
+    subscribed_topic_names: list[str] | None
+    subscribed_topic_regex: str | None
+    server_assignor: str | None
+    owned: Assignment | None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it says everything: after a join or an error the member does not know its assignment."""
+        has_subscription = self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None
+        return self.member_epoch == 0 or (
+            self.rebalance_timeout_ms != -1 and has_subscription and self.owned is not None
+        )
+
+
+class ConsumerMembership:
+    """The heartbeats of consumer groups; `groups` are the shard's. Owner thread only.
+
+    Members change by replay alone: a method reads the group as it is and answers what is to be written.
+    """
+
+    def __init__(
+        self,
+        context: ShardContext,
+        settings: ConsumerGroupSettings,
+        groups: dict[str, Any],
+        migration: GroupMigration,
+        resolve_regexes: ResolveRegexes,
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._groups = groups
+        self._migration = migration
+        self._resolve_regexes = resolve_regexes
+
+    # -- heartbeats
+
+    def heartbeat(self, call: HeartbeatCall) -> CoordinatorResult:
+        if call.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            return self._leave(self.existing(call.group_id), call)
+        records: list[CoordinatorRecord] = []
+        group = self._group_for(call, records)
+        self.check_room(group, call.member_id, is_joining=call.member_epoch == 0)
+        change = self._changed(group, call, records)
+        member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
+        self.after_change(group, member)
+        has_assignment = call.is_full or partitions_of(member.assigned) != partitions_of(change.before.assigned)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member.member_id,
+            member_epoch=member.member_epoch,
+            heartbeat_interval_ms=self._settings.heartbeat_interval_ms(group.group_id),
+            assignment=_assignment(member) if has_assignment else None,
+        )
+        return CoordinatorResult(records, response)
+
+    def existing(self, group_id: str) -> ConsumerGroup:
+        group = self._groups.get(group_id)
+        if group is None:
+            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if not isinstance(group, ConsumerGroup):
+            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        return group
+
+    def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
+        """The group of that id; one that joins makes it, in place of an empty classic one or out of a classic one."""
+        group = self._groups.get(call.group_id)
+        if call.member_epoch != 0 or isinstance(group, ConsumerGroup):
+            return self.existing(call.group_id)
+        if group is None:
+            return ConsumerGroup(call.group_id)
+        if not isinstance(group, ClassicGroup):
+            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {call.group_id} is not a consumer group.")
+        if not group.members:
+            records.append(group_tombstone(call.group_id))
+            return ConsumerGroup(call.group_id)
+        upgraded = self._migration.upgrade(group, records)
+        self.start_timers(upgraded)
+        return upgraded
+
+    def check_room(self, group: ConsumerGroup, member_id: str, *, is_joining: bool) -> None:
+        maximum = self._settings.max_group_size
+        if is_joining and member_id not in group.members and len(group.members) >= maximum:
+            message = f"The consumer group has reached its maximum capacity of {maximum} members."
+            raise ApiError(Error.GROUP_MAX_SIZE_REACHED, message)
+
+    def _changed(self, group: ConsumerGroup, call: HeartbeatCall, records: list[CoordinatorRecord]) -> MemberChange:
+        if call.instance_id is None:
+            before = self._dynamic_member(group, call)
+        elif call.member_epoch == 0:
+            return self._static_join(group, call, records)
+        else:
+            before = group.static_member(call.instance_id, call.member_id)
+            _validate_epoch(before, call)
+        return MemberChange(before, self._said(group, before, call), call.owned)
+
+    def _dynamic_member(self, group: ConsumerGroup, call: HeartbeatCall) -> ConsumerMember:
+        if call.member_epoch == 0:
+            return group.members.get(call.member_id) or ConsumerMember(call.member_id)
+        member = group.member(call.member_id)
+        _validate_epoch(member, call)
+        return member
+
+    def _static_join(self, group: ConsumerGroup, call: HeartbeatCall, records: list[CoordinatorRecord]) -> MemberChange:
+        assert call.instance_id is not None
+        owner_id = group.static_members.get(call.instance_id)
+        if owner_id is None or owner_id == call.member_id:
+            before = group.members.get(call.member_id) or ConsumerMember(call.member_id)
+            return MemberChange(before, self._said(group, before, call), call.owned)
+        owner = group.members[owner_id]
+        if owner.member_epoch != STATIC_LEAVE_EPOCH:
+            message = (
+                f"Static member {call.member_id} with instance id {call.instance_id} cannot join the group because "
+                f"the instance id is owned by {owner_id} member."
+            )
+            raise ApiError(Error.UNRELEASED_INSTANCE_ID, message)
+        before = self.replace_static(group, owner, call.member_id, records)
+        return MemberChange(before, self._said(group, before, call), call.owned, replaced=owner_id)
+
+    def replace_static(
+        self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
+    ) -> ConsumerMember:
+        """The same instance under another member id: it takes the place, the target and the partitions over."""
+        self.cancel_timers(group.group_id, owner.member_id)
+        member = owner._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
+        records += member_tombstones(group.group_id, owner.member_id)
+        records.append(subscription_record(group.group_id, member))
+        records.append(target_record(group.group_id, member_id, group.target.get(owner.member_id, {})))
+        records.append(current_record(group.group_id, member))
+        return member
+
+    def _said(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
+        """The member with what it says of itself now."""
+        names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
+        if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
+            check_regex(regex)
+        return member._replace(
+            instance_id=member.instance_id if call.instance_id is None else call.instance_id,
+            rack_id=member.rack_id if call.rack_id is None else call.rack_id,
+            rebalance_timeout_ms=(
+                member.rebalance_timeout_ms if call.rebalance_timeout_ms == -1 else call.rebalance_timeout_ms
+            ),
+            server_assignor=member.server_assignor if call.server_assignor is None else call.server_assignor,
+            subscribed_topic_names=member.subscribed_topic_names if names is None else tuple(sorted(set(names))),
+            subscribed_topic_regex=member.subscribed_topic_regex if regex is None else regex,
+            client_id=call.client_id,
+            client_host=call.client_host,
+            classic=None,
+        )
+
+    # -- leaving
+
+    def _leave(self, group: ConsumerGroup, call: HeartbeatCall) -> CoordinatorResult:
+        response = ConsumerGroupHeartbeatResponse(member_id=call.member_id, member_epoch=call.member_epoch)
+        if call.instance_id is None:
+            return self.remove(group, [group.member(call.member_id)], "it left", response)
+        member = group.static_member(call.instance_id, call.member_id)
+        if call.member_epoch == LEAVE_EPOCH:
+            return self.remove(group, [member], "it left", response)
+        # It will be back: it keeps its place until its session ends.
+        away = member._replace(
+            member_epoch=STATIC_LEAVE_EPOCH,
+            state=MemberState.STABLE,
+            assigned={topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in member.assigned.items()},
+            pending_revocation={},
+        )
+        self._context.cancel(_rebalance_key(group.group_id, member.member_id))
+        return CoordinatorResult([current_record(group.group_id, away)], response)
+
+    def remove(
+        self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: Any = None
+    ) -> CoordinatorResult:
+        """Takes members out; the group becomes a classic one when only classic members are left."""
+        gone = [member.member_id for member in members]
+        if not gone:
+            return CoordinatorResult(response=response)
+        for member_id in gone:
+            logger.info("Member %s of group %s is removed: %s.", member_id, group.group_id, why)
+            self.cancel_timers(group.group_id, member_id)
+        if self._migration.is_downgrade_due(group, gone):
+            self.cancel_all(group)
+            return self._migration.downgrade(group, gone, self._groups, response)
+        records = [record for member_id in gone for record in member_tombstones(group.group_id, member_id)]
+        return CoordinatorResult([*records, *epoch_after_removal(group, gone, self._settings)], response)
+
+    # -- timers
+
+    def start_timers(self, group: ConsumerGroup) -> None:
+        """After a load: every member has one session to be heard of."""
+        for member in group.members.values():
+            self.after_change(group, member)
+
+    def after_change(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """A fresh session, the rebalance timer that the member's state demands, and unresolved expressions."""
+        group_id, member_id = group.group_id, member.member_id
+        self.reschedule_session(group_id, member)
+        key = _rebalance_key(group_id, member_id)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            epoch = member.member_epoch
+            timeout_ms = member.rebalance_timeout_ms
+            self._context.schedule(key, timeout_ms, lambda: self._expire_rebalance(group_id, member_id, epoch))
+        else:
+            self._context.cancel(key)
+        self._resolve(group, member)
+
+    def reschedule_session(self, group_id: str, member: ConsumerMember) -> None:
+        timeout_ms = self._settings.session_timeout_ms(group_id)
+        if member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        member_id = member.member_id
+        key = _session_key(group_id, member_id)
+        self._context.schedule(key, timeout_ms, lambda: self.expire(group_id, member_id, "its session expired"))
+
+    def expire(self, group_id: str, member_id: str, why: str) -> CoordinatorResult:
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup) or member_id not in group.members:
+            return EMPTY_RESULT
+        return self.remove(group, [group.members[member_id]], why)
+
+    def _expire_rebalance(self, group_id: str, member_id: str, epoch: int) -> CoordinatorResult:
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup) or member_id not in group.members:
+            return EMPTY_RESULT
+        member = group.members[member_id]
+        if member.member_epoch != epoch or member.state is not MemberState.UNREVOKED_PARTITIONS:
+            return EMPTY_RESULT
+        return self.remove(group, [member], "it did not revoke its partitions in time")
+
+    def cancel_timers(self, group_id: str, member_id: str) -> None:
+        for key in (_session_key, _rebalance_key, join_key, sync_key):
+            self._context.cancel(key(group_id, member_id))
+
+    def cancel_all(self, group: ConsumerGroup) -> None:
+        for member_id in group.members:
+            self.cancel_timers(group.group_id, member_id)
+
+    # -- regular expressions
+
+    def _resolve(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """Has expressions evaluated that are new, and all of the group when topics have changed since the last time."""
+        pattern = member.subscribed_topic_regex
+        image = self._settings.image()
+        wanted = {pattern} if pattern and pattern not in group.regexes else set()
+        now_ms = self._context.clock.monotonic_ms()
+        is_due = now_ms - group.regexes_checked_ms >= REGEX_REFRESH_INTERVAL_MS
+        if group.regexes and is_due and group.regexes_topics is not image.topics:
+            wanted |= set(group.regexes)
+        wanted -= group.resolving
+        if not wanted:
+            return
+        group.resolving |= wanted
+        group.regexes_checked_ms = now_ms
+        group.regexes_topics = image.topics
+        names, version, group_id = list(image.topics.by_name), image.offset, group.group_id
+
+        def resolved(matches: dict[str, frozenset[str]]) -> None:
+            group.resolving -= matches.keys()
+            self._context.run(lambda: self._resolved(group_id, matches, version))
+
+        self._resolve_regexes(sorted(wanted), names, resolved)
+
+    def _resolved(self, group_id: str, matches: dict[str, frozenset[str]], version: int) -> CoordinatorResult:
+        group = self._groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            return EMPTY_RESULT
+        records = []
+        topics = set(group.topic_subscribers)
+        now_ms = self._context.clock.now_ms()
+        group.resolving -= matches.keys()
+        for pattern, found in matches.items():
+            old = group.regexes.get(pattern)
+            is_used = any(member.subscribed_topic_regex == pattern for member in group.members.values())
+            if is_used and (old is None or old.topics != found):
+                records.append(regex_record(group_id, pattern, ResolvedRegex(found, version, now_ms)))
+                topics |= found
+        if not records:
+            return EMPTY_RESULT
+        records.append(
+            group_epoch_record(group_id, group.group_epoch + 1, metadata_hash(self._settings.image(), topics))
+        )
+        return CoordinatorResult(records)
+
+
+def check_regex(expression: str) -> None:
+    try:
+        TopicPattern(expression)
+    except PatternError as error:
+        said = str(error).partition(": `")[0]
+        message = f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {said}."
+        raise ApiError(Error.INVALID_REGULAR_EXPRESSION, message) from None
+
+
+def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
+    """FENCED_MEMBER_EPOCH unless the epoch is the member's, or the one before with nothing but what it still has: then
+    it was the answer that got lost."""
+    said, known = call.member_epoch, member.member_epoch
+    if said == known:
+        return
+    if said < known and said == member.previous_member_epoch and _is_part(call.owned, member):
+        return
+    size = "greater" if said > known else "smaller"
+    message = (
+        f"The consumer group member has a {size} member epoch ({said}) than the one known by the group coordinator "
+        f"({known}). The member must abandon all its partitions and rejoin."
+    )
+    raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
+
+
+def _is_part(owned: Assignment | None, member: ConsumerMember) -> bool:
+    if owned is None:
+        return False
+    return all(partitions <= member.assigned.get(topic_id, {}).keys() for topic_id, partitions in owned.items())
+
+
+def _assignment(member: ConsumerMember) -> ConsumerGroupHeartbeatResponse.Assignment:
+    return ConsumerGroupHeartbeatResponse.Assignment(
+        topic_partitions=[
+            ConsumerGroupHeartbeatResponse.TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+            for topic_id, partitions in member.assigned.items()
+            if partitions
+        ]
+    )
+
+
+def _session_key(group_id: str, member_id: str) -> str:
+    return f"consumer-session\0{group_id}\0{member_id}"
+
+
+def _rebalance_key(group_id: str, member_id: str) -> str:
+    return f"consumer-rebalance\0{group_id}\0{member_id}"
+
+
+def join_key(group_id: str, member_id: str) -> str:
+    """A classic member was told to join again, and has to."""
+    return f"consumer-join\0{group_id}\0{member_id}"
+
+
+def sync_key(group_id: str, member_id: str) -> str:
+    """A classic member has joined, and has to sync."""
+    return f"consumer-sync\0{group_id}\0{member_id}"

@@ -1,0 +1,144 @@
+"""A classic group becomes a consumer group, and back, while its members are alive (KIP-848)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import Any
+
+from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember
+from kafkapy.coordinator.group.consumer_records import group_tombstones, whole_group
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
+from kafkapy.coordinator.group.consumer_topics import metadata_hash
+from kafkapy.coordinator.group.embedded_protocol import decode_assignment, decode_subscription, encode_assignment
+from kafkapy.coordinator.group.group_records import group_metadata_record, group_tombstone
+from kafkapy.coordinator.group.rebalance import ClassicRebalance
+from kafkapy.coordinator.group.responses import answer_join, answer_sync, join_error, sync_error
+from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.shard import ShardContext
+from kafkapy.errors import ApiError, Error
+
+logger = logging.getLogger("kafka.coordinator.group")
+
+
+class GroupMigration:
+    """Owner thread only, keeps no state."""
+
+    def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
+        self._context = context
+        self._settings = settings
+        self._rebalance = rebalance
+
+    # -- classic -> consumer
+
+    def upgrade(self, group: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
+        """The group in its new form, and in `records` what makes it so; ApiError GROUP_ID_NOT_FOUND if it cannot be.
+
+        Members that wait for the running rebalance are told to begin anew: they will find a consumer group.
+        """
+        upgraded = self._upgraded(group)
+        logger.info("Group %s is upgraded from classic to consumer.", group.group_id)
+        self._rebalance.cancel_all(group)
+        for member in list(group.members.values()):
+            answer_join(member, join_error(member.member_id, Error.REBALANCE_IN_PROGRESS))
+            answer_sync(member, sync_error(Error.REBALANCE_IN_PROGRESS))
+        records.append(group_tombstone(group.group_id))
+        records += whole_group(upgraded)
+        return upgraded
+
+    def _upgraded(self, group: ClassicGroup) -> ConsumerGroup:
+        refusal = None
+        if not self._settings.can_upgrade:
+            refusal = "online upgrade is disabled"
+        elif not group.uses_consumer_protocol:
+            refusal = "the group does not use the consumer embedded protocol"
+        elif len(group.members) > self._settings.max_group_size:
+            refusal = "the group size exceeds the maximum size"
+        if refusal is None:
+            try:
+                return self._from_classic(group)
+            except ValueError:
+                refusal = "the embedded consumer protocol is malformed"
+        message = f"Cannot upgrade classic group {group.group_id} to consumer group because {refusal}."
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, message)
+
+    def _from_classic(self, group: ClassicGroup) -> ConsumerGroup:
+        image = self._settings.image()
+        upgraded = ConsumerGroup(group.group_id)
+        upgraded.group_epoch = upgraded.assignment_epoch = group.generation_id
+        for member in group.members.values():
+            metadata = member.metadata(group.protocol_name) or member.protocols[0][1]
+            subscription = decode_subscription(metadata, image.topics)
+            assigned = decode_assignment(member.assignment, image.topics)
+            upgraded.put(
+                ConsumerMember(
+                    member.member_id,
+                    member_epoch=group.generation_id,
+                    previous_member_epoch=group.generation_id,
+                    instance_id=member.group_instance_id,
+                    rack_id=subscription.rack_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    subscribed_topic_names=subscription.topics,
+                    classic=ClassicMetadata(member.session_timeout_ms, tuple(member.protocols)),
+                    assigned={
+                        topic_id: dict.fromkeys(partitions, group.generation_id)
+                        for topic_id, partitions in assigned.items()
+                    },
+                )
+            )
+            upgraded.target[member.member_id] = assigned
+        upgraded.metadata_hash = metadata_hash(image, upgraded.subscribed_topics())
+        return upgraded
+
+    # -- consumer -> classic
+
+    def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
+        """Whether only classic members are left when those have gone."""
+        left = [member for member_id, member in group.members.items() if member_id not in gone]
+        return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
+
+    def downgrade(
+        self, group: ConsumerGroup, gone: Collection[str], groups: dict[str, Any], response: Any
+    ) -> CoordinatorResult:
+        """Puts the group back among `groups` in its old form and has its members rebalance by themselves.
+
+        The state is the classic group's at once, as with all classic groups; the records tell the next loader.
+        """
+        logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
+        topics = self._settings.image().topics
+        classic = ClassicGroup(group.group_id, self._context.clock.now_ms(), GroupState.STABLE)
+        classic.generation_id = group.group_epoch
+        for member in group.members.values():
+            if member.member_id in gone or member.classic is None:
+                continue
+            first = member.classic.protocols[0][1]
+            version = decode_subscription(first, topics).version
+            classic.add(
+                ClassicMember(
+                    member.member_id,
+                    member.instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.classic.session_timeout_ms,
+                    "consumer",
+                    list(member.classic.protocols),
+                    encode_assignment(member.assigned, version, topics),
+                )
+            )
+        classic.protocol_name = classic.select_protocol()
+        classic.compute_subscribed_topics()
+        groups[group.group_id] = classic
+        assignments = {member.member_id: member.assignment for member in classic.members.values()}
+        records = [*group_tombstones(group), group_metadata_record(classic, assignments)]
+        for classic_member in classic.members.values():
+            self._rebalance.reschedule_heartbeat(classic, classic_member)
+        self._rebalance.prepare(classic, "downgraded from a consumer group")
+        return CoordinatorResult(records, response, replay=False)
+
+

@@ -1,0 +1,161 @@
+"""What follows from a change of one member: group epoch, target assignment, and the member's own next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkapy.coordinator.group.consumer_assignors import ASSIGNORS, AssignedMember
+from kafkapy.coordinator.group.consumer_group import ConsumerGroup
+from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
+from kafkapy.coordinator.group.consumer_reconciliation import next_step
+from kafkapy.coordinator.group.consumer_records import (
+    current_record,
+    group_epoch_record,
+    regex_tombstone,
+    subscription_record,
+    target_epoch_record,
+    target_record,
+)
+from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
+from kafkapy.coordinator.group.consumer_topics import assigned_topics, metadata_hash, topic_ids
+from kafkapy.coordinator.record import CoordinatorRecord
+from kafkapy.metadata.image import MetadataImage
+
+
+class MemberChange(NamedTuple):
+    """A member before and after its request. `owned`: what it says that it owns, None when it does not say.
+
+    `replaced`: the member id whose place it takes (a static member that came back), with its target and partitions.
+    """
+
+    before: ConsumerMember
+    after: ConsumerMember
+    owned: Assignment | None = None
+    replaced: str | None = None
+
+
+def progress(
+    group: ConsumerGroup,
+    change: MemberChange,
+    settings: ConsumerGroupSettings,
+    now_ms: int,
+    records: list[CoordinatorRecord],
+) -> ConsumerMember:
+    """The member after its next step; appends to `records` all that is to be written.
+
+    The group itself does not change before the records are replayed, `checked_topics` aside.
+    """
+    image = settings.image()
+    before, after = change.before, change.after
+    if after.subscription != before.subscription or before.member_id not in group.members:
+        records.append(subscription_record(group.group_id, after))
+    records += _unused_regex(group, change)
+    topics = group.topics_of(after)
+    has_changed = topics != group.topics_of(before) or after.subscribed_topic_names != before.subscribed_topic_names
+    epoch = _group_epoch(group, after, image, has_changed, records)
+    target_epoch, target = group.assignment_epoch, group.target.get(change.replaced or after.member_id, {})
+    if epoch > target_epoch and _is_assignment_due(group, settings, now_ms):
+        target_epoch = epoch
+        target = _assign(group, change, settings, image, records).get(after.member_id, {})
+        records.append(target_epoch_record(group.group_id, epoch, now_ms))
+    own = (None, after.member_id, change.replaced)
+    member = next_step(
+        after,
+        target_epoch,
+        target,
+        lambda topic_id, partition: group.owners.get((topic_id, partition)) not in own,
+        change.owned,
+        topic_ids(image, topics) if has_changed else None,
+    )
+    if member.progress != before.progress or before.member_id not in group.members:
+        records.append(current_record(group.group_id, member))
+    return member
+
+
+def epoch_after_removal(
+    group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
+) -> list[CoordinatorRecord]:
+    """What follows from members' going: their regular expressions, and a new group epoch."""
+    gone = set(removed)
+    records = []
+    kept = {member.subscribed_topic_regex for member in group.members.values() if member.member_id not in gone}
+    for pattern in group.regexes:
+        if pattern not in kept:
+            records.append(regex_tombstone(group.group_id, pattern))
+    digest = metadata_hash(settings.image(), group.subscribed_topics(without=gone))
+    records.append(group_epoch_record(group.group_id, group.group_epoch + 1, digest))
+    return records
+
+
+def _unused_regex(group: ConsumerGroup, change: MemberChange) -> list[CoordinatorRecord]:
+    old = change.before.subscribed_topic_regex
+    if old == change.after.subscribed_topic_regex or old not in group.regexes:
+        return []
+    others = (member for member in group.members.values() if member.member_id != change.before.member_id)
+    if any(member.subscribed_topic_regex == old for member in others):
+        return []
+    return [regex_tombstone(group.group_id, old)]
+
+
+def _group_epoch(
+    group: ConsumerGroup,
+    after: ConsumerMember,
+    image: MetadataImage,
+    has_changed: bool,
+    records: list[CoordinatorRecord],
+) -> int:
+    """The group's epoch, counted up when a subscription or the topics subscribed to have changed."""
+    if not has_changed and group.checked_topics is image.topics:
+        return group.group_epoch
+    digest = metadata_hash(image, group.subscribed_topics(after))
+    group.checked_topics = image.topics
+    if not has_changed and digest == group.metadata_hash:
+        return group.group_epoch
+    records.append(group_epoch_record(group.group_id, group.group_epoch + 1, digest))
+    return group.group_epoch + 1
+
+
+def _is_assignment_due(group: ConsumerGroup, settings: ConsumerGroupSettings, now_ms: int) -> bool:
+    elapsed_ms = now_ms - group.assignment_timestamp_ms
+    # A clock that was set back must not stop the group.
+    return elapsed_ms < 0 or elapsed_ms >= settings.assignment_interval_ms(group.group_id)
+
+
+def _assign(
+    group: ConsumerGroup,
+    change: MemberChange,
+    settings: ConsumerGroupSettings,
+    image: MetadataImage,
+    records: list[CoordinatorRecord],
+) -> dict[str, dict[bytes, frozenset[int]]]:
+    """The new target; only members whose target changes are written."""
+    changed = change.after
+    members = {**group.members, changed.member_id: changed}
+    previous = dict(group.target)
+    if change.replaced is not None:
+        members.pop(change.replaced, None)
+        previous[changed.member_id] = previous.pop(change.replaced, {})
+    names = group.subscribed_topics(changed)
+    topics = assigned_topics(image, names)
+    ids = frozenset(topics)
+    known: dict[frozenset[str], frozenset[bytes]] = {}
+
+    def ids_of(member: ConsumerMember) -> frozenset[bytes]:
+        subscribed = group.topics_of(member)
+        if subscribed not in known:
+            known[subscribed] = topic_ids(image, subscribed) & ids
+        return known[subscribed]
+
+    assigned = [
+        AssignedMember(
+            member.member_id, member.instance_id, member.rack_id, ids_of(member), previous.get(member.member_id, {})
+        )
+        for member in members.values()
+    ]
+    assignor = ASSIGNORS[group.preferred_assignor(settings.assignors, changed)]
+    target = assignor(assigned, topics)
+    for member_id, partitions in target.items():
+        if member_id not in previous or previous[member_id] != partitions:
+            records.append(target_record(group.group_id, member_id, partitions))
+    return target

@@ -1,0 +1,105 @@
+"""The next step of one member from what it owns to its target assignment. Pure.
+
++--------+  has to give up   +---------------------+  has given up   (computed again)
+| STABLE | ----------------> | UNREVOKED_PARTITIONS| --------------> STABLE or UNRELEASED_PARTITIONS
++--------+                   +---------------------+
+     |     target still owned by others   +----------------------+   released
+     +----------------------------------> | UNRELEASED_PARTITIONS| -----------> STABLE
+                                          +----------------------+
+
+A member enters the target's epoch as soon as nothing is left for it to give up; a partition is given to it only when
+nobody else owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember, MemberState, OwnedPartitions
+
+# (topic id, partition) -> whether another member owns it
+IsTaken = Callable[[bytes, int], bool]
+
+
+def next_step(
+    member: ConsumerMember,
+    target_epoch: int,
+    target: Assignment,
+    is_taken: IsTaken,
+    reported: Assignment | None,
+    subscribed_topic_ids: frozenset[bytes] | None,
+) -> ConsumerMember:
+    """The member as it should be now; the same object's equal when nothing is to be done.
+
+    `reported`: what the member says that it owns, None when it does not say. `subscribed_topic_ids`: not None when the
+    subscription has changed and no new target takes account of it yet: other topics are taken away at once.
+    """
+    if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
+        return _without_unsubscribed(member, reported, subscribed_topic_ids)
+    if member.state is MemberState.UNREVOKED_PARTITIONS and _still_owns(member.pending_revocation, reported):
+        return _without_unsubscribed(member, reported, subscribed_topic_ids)
+    return _toward_target(member, target_epoch, target, is_taken, reported, subscribed_topic_ids)
+
+
+def _toward_target(
+    member: ConsumerMember,
+    target_epoch: int,
+    target: Assignment,
+    is_taken: IsTaken,
+    reported: Assignment | None,
+    subscribed_topic_ids: frozenset[bytes] | None,
+) -> ConsumerMember:
+    kept: dict[bytes, dict[int, int]] = {}
+    revoked: dict[bytes, dict[int, int]] = {}
+    added: dict[bytes, dict[int, int]] = {}
+    has_unreleased = False
+    for topic_id in dict.fromkeys((*target, *member.assigned)):
+        current = member.assigned.get(topic_id, {})
+        wanted = target.get(topic_id, frozenset())
+        if subscribed_topic_ids is not None and topic_id not in subscribed_topic_ids:
+            wanted = frozenset()
+        _put(kept, topic_id, {p: since for p, since in current.items() if p in wanted})
+        _put(revoked, topic_id, {p: since for p, since in current.items() if p not in wanted})
+        missing = [partition for partition in wanted if partition not in current]
+        free = {partition: target_epoch for partition in missing if not is_taken(topic_id, partition)}
+        has_unreleased = has_unreleased or len(free) < len(missing)
+        _put(added, topic_id, free)
+    if revoked and _still_owns(revoked, reported):
+        revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED_PARTITIONS)
+        return revoking._replace(assigned=kept, pending_revocation=revoked)
+    for topic_id, partitions in added.items():
+        kept[topic_id] = {**kept.get(topic_id, {}), **partitions}
+    state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
+    if (
+        (member.member_epoch, member.state) == (target_epoch, state)
+        and not member.pending_revocation
+        and kept == member.assigned
+    ):
+        return member
+    return member.adopt_epoch(target_epoch, state)._replace(assigned=kept, pending_revocation={})
+
+
+def _without_unsubscribed(
+    member: ConsumerMember, reported: Assignment | None, subscribed_topic_ids: frozenset[bytes] | None
+) -> ConsumerMember:
+    if subscribed_topic_ids is None:
+        return member
+    gone = {topic_id: owned for topic_id, owned in member.assigned.items() if topic_id not in subscribed_topic_ids}
+    if not gone:
+        return member
+    kept = {topic_id: owned for topic_id, owned in member.assigned.items() if topic_id in subscribed_topic_ids}
+    if not _still_owns(gone, reported) and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        return member._replace(assigned=kept)
+    revoking = member.adopt_epoch(member.member_epoch, MemberState.UNREVOKED_PARTITIONS)
+    return revoking._replace(assigned=kept, pending_revocation={**member.pending_revocation, **gone})
+
+
+def _still_owns(revoked: OwnedPartitions, reported: Assignment | None) -> bool:
+    if reported is None:
+        return True
+    return any(partition in reported.get(topic_id, ()) for topic_id, owned in revoked.items() for partition in owned)
+
+
+def _put(owned: dict[bytes, dict[int, int]], topic_id: bytes, partitions: dict[int, int]) -> None:
+    if partitions:
+        owned[topic_id] = partitions

@@ -1,0 +1,96 @@
+"""The settings of consumer groups: the broker's, and those of a single group on top (resource type GROUP)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from kafkapy.config.table import BROKER_ROWS
+from kafkapy.config.value import default_value
+from kafkapy.metadata.image import EMPTY_IMAGE, GROUP_RESOURCE, MetadataImage
+
+GROUP_VERSION = "group.version"
+
+
+class _Settings(Protocol):
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class _Defaults:
+    def __getitem__(self, name: str) -> Any:
+        return default_value(BROKER_ROWS[name])
+
+
+class ConsumerGroupSettings:
+    """Reads the broker's configuration when asked, since some of it is dynamic; keeps nothing. Reactor thread only.
+
+    `image` gives the newest metadata: topics, racks, feature levels and the overrides of groups.
+    """
+
+    def __init__(
+        self,
+        config: _Settings | Mapping[str, Any] | None = None,
+        image: Callable[[], MetadataImage] = lambda: EMPTY_IMAGE,
+    ) -> None:
+        self._config: Any = _Defaults() if config is None else config
+        self.image = image
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether consumer groups are served: the protocol is configured and the feature finalized."""
+        is_configured = "consumer" in self._config["group.coordinator.rebalance.protocols"]
+        return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
+
+    @property
+    def assignors(self) -> list[str]:
+        """Names of the assignors, the default first."""
+        return list(self._config["group.consumer.assignors"])
+
+    @property
+    def max_group_size(self) -> int:
+        return int(self._config["group.consumer.max.size"])
+
+    @property
+    def can_upgrade(self) -> bool:
+        """Whether a classic group becomes a consumer group when the first member of the new protocol joins."""
+        return self._policy in ("UPGRADE", "BIDIRECTIONAL")
+
+    @property
+    def can_downgrade(self) -> bool:
+        """Whether a consumer group becomes a classic group when the last member of the new protocol leaves."""
+        return self._policy in ("DOWNGRADE", "BIDIRECTIONAL")
+
+    @property
+    def _policy(self) -> str:
+        return str(self._config["group.consumer.migration.policy"]).upper()
+
+    def session_timeout_ms(self, group_id: str) -> int:
+        return self._of_group(
+            group_id,
+            "consumer.session.timeout.ms",
+            "group.consumer.session.timeout.ms",
+            ("group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+        )
+
+    def heartbeat_interval_ms(self, group_id: str) -> int:
+        return self._of_group(
+            group_id,
+            "consumer.heartbeat.interval.ms",
+            "group.consumer.heartbeat.interval.ms",
+            ("group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+        )
+
+    def assignment_interval_ms(self, group_id: str) -> int:
+        return self._of_group(
+            group_id,
+            "consumer.assignment.interval.ms",
+            "group.consumer.assignment.interval.ms",
+            ("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms"),
+        )
+
+    def _of_group(self, group_id: str, name: str, broker_name: str, limits: tuple[str, str]) -> int:
+        """The group's own value, within the limits that the broker has now; else the broker's."""
+        override = self.image().config(GROUP_RESOURCE, group_id).get(name)
+        if override is None:
+            return int(self._config[broker_name])
+        return int(min(max(int(override), self._config[limits[0]]), self._config[limits[1]]))

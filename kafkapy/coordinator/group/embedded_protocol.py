@@ -1,0 +1,80 @@
+"""What classic consumers put into the opaque fields of JoinGroup and SyncGroup: subscriptions and assignments."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy._core.wire import Reader, Writer
+from kafkapy.coordinator.group.consumer_member import Assignment, OwnedPartitions
+from kafkapy.errors import ProtocolViolation
+from kafkapy.metadata.topics_image import TopicsImage
+from kafkapy.protocol.messages.data_records import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+_HIGHEST_VERSION = 3
+
+
+class Subscription(NamedTuple):
+    """`version` is the one to answer in."""
+
+    version: int
+    topics: tuple[str, ...]
+    owned: Assignment
+    rack_id: str | None
+
+
+def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
+    """Raises ValueError when it is none. Owned partitions of unknown topics are left out."""
+    try:
+        reader = Reader(data)
+        version = _version(reader)
+        said = ConsumerProtocolSubscription.read(reader, version)
+    except ProtocolViolation as error:
+        raise ValueError(str(error)) from error
+    owned = _by_id([(entry.topic, entry.partitions) for entry in said.owned_partitions], topics)
+    return Subscription(version, tuple(sorted(set(said.topics))), owned, said.rack_id)
+
+
+def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
+    """Raises ValueError when it is none. No bytes are no partitions."""
+    if not data:
+        return {}
+    try:
+        reader = Reader(data)
+        said = ConsumerProtocolAssignment.read(reader, _version(reader))
+    except ProtocolViolation as error:
+        raise ValueError(str(error)) from error
+    return _by_id([(entry.topic, entry.partitions) for entry in said.assigned_partitions], topics)
+
+
+def encode_assignment(owned: OwnedPartitions, version: int, topics: TopicsImage) -> bytes:
+    """Topics that are no more are left out: they have no name."""
+    by_id = topics.by_id
+    known = [(by_id[topic_id].name, sorted(numbers)) for topic_id, numbers in owned.items() if topic_id in by_id]
+    assignment = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            ConsumerProtocolAssignment.TopicPartition(topic=name, partitions=numbers)
+            for name, numbers in sorted(known)
+            if numbers
+        ]
+    )
+    writer = Writer()
+    writer.write_int16(version)
+    assignment.write(writer, version)
+    return writer.getvalue()
+
+
+def _version(reader: Reader) -> int:
+    """Newer versions only add fields at the end."""
+    version = reader.read_int16()
+    if version < 0:
+        raise ValueError(f"version {version}")
+    return min(version, _HIGHEST_VERSION)
+
+
+def _by_id(entries: list[tuple[str, list[int]]], topics: TopicsImage) -> dict[bytes, frozenset[int]]:
+    found: dict[bytes, frozenset[int]] = {}
+    for name, partitions in entries:
+        topic = topics.by_name.get(name)
+        if topic is not None and partitions:
+            found[topic.topic_id] = found.get(topic.topic_id, frozenset()) | frozenset(partitions)
+    return found

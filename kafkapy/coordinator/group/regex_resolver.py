@@ -1,0 +1,65 @@
+"""Evaluates clients' regular expressions on a thread of its own: the owner thread must not wait for them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
+
+logger = logging.getLogger("kafka.coordinator.group")
+
+Matches = dict[str, frozenset[str]]
+Job = tuple[list[str], list[str], Callable[[Matches], None]]
+
+
+def evaluate(expressions: list[str], names: list[str]) -> Matches:
+    """The names that each expression matches as a whole. Internal topics are nobody's by an expression."""
+    candidates = [name for name in names if name not in INTERNAL_TOPICS]
+    matches: Matches = {}
+    for expression in expressions:
+        try:
+            pattern = TopicPattern(expression)
+        except PatternError as error:  # it came with another broker's log, which knows more of Unicode
+            logger.warning("Regular expression %r matches no topic: %s", expression, error)
+            matches[expression] = frozenset()
+            continue
+        matches[expression] = frozenset(name for name in candidates if pattern.matches(name))
+    return matches
+
+
+def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
+    """At once and on the caller's thread."""
+    on_matches(evaluate(expressions, names))
+
+
+class RegexResolver:
+    """Owns the jobs that wait, and a thread while there are any. `post` hands an answer to the owner thread."""
+
+    def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
+        self._post = post
+        self._lock = threading.Lock()
+        self._jobs: deque[Job] = deque()
+        self._is_running = False
+
+    def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
+        """Answers through `on_matches` on the owner thread."""
+        with self._lock:
+            self._jobs.append((expressions, names, on_matches))
+            if self._is_running:
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="group-coordinator-regex", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._is_running = False
+                    return
+                expressions, names, on_matches = self._jobs.popleft()
+            matches = evaluate(expressions, names)
+            self._post(lambda on_matches=on_matches, matches=matches: on_matches(matches))  # type: ignore[misc]

@@ -1,0 +1,477 @@
+"""Regular expressions over topic names in RE2's syntax, matched in linear time.
+
+A client chooses the expression, so nothing here may take long: no backtracking, a bounded program, and one step for
+each character whatever the expression says. Topic names consist of 65 ASCII characters; a set of characters is an int
+with a bit for each code point below 128.
+
+expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, made when first met
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+MAX_EXPRESSION_LENGTH = 8192
+MAX_INSTRUCTIONS = 2_500
+MAX_REPEAT = 1000
+MAX_DEPTH = 200
+# The automaton's states that are kept; when there are more it starts afresh.
+_MAX_STATES = 2_000
+
+
+class PatternError(ValueError):
+    """The expression is not one of RE2's, or it is too large."""
+
+
+def _bits(characters: Iterable[str]) -> int:
+    mask = 0
+    for character in characters:
+        mask |= 1 << ord(character)
+    return mask
+
+
+_ALL = (1 << 128) - 1
+_DIGITS = _bits("0123456789")
+_LOWER = _bits("abcdefghijklmnopqrstuvwxyz")
+_UPPER = _bits("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_WORD = _DIGITS | _LOWER | _UPPER | _bits("_")
+_SPACE = _bits(" \t\n\f\r")
+_PRINT = _bits(map(chr, range(32, 127)))
+_PERL = {"d": _DIGITS, "s": _SPACE, "w": _WORD}
+_POSIX = {
+    "alnum": _DIGITS | _LOWER | _UPPER,
+    "alpha": _LOWER | _UPPER,
+    "ascii": _ALL,
+    "blank": _bits(" \t"),
+    "cntrl": _bits(map(chr, [*range(32), 127])),
+    "digit": _DIGITS,
+    "graph": _PRINT & ~_bits(" "),
+    "lower": _LOWER,
+    "print": _PRINT,
+    "punct": _PRINT & ~(_WORD | _bits(" ")) | _bits("_"),
+    "space": _SPACE | _bits("\v"),
+    "upper": _UPPER,
+    "word": _WORD,
+    "xdigit": _DIGITS | _bits("abcdefABCDEF"),
+}
+_UNICODE = {
+    "L": _LOWER | _UPPER, "Lu": _UPPER, "Ll": _LOWER, "N": _DIGITS, "Nd": _DIGITS, "Latin": _LOWER | _UPPER,
+    "P": _POSIX["punct"] & ~_bits("$+<=>^`|~"), "S": _bits("$+<=>^`|~"), "Any": _ALL, "Pc": _bits("_"),
+    "Pd": _bits("-"), "Zs": _bits(" "), "Z": _bits(" "), "Cc": _POSIX["cntrl"], "C": _POSIX["cntrl"],
+}  # fmt: skip
+_ESCAPES = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+# Trees: ("set", mask), ("at", assertion), ("cat", [...]), ("or", [...]), ("repeat", tree, least, most or None).
+_Tree = tuple[Any, ...]
+_EMPTY: _Tree = ("cat", [])
+
+
+class TopicPattern:
+    """A compiled expression. One thread at a time: it keeps the automaton's states."""
+
+    def __init__(self, expression: str) -> None:
+        """Raises PatternError, whose text says what RE2 would say."""
+        if len(expression) > MAX_EXPRESSION_LENGTH:
+            raise PatternError("expression too large")
+        program = _Program()
+        program.emit(_Parser(expression).parse())
+        program.instructions.append((_MATCH, 0, 0))
+        self._instructions = program.instructions
+        self._start = self._closure([0])
+        self._states: dict[frozenset[int], dict[str, frozenset[int]]] = {}
+
+    def matches(self, name: str) -> bool:
+        """Whether the expression matches the whole of an ASCII name."""
+        threads, before = self._start, ""
+        for character in name:
+            known = self._states.get(threads)
+            if known is None:
+                if len(self._states) >= _MAX_STATES:
+                    self._states.clear()
+                known = self._states[threads] = {}
+            key = character if before == "" else ("w" if _is_word(before) else "n") + character
+            following = known.get(key)
+            if following is None:
+                following = known[key] = self._step(threads, before, character)
+            if not following:
+                return False
+            threads, before = following, character
+        final = self._resolve(threads, before, "")
+        return any(self._instructions[pc][0] == _MATCH for pc in final)
+
+    def _step(self, threads: frozenset[int], before: str, character: str) -> frozenset[int]:
+        bit = 1 << ord(character) if ord(character) < 128 else 0
+        taken = []
+        for pc in self._resolve(threads, before, character):
+            kind, argument, _ = self._instructions[pc]
+            if kind == _SET and argument & bit:
+                taken.append(pc + 1)
+        return self._closure(taken)
+
+    def _closure(self, start: Iterable[int]) -> frozenset[int]:
+        """Follows jumps up to characters, the match, and assertions, which need to see the next character."""
+        seen: set[int] = set()
+        stack = list(start)
+        while stack:
+            pc = stack.pop()
+            if pc in seen:
+                continue
+            seen.add(pc)
+            kind, first, second = self._instructions[pc]
+            if kind == _SPLIT:
+                stack += (first, second)
+            elif kind == _JUMP:
+                stack.append(first)
+        return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
+
+    def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
+        """The threads with those assertions passed that hold between two characters ("" for an end)."""
+        resolved: set[int] = set()
+        stack = list(threads)
+        while stack:
+            pc = stack.pop()
+            if pc in resolved:
+                continue
+            resolved.add(pc)
+            kind, assertion, _ = self._instructions[pc]
+            if kind == _AT and _holds(assertion, before, after):
+                stack += self._closure([pc + 1])
+        return resolved
+
+
+def _is_word(character: str) -> bool:
+    return character != "" and ord(character) < 128 and bool(_WORD >> ord(character) & 1)
+
+
+def _holds(assertion: int, before: str, after: str) -> bool:
+    if assertion == _BEGIN:
+        return before == ""
+    if assertion == _END:
+        return after == ""
+    if assertion == _BEGIN_LINE:
+        return before in ("", "\n")
+    if assertion == _END_LINE:
+        return after in ("", "\n")
+    return (_is_word(before) != _is_word(after)) == (assertion == _BOUNDARY)
+
+
+_SET, _SPLIT, _JUMP, _AT, _MATCH = range(5)
+_BEGIN, _END, _BEGIN_LINE, _END_LINE, _BOUNDARY, _NO_BOUNDARY = range(6)
+
+
+class _Program:
+    """Instructions (kind, first, second) of a tree; repetitions are written out, within a bound."""
+
+    def __init__(self) -> None:
+        self.instructions: list[tuple[int, int, int]] = []
+        self._visited = 0
+
+    def emit(self, tree: _Tree) -> None:
+        self._visited += 1  # counts what emits nothing too: ((){1000}){1000}
+        if self._visited + len(self.instructions) > 2 * MAX_INSTRUCTIONS:
+            raise PatternError("expression too large")
+        kind = tree[0]
+        if kind == "set":
+            self.instructions.append((_SET, tree[1], 0))
+        elif kind == "at":
+            self.instructions.append((_AT, tree[1], 0))
+        elif kind == "cat":
+            for part in tree[1]:
+                self.emit(part)
+        elif kind == "or":
+            self._emit_alternatives(tree[1])
+        else:
+            self._emit_repeat(tree[1], tree[2], tree[3])
+
+    def _emit_alternatives(self, parts: list[_Tree]) -> None:
+        jumps = []
+        for part in parts[:-1]:
+            split = self._reserve()
+            self.emit(part)
+            jumps.append(self._reserve())
+            self.instructions[split] = (_SPLIT, split + 1, len(self.instructions))
+        self.emit(parts[-1])
+        for jump in jumps:
+            self.instructions[jump] = (_JUMP, len(self.instructions), 0)
+
+    def _emit_repeat(self, tree: _Tree, least: int, most: int | None) -> None:
+        for _ in range(least):
+            self.emit(tree)
+        if most is None:
+            split = self._reserve()
+            self.emit(tree)
+            self.instructions.append((_JUMP, split, 0))
+            self.instructions[split] = (_SPLIT, split + 1, len(self.instructions))
+            return
+        splits = []
+        for _ in range(most - least):
+            splits.append(self._reserve())
+            self.emit(tree)
+        for split in splits:
+            self.instructions[split] = (_SPLIT, split + 1, len(self.instructions))
+
+    def _reserve(self) -> int:
+        self.instructions.append((_JUMP, 0, 0))
+        return len(self.instructions) - 1
+
+
+class _Parser:
+    """Recursive descent; flags are those of `(?imsU)`."""
+
+    def __init__(self, expression: str) -> None:
+        self._text = expression
+        self._pos = 0
+        self._depth = 0
+        self._flags = frozenset[str]()
+
+    def parse(self) -> _Tree:
+        tree = self._alternatives()
+        if self._pos < len(self._text):
+            raise PatternError("unexpected )")
+        return tree
+
+    def _peek(self, length: int = 1) -> str:
+        return self._text[self._pos : self._pos + length]
+
+    def _take(self) -> str:
+        self._pos += 1
+        return self._text[self._pos - 1]
+
+    def _alternatives(self) -> _Tree:
+        parts = [self._sequence()]
+        while self._peek() == "|":
+            self._pos += 1
+            parts.append(self._sequence())
+        return parts[0] if len(parts) == 1 else ("or", parts)
+
+    def _sequence(self) -> _Tree:
+        parts: list[_Tree] = []
+        while self._peek() not in ("", "|", ")"):
+            parts.append(self._repeated(self._atom()))
+        return parts[0] if len(parts) == 1 else ("cat", parts)
+
+    def _repeated(self, tree: _Tree) -> _Tree:
+        count = 0
+        while True:
+            start = self._pos
+            bounds = self._bounds()
+            if bounds is None:
+                return tree
+            if self._peek() == "?":
+                self._pos += 1  # reluctant: the same names match
+            count += 1
+            if count > 1:
+                raise PatternError(f"invalid nested repetition operator: `{self._text[start - 1 : self._pos]}`")
+            tree = ("repeat", tree, *bounds)
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        character = self._peek()
+        if character in ("*", "+", "?") and character:
+            self._pos += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[character]
+        if character != "{":
+            return None
+        end = self._text.find("}", self._pos)
+        inside = self._text[self._pos + 1 : end] if end > 0 else ""
+        least, comma, most = inside.partition(",")
+        if not (least.isascii() and least.isdigit()) or (most and not (most.isascii() and most.isdigit())):
+            return None  # a plain brace
+        if len(least) > 6 or len(most) > 6 or max(int(least), int(most or 0)) > MAX_REPEAT:
+            raise PatternError(f"invalid repeat count: `{{{inside}}}`")
+        if most and int(most) < int(least):
+            raise PatternError(f"invalid repeat count: `{{{inside}}}`")
+        self._pos = end + 1
+        return int(least), (int(least) if not comma else int(most) if most else None)
+
+    def _atom(self) -> _Tree:
+        character = self._take()
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return ("set", self._class())
+        if character == ".":
+            return ("set", _ALL if "s" in self._flags else _ALL & ~_bits("\n"))
+        if character == "^":
+            return ("at", _BEGIN_LINE if "m" in self._flags else _BEGIN)
+        if character == "$":
+            return ("at", _END_LINE if "m" in self._flags else _END)
+        if character == "\\":
+            return self._escape()
+        if character in "*+?":
+            raise PatternError(f"missing argument to repetition operator: `{character}`")
+        if character == "{" and self._is_repetition():
+            raise PatternError("missing argument to repetition operator: `{`")
+        return self._literal(character)
+
+    def _is_repetition(self) -> bool:
+        self._pos -= 1
+        start = self._pos
+        bounds = self._bounds()
+        self._pos = start + 1
+        return bounds is not None
+
+    def _literal(self, character: str) -> _Tree:
+        return ("set", self._folded(1 << ord(character) if ord(character) < 128 else 0))
+
+    def _folded(self, mask: int) -> int:
+        if "i" not in self._flags:
+            return mask
+        return mask | (mask & _LOWER) >> 32 | (mask & _UPPER) << 32
+
+    def _group(self) -> _Tree:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise PatternError("expression nests too deeply")
+        flags = self._flags
+        if self._peek() == "?" and not self._group_start():
+            self._depth -= 1
+            return _EMPTY  # (?i): flags for what follows
+        tree = self._alternatives()
+        if self._peek() != ")":
+            raise PatternError("missing closing )")
+        self._pos += 1
+        self._flags = flags
+        self._depth -= 1
+        return tree
+
+    def _group_start(self) -> bool:
+        """Reads what stands behind `(?`; False when it is flags without a group."""
+        start = self._pos - 1
+        self._pos += 1
+        if self._peek() == "<" or self._peek(2) == "P<":
+            end = self._text.find(">", self._pos)
+            name = self._text[self._pos : end].lstrip("P").lstrip("<")
+            if end < 0 or not name or not all(_is_word(character) for character in name):
+                raise PatternError(f"invalid named capture: `{self._text[start : end + 1 if end > 0 else None]}`")
+            self._pos = end + 1
+            return True
+        flags, is_off = set(self._flags), False
+        while self._pos < len(self._text):
+            character = self._take()
+            if character in ":)":
+                self._flags = frozenset(flags)
+                return character == ":"
+            if character == "-" and not is_off:
+                is_off = True
+            elif character in "imsU":
+                (flags.discard if is_off else flags.add)(character)
+            else:
+                break
+        raise PatternError(f"invalid or unsupported Perl syntax: `{self._text[start : self._pos]}`")
+
+    def _escape(self) -> _Tree:
+        assertions = {"A": _BEGIN, "z": _END, "b": _BOUNDARY, "B": _NO_BOUNDARY}
+        if self._peek() in assertions and self._peek():
+            return ("at", assertions[self._take()])
+        if self._peek() == "Q":
+            self._pos += 1
+            end = self._text.find("\\E", self._pos)
+            text = self._text[self._pos : end if end >= 0 else None]
+            self._pos = end + 2 if end >= 0 else len(self._text)
+            return ("cat", [self._literal(character) for character in text])
+        if self._peek() == "C":
+            self._pos += 1
+            return ("set", _ALL)
+        mask, _ = self._escaped_set()
+        return ("set", self._folded(mask))
+
+    def _escaped_set(self) -> tuple[int, str | None]:
+        """The set behind a backslash, and the character if it is one."""
+        start = self._pos - 1
+        if self._pos >= len(self._text):
+            raise PatternError("trailing backslash at end of expression: ``")
+        character = self._take()
+        if character.lower() in _PERL:
+            mask = _PERL[character.lower()]
+            return (mask if character.islower() else _ALL & ~mask), None
+        if character in "pP":
+            return self._unicode_class(start, character == "P"), None
+        code = self._code_point(character)
+        if code is None:
+            raise PatternError(f"invalid escape sequence: `{self._text[start : self._pos]}`")
+        return (1 << code if code < 128 else 0), chr(code)
+
+    def _unicode_class(self, start: int, is_negated: bool) -> int:
+        name = self._take() if self._pos < len(self._text) else ""
+        if name == "{":
+            end = self._text.find("}", self._pos)
+            name = self._text[self._pos : end] if end >= 0 else "?"
+            self._pos = end + 1 if end >= 0 else len(self._text)
+        if name.startswith("^"):
+            name, is_negated = name[1:], not is_negated
+        if name not in _UNICODE:
+            raise PatternError(f"invalid character class range: `{self._text[start : self._pos]}`")
+        return _ALL & ~_UNICODE[name] if is_negated else _UNICODE[name]
+
+    def _code_point(self, character: str) -> int | None:
+        if character in _ESCAPES:
+            return ord(_ESCAPES[character])
+        if character == "x":
+            return self._hexadecimal()
+        if character == "0" or (character in "1234567" and self._peek() in tuple("01234567")):
+            digits = character
+            while len(digits) < 3 and self._peek() in tuple("01234567"):
+                digits += self._take()
+            return int(digits, 8)
+        if ord(character) < 128 and not character.isalnum():
+            return ord(character)
+        return None
+
+    def _hexadecimal(self) -> int | None:
+        digits = self._peek(2)
+        if digits.startswith("{"):
+            end = self._text.find("}", self._pos)
+            digits = self._text[self._pos + 1 : end] if end >= 0 else ""
+            self._pos = end + 1 if end >= 0 else len(self._text)
+        else:
+            self._pos += 2
+        if not digits or len(digits) > 6 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
+            return None
+        return code if (code := int(digits, 16)) <= 0x10FFFF else None
+
+    def _class(self) -> int:
+        start = self._pos - 1
+        is_negated = self._peek() == "^"
+        self._pos += is_negated
+        mask = 0
+        is_first = True
+        while is_first or self._peek() != "]":
+            if self._pos >= len(self._text):
+                raise PatternError(f"missing closing ]: `{self._text[start:]}`")
+            if self._peek() == "-" and not is_first and self._peek(2) != "-]":
+                raise PatternError(f"invalid character class range: `{self._peek(2)}`")
+            is_first = False
+            mask |= self._class_part(start)
+        self._pos += 1
+        mask = self._folded(mask)
+        return _ALL & ~mask if is_negated else mask
+
+    def _class_part(self, start: int) -> int:
+        if self._peek(2) == "[:":
+            end = self._text.find(":]", self._pos + 2)
+            if end >= 0:
+                name = self._text[self._pos + 2 : end]
+                mask = _POSIX.get(name.removeprefix("^"))
+                if mask is None:
+                    raise PatternError(f"invalid character class range: `[:{name}:]`")
+                self._pos = end + 2
+                return _ALL & ~mask if name.startswith("^") else mask
+        part_start = self._pos
+        mask, low = self._class_character(start)
+        if low is None or self._peek() != "-" or self._peek(2) in ("-", "-]"):
+            return mask
+        self._pos += 1
+        _, high = self._class_character(start)
+        if high is None or high < low:
+            raise PatternError(f"invalid character class range: `{self._text[part_start : self._pos]}`")
+        return sum(1 << code for code in range(ord(low), min(ord(high), 127) + 1))
+
+    def _class_character(self, start: int) -> tuple[int, str | None]:
+        if self._pos >= len(self._text):
+            raise PatternError(f"missing closing ]: `{self._text[start:]}`")
+        character = self._take()
+        if character == "\\":
+            return self._escaped_set()
+        return (1 << ord(character) if ord(character) < 128 else 0), character
+

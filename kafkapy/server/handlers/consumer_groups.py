@@ -1,0 +1,130 @@
+"""Consumer groups of KIP-848: ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
+
+from __future__ import annotations
+
+from kafkapy.coordinator.group.consumer_member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafkapy.coordinator.group.consumer_membership import HeartbeatCall
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from kafkapy.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from kafkapy.server.api_registry import serves
+from kafkapy.server.handlers.groups import ALL_GROUP_OPERATIONS
+from kafkapy.server.request_context import RequestContext
+from kafkapy.types import random_uuid, uuid_to_string
+
+# From this version on a member chooses its own id; before, the broker gives it one.
+_OWN_MEMBER_ID_VERSION = 1
+
+# -- ConsumerGroupHeartbeat
+
+
+def heartbeat_error(
+    request: ConsumerGroupHeartbeatRequest, version: int, error: Error, message: str | None
+) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=message)
+
+
+@serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, on_error=heartbeat_error)
+def consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+    coordinator = context.services.group_coordinator
+    if not coordinator.settings.is_enabled:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    _validate(request, context.api_version, coordinator.settings.assignors)
+    owned = None
+    if request.topic_partitions is not None:
+        owned = {entry.topic_id: frozenset(entry.partitions) for entry in request.topic_partitions}
+    call = HeartbeatCall(
+        group_id=request.group_id,
+        member_id=request.member_id or uuid_to_string(random_uuid()),
+        member_epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        client_id=context.client_id or "",
+        client_host=f"/{context.connection.peer_host}",
+        subscribed_topic_names=request.subscribed_topic_names,
+        subscribed_topic_regex=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        owned=owned,
+    )
+    coordinator.consumer_group_heartbeat(
+        call,
+        context.respond,
+        lambda error, message: context.respond(heartbeat_error(request, context.api_version, error, message)),
+    )
+
+
+def _validate(request: ConsumerGroupHeartbeatRequest, version: int, assignors: list[str]) -> None:
+    """ApiError INVALID_REQUEST or UNSUPPORTED_ASSIGNOR when the request contradicts itself."""
+    epoch = request.member_epoch
+    needs_member_id = version >= _OWN_MEMBER_ID_VERSION or epoch != 0
+    for is_wrong, message in (
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (needs_member_id and not request.member_id.strip(), "MemberId can't be empty."),
+        (request.instance_id is not None and not request.instance_id.strip(), "InstanceId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+        (epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid."),
+        (epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null."),
+    ):
+        if is_wrong:
+            raise ApiError(Error.INVALID_REQUEST, message)
+    if epoch == 0:
+        _validate_join(request)
+    if epoch > LEAVE_EPOCH and request.server_assignor is not None and request.server_assignor not in assignors:
+        message = f"ServerAssignor {request.server_assignor} is not supported. "
+        raise ApiError(Error.UNSUPPORTED_ASSIGNOR, f"{message}Supported assignors: {', '.join(assignors)}.")
+
+
+def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    if request.rebalance_timeout_ms == -1:
+        raise ApiError(Error.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or request.topic_partitions:
+        raise ApiError(Error.INVALID_REQUEST, "TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        raise ApiError(
+            Error.INVALID_REQUEST,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        )
+
+
+# -- ConsumerGroupDescribe
+
+
+def describe_error(
+    request: ConsumerGroupDescribeRequest, version: int, error: Error, message: str | None
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(
+        groups=[_failed(group_id, error, message) for group_id in dict.fromkeys(request.group_ids)]
+    )
+
+
+@serves(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, on_error=describe_error)
+def consumer_group_describe(
+    context: RequestContext, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    coordinator = context.services.group_coordinator
+    if not coordinator.settings.is_enabled:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    groups = []
+    for group_id in dict.fromkeys(request.group_ids):
+        try:
+            if not group_id:
+                raise ApiError(Error.INVALID_GROUP_ID, "")
+            described = coordinator.describe_consumer_group(group_id)
+            if request.include_authorized_operations:
+                described.authorized_operations = ALL_GROUP_OPERATIONS
+        except ApiError as error:
+            described = _failed(group_id, error.error, error.message)
+        groups.append(described)
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _failed(group_id: str, error: Error, message: str | None) -> ConsumerGroupDescribeResponse.DescribedGroup:
+    return ConsumerGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=error, error_message=message)
