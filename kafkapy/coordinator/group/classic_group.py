@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import Enum
 
-from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic_member import ClassicMember, MemberTally
 from kafkapy.coordinator.group.subscription import subscribed_topics
 from kafkapy.errors import ApiError, Error
 
@@ -47,8 +47,9 @@ class ClassicGroup:
     """Owns the members of one group. Owner thread only.
 
     Invariants: `leader_id` names a member whenever there is one; `pending_members` (ids handed out, not yet joined) and
-    `members` are disjoint; `static_members` maps each member's instance id to its member id; `protocol_name` is None in
-    Empty, and a protocol that every member speaks in CompletingRebalance and Stable.
+    `members` are disjoint, and members come and go by `add` and `remove` only, which keep count of them;
+    `static_members` maps each member's instance id to its member id; `protocol_name` is None in Empty, and a protocol
+    that every member speaks in CompletingRebalance and Stable.
     """
 
     def __init__(self, group_id: str, now_ms: int, state: GroupState = GroupState.EMPTY) -> None:
@@ -61,6 +62,7 @@ class ClassicGroup:
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
         self.members: dict[str, ClassicMember] = {}
+        self._tally = MemberTally()
         self.static_members: dict[str, str] = {}
         self.pending_members: set[str] = set()
         self.pending_sync_members: set[str] = set()
@@ -98,7 +100,10 @@ class ClassicGroup:
             self.protocol_type = member.protocol_type
         if self.leader_id is None:
             self.leader_id = member.member_id
+        if member.member_id in self.members:
+            self.members[member.member_id].count_in(None)
         self.members[member.member_id] = member
+        member.count_in(self._tally)
         self.pending_members.discard(member.member_id)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -108,6 +113,8 @@ class ClassicGroup:
         self.pending_members.discard(member_id)
         self.pending_sync_members.discard(member_id)
         member = self.members.pop(member_id, None)
+        if member is not None:
+            member.count_in(None)
         if member is not None and self.static_members.get(member.group_instance_id or "") == member_id:
             del self.static_members[member.group_instance_id or ""]
         if self.leader_id == member_id:
@@ -151,7 +158,7 @@ class ClassicGroup:
 
     @property
     def joined_count(self) -> int:
-        return sum(member.join_responder is not None for member in self.members.values())
+        return self._tally.waiting
 
     @property
     def has_all_members_joined(self) -> bool:
@@ -165,15 +172,15 @@ class ClassicGroup:
 
     def candidate_protocols(self) -> set[str]:
         """The protocols that every member speaks."""
-        spoken = Counter(name for member in self.members.values() for name in {name for name, _ in member.protocols})
-        return {name for name, count in spoken.items() if count == len(self.members)}
+        return {name for name, count in self._tally.spoken.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
         """Whether a member with these protocols may join."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
-        candidates = self.candidate_protocols()
-        return self.protocol_type == protocol_type and any(name in candidates for name, _ in protocols)
+        spoken, everyone = self._tally.spoken, len(self.members)
+        is_spoken = everyone > 0 and any(spoken[name] == everyone for name, _ in protocols)
+        return self.protocol_type == protocol_type and is_spoken
 
     def select_protocol(self) -> str:
         """Each member votes for the first of its protocols that all speak; ties go to the first voted for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
@@ -9,6 +10,25 @@ from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 
 JoinResponder = Callable[[JoinGroupResponse], None]
 SyncResponder = Callable[[SyncGroupResponse], None]
+
+
+Protocols = list[tuple[str, bytes]]
+
+
+class MemberTally:
+    """What a group counts over its members, kept while they change: a rebalance asks for it at every join."""
+
+    __slots__ = ("spoken", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting = 0  # for the next generation
+        self.spoken: Counter[str] = Counter()  # by protocol: how many members speak it
+
+    def count(self, protocols: Protocols, step: int) -> None:
+        for name in {name for name, _ in protocols}:
+            self.spoken[name] += step
+            if not self.spoken[name]:
+                del self.spoken[name]
 
 
 class ClassicMember:
@@ -19,15 +39,16 @@ class ClassicMember:
     """
 
     __slots__ = (
+        "_join_responder",
+        "_protocols",
+        "_tally",
         "assignment",
         "client_host",
         "client_id",
         "group_instance_id",
         "is_new",
-        "join_responder",
         "member_id",
         "protocol_type",
-        "protocols",
         "rebalance_timeout_ms",
         "session_timeout_ms",
         "sync_responder",
@@ -42,7 +63,7 @@ class ClassicMember:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
         protocol_type: str,
-        protocols: list[tuple[str, bytes]],
+        protocols: Protocols,
         assignment: bytes = b"",
     ) -> None:
         self.member_id = member_id
@@ -52,11 +73,42 @@ class ClassicMember:
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.session_timeout_ms = session_timeout_ms
         self.protocol_type = protocol_type
-        self.protocols = protocols
+        self._protocols = protocols
+        self._tally: MemberTally | None = None
         self.assignment = assignment
         self.is_new = False
-        self.join_responder: JoinResponder | None = None
+        self._join_responder: JoinResponder | None = None
         self.sync_responder: SyncResponder | None = None
+
+    def count_in(self, tally: MemberTally | None) -> None:
+        """Counted by that group from now on, and by no other; None when it has left."""
+        for known, step in ((self._tally, -1), (tally, 1)):
+            if known is not None:
+                known.count(self._protocols, step)
+                known.waiting += step * (self._join_responder is not None)
+        self._tally = tally
+
+    @property
+    def protocols(self) -> Protocols:
+        """Names with their metadata, the preferred one first."""
+        return self._protocols
+
+    @protocols.setter
+    def protocols(self, protocols: Protocols) -> None:
+        if self._tally is not None:
+            self._tally.count(self._protocols, -1)
+            self._tally.count(protocols, 1)
+        self._protocols = protocols
+
+    @property
+    def join_responder(self) -> JoinResponder | None:
+        return self._join_responder
+
+    @join_responder.setter
+    def join_responder(self, responder: JoinResponder | None) -> None:
+        if self._tally is not None:
+            self._tally.waiting += (responder is not None) - (self._join_responder is not None)
+        self._join_responder = responder
 
     @property
     def is_static(self) -> bool:
