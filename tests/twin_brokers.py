@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 from kafkapy.broker import Broker
 from kafkapy.config import BrokerConfig
@@ -40,6 +41,9 @@ def receive_exactly(connection: socket.socket, size: int) -> bytes:
             raise ConnectionError(f"the connection ended after {len(received)} of {size} bytes")
         received += part
     return bytes(received)
+
+
+TwinRequest = tuple[ApiKey, int, Any]  # API, version, request
 
 
 class BrokerTwin:
@@ -81,8 +85,8 @@ class BrokerTwin:
         response = ask(self.connection(0), ApiKey.DELETE_TOPICS, 5, request, DeleteTopicsResponse)
         assert response.responses[0].error_code == 0, response
 
-    def wake_up(self, requests: dict[int, bytes]) -> dict[int, bytes]:
-        """Sends a request on each connection so that one wake-up of the reactor has them all; the answers.
+    def wake_up(self, requests: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
+        """Sends requests on each connection so that one wake-up of the reactor has them all; the answers.
 
         A request with acks 0 has none: what stands for it is the answer to the ApiVersions request behind it, or b"".
         """
@@ -95,14 +99,15 @@ class BrokerTwin:
 
         self.broker.reactor.post(hold)
         assert holding.wait(20)
-        for number, request in requests.items():
-            connections[number].sendall(request)
+        for number, sent in requests.items():
+            connections[number].sendall(b"".join(sent))
         release.set()
-        return {number: self._answer(number) for number in requests}
+        return {number: [self._answer(number) for _ in sent] for number, sent in requests.items()}
 
     def _answer(self, number: int) -> bytes:
-        answer = receive(self.connections[number])
-        if not answer:
+        connection = self.connections.get(number)
+        answer = b"" if connection is None else receive(connection)
+        if connection is not None and not answer:
             self.connections.pop(number).close()
         for topic_id in self.topic_ids.values():
             answer = answer.replace(topic_id, TOPIC_ID_STAND_IN)
@@ -132,8 +137,13 @@ class TwinBrokers:
         for twin in (self.plain, self.gated):
             twin.create_topic(name, partitions, configs)
 
-    def wake_up(self, requests: dict[int, tuple[ApiKey, int, object]]) -> dict[int, bytes]:
-        """`requests`: connection -> (API, version, request).
+    def wake_up(self, requests: dict[int, TwinRequest]) -> dict[int, bytes]:
+        """One request on each connection; the answers."""
+        answers = self.pipeline({number: [request] for number, request in requests.items()})
+        return {number: answer for number, (answer,) in answers.items()}
+
+    def pipeline(self, requests: dict[int, list[TwinRequest]]) -> dict[int, list[bytes]]:
+        """Any number of requests on each connection, sent without waiting for an answer; the answers.
 
         In a request, a topic's name stands for its id, and the connection's number for the id of its fetch session;
         so does the latter in answers.
@@ -141,15 +151,21 @@ class TwinBrokers:
         answers = []
         for twin in (self.plain, self.gated):
             frames = {
-                number: self._frame(twin, number, key, version, request)
-                for number, (key, version, request) in requests.items()
+                number: [self._frame(twin, number, *request) for request in sent] for number, sent in requests.items()
             }
-            answers.append(twin.wake_up(frames))
-            for number, (key, version, request) in requests.items():
-                if key is ApiKey.FETCH and version >= FIRST_VERSION_WITH_SESSIONS:
-                    answers[-1][number] = self._without_session_id(twin, number, version, request, answers[-1][number])
-        for number, expected in answers[0].items():
-            assert answers[1][number].hex() == expected.hex(), (number, *requests[number][:2])
+            found = twin.wake_up(frames)
+            answers.append(
+                {
+                    number: [
+                        self._without_session_id(twin, number, *request, answer)
+                        for request, answer in zip(sent, found[number], strict=True)
+                    ]
+                    for number, sent in requests.items()
+                }
+            )
+        for number, sent in requests.items():
+            for request, expected, answer in zip(sent, answers[0][number], answers[1][number], strict=True):
+                assert answer.hex() == expected.hex(), (number, *request[:2])
         return answers[0]
 
     def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
@@ -169,8 +185,10 @@ class TwinBrokers:
         return encoded
 
     @staticmethod
-    def _without_session_id(twin: BrokerTwin, number: int, version: int, request, answer: bytes) -> bytes:
+    def _without_session_id(twin: BrokerTwin, number: int, key: ApiKey, version: int, request, answer: bytes) -> bytes:
         """The answer with the connection's number instead of its session's id, which is noted if it is a new one."""
+        if key is not ApiKey.FETCH or version < FIRST_VERSION_WITH_SESSIONS:
+            return answer
         at = SESSION_ID_AT + (version >= FIRST_FLEXIBLE_FETCH)
         session_id = int.from_bytes(answer[at : at + 4], "big")
         if not session_id:

@@ -506,6 +506,8 @@ cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *
     cdef int count
     request.version = head.version
     request.correlation_id = head.correlation_id
+    if frame.connection.gathered:
+        return GATE_DECLINED  # what was produced before it on this connection is answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     gate.serial += 1

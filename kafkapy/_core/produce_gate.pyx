@@ -210,6 +210,7 @@ cdef void keep(GateContext gate, PartitionState partition, GatheredBatch *batch,
     partition.gathered_end_offset = batch.base_offset + batch.last_offset_delta + 1
     if batch.producer != NULL:
         (<ProducerEntry> batch.producer).is_pending = True
+        (<ProducerEntry> batch.producer).pending_sequence = batch.last_sequence
     assign_in_place(batch.data, batch.size, batch.base_offset, partition.leader_epoch, batch.max_timestamp, -1)
 
 
@@ -414,12 +415,9 @@ cdef void finish_request(GateContext gate, const GatheredRequest *request) noexc
         if request.acks == 0:
             if has_failed(gate, request):
                 connection_close(gate.shared, connection, CLOSE_ERROR, EIO)
-            else:
-                gathered_request_answered(gate.shared, connection)
-        elif answer(gate, request):
-            gathered_request_answered(gate.shared, connection)
-        else:
+        elif not answer(gate, request):
             connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
+    gathered_request_answered(gate.shared, connection)
     slab_release(request.slab)
 
 

@@ -27,7 +27,8 @@ cdef class ProducerEntry:
     cdef ProducedBatch ring[BATCHES_RETAINED]        # all of producer_epoch
     cdef int oldest
     cdef int count
-    cdef bint is_pending                 # the gate has gathered a batch of it that is not written yet
+    cdef bint is_pending                 # the gate has gathered batches of it that are not written yet
+    cdef int32_t pending_sequence        # the last one of these
 
     cdef int32_t newest_sequence(self) noexcept nogil
     cdef void push(self, const ProducedBatch *batch) noexcept nogil

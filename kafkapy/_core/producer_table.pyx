@@ -50,8 +50,8 @@ cdef class ProducerEntry:
         self.last_timestamp = batch.timestamp
 
     cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil:
-        cdef int32_t newest = self.newest_sequence()
-        return (self.count > 0 and not self.is_pending and producer_epoch == self.producer_epoch
+        cdef int32_t newest = self.pending_sequence if self.is_pending else self.newest_sequence()
+        return (self.count > 0 and producer_epoch == self.producer_epoch
                 and self.transaction_first_offset < 0
                 and first_sequence == (0 if newest == LARGEST_SEQUENCE else newest + 1))
 

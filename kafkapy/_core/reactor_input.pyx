@@ -124,7 +124,10 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Offers the connection's complete frames, in order, to the gate, and the first that it declines to Python."""
+    """Offers the connection's complete frames, in order, to the gate, and the first that it declines to Python.
+
+    What a client has sent ahead is gathered together: one write, one answer on the wire for all of it.
+    """
     cdef int verdict
     while may_take(state, connection):
         if intake_is_blocked(state) and connection.assembly == NULL:
@@ -139,10 +142,10 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
             queue_push(&state.python_queue, connection)
             return
         state.requests_gated += 1
-        if verdict == GATE_GATHERED:
-            return
         request_done(state, connection)
-        if verdict == GATE_ANSWERED:
+        if verdict == GATE_GATHERED:
+            connection.gathered += 1
+        elif verdict == GATE_ANSWERED:
             connection_want_output(state, connection)
     if may_take(state, connection) and (connection.readable or connection.input != NULL):
         connection_want_input(state, connection)

@@ -25,12 +25,13 @@ cdef enum CloseReason:
     CLOSE_SHUTDOWN = 8
 
 # The verdict of a gate on one request. A gate that gathers copies the frame and retains its slab: the connection may be
-# closed before `finish`, which then skips it.
+# closed before `finish`, which then skips it. While requests of a connection are gathered, a gate must not answer
+# another one at once: it gathers or declines it, and Python's answer comes behind theirs.
 cdef enum GateVerdict:
     GATE_DECLINED = 0               # unusual: the request goes to Python
     GATE_ANSWERED = 1               # its answer is in the connection's output
     GATE_NO_ANSWER = 2              # done, and no answer is due (acks=0)
-    GATE_GATHERED = 3               # kept: answered by the gate's `finish` at the end of phase 1
+    GATE_GATHERED = 3               # kept: answered by the gate's `finish` at the end of phase 1, in order
 
 cdef struct RequestFrame:
     ConnectionState *connection
@@ -64,6 +65,7 @@ cdef struct ConnectionState:
     bint blocked                    # the socket took no more; EPOLLOUT will tell
     bint corked
     bint in_process                 # one request is with the gate, Python or a purgatory
+    int gathered                    # requests that the gate keeps until `finish`; 0 outside phase 1
     bint closing                    # close as soon as the output has left
     bint closed
     bint queued_input               # membership of the queues of ReactorState

@@ -255,11 +255,10 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """For a gate's `finish`: the request it kept has its answer in the output (or needs none)."""
-    request_done(state, connection)
-    connection_want_output(state, connection)
-    if connection.input != NULL or connection.readable:
-        connection_want_input(state, connection)
+    """For a gate's `finish`: a request that it kept has its answer in the output, or needs none, or has lost its peer."""
+    connection.gathered -= 1
+    if not connection.closed:
+        connection_want_output(state, connection)
 
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:

@@ -58,19 +58,36 @@ class Requests:
         for number in numbers:
             mine = [partitions.pop() for _ in range(chance.choice([1, 1, 1, 2, 4])) if partitions]
             if mine:
-                step[number] = self.request([self.topic(name, indexes) for name, indexes in grouped(mine).items()])
+                step[number] = self.produce(mine)
         return step
+
+    def pipelined_step(self) -> dict[int, list[tuple[ApiKey, int, ProduceRequest | FetchRequest]]]:
+        """Several requests at once on each connection, which has partitions of its own."""
+        chance = self.chance
+        partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+        chance.shuffle(partitions)
+        step = {}
+        for number in chance.sample(CONNECTIONS, 3):
+            mine = [partitions.pop() for _ in range(chance.choice([1, 1, 2]))]
+            step[number] = [
+                self.fetch(mine) if chance.random() < 0.1 else self.produce(chance.sample(mine, 1))
+                for _ in range(chance.randint(1, 6))
+            ]
+        return step
+
+    def produce(self, partitions: list[tuple[str, int]]) -> tuple[ApiKey, int, ProduceRequest]:
+        return self.request([self.topic(name, indexes) for name, indexes in grouped(partitions).items()])
 
     def request(self, topics, *, is_clean: bool = False) -> tuple[ApiKey, int, ProduceRequest]:
         chance = self.chance
         acks = chance.choices([-1, 1, 0, 2], [10, 10, 4, 0 if is_clean else 0.3])[0]
         return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
 
-    def fetch(self) -> tuple[ApiKey, int, FetchRequest]:
-        """A consumer's, mostly: without a session, and it does not wait."""
+    def fetch(self, partitions: list[tuple[str, int]] | None = None) -> tuple[ApiKey, int, FetchRequest]:
+        """A consumer's, mostly: without a session, and it does not wait. Of `partitions`, or any."""
         chance = self.chance
         version = chance.randint(4, 18)
-        partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+        partitions = partitions or [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
         topics = []
         for name, indexes in grouped(chance.choices(partitions, k=chance.choice([1, 1, 2, 4]))).items():
             asked = [
@@ -272,6 +289,8 @@ def test_same_answers_and_same_files(tmp_path, seed):
     for _ in range(STEPS):
         step = requests.step()
         requests.sessions.learn(step, twins.wake_up(step))
+        if requests.chance.random() < 0.2:
+            twins.pipeline(requests.pipelined_step())
     counters = twins.gate_counters()
     assert counters["batches_appended"] > STEPS
     assert counters["fetches_answered"] > STEPS // 5

@@ -91,6 +91,54 @@ def test_offsets_continue_where_python_was(twin):
     assert twin.broker.gate.counters()["batches_appended"] == before + 4
 
 
+def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
+    offset = open_gate(twin, "topic")
+    for sequence in range(2):  # the first makes the producer known, and is Python's
+        batches = [idempotent_batch(sequence + at) for at in range(5)] if sequence else [idempotent_batch(0)]
+        sent = [produce_bytes(batch, correlation_id=at) for at, batch in enumerate(batches)]
+        behind = frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset), correlation_id=99))
+        before = twin.broker.gate.counters()["batches_appended"]
+        *produced, fetched = twin.wake_up({PRODUCER: [*sent, behind]})[PRODUCER]
+        responses = [ProduceResponse.decode(answer, 8, 4) for answer in produced]
+        answers = [response.responses[0].partition_responses[0] for response in responses]
+        assert [int.from_bytes(answer[:4], "big") for answer in produced] == list(range(len(sent)))
+        assert [(answer.error_code, answer.base_offset) for answer in answers] == [
+            (0, offset + at) for at in range(len(sent))
+        ]
+        offset += len(sent)
+        data = FetchResponse.decode(fetched, 12, 5).responses[0].partitions[0]
+        assert (int.from_bytes(fetched[:4], "big"), data.high_watermark) == (99, offset)
+        assert twin.broker.gate.counters()["batches_appended"] - before == 5 * sequence
+
+
+def test_a_failed_sequence_among_those_sent_ahead_fails_alone(twin):
+    offset = open_gate(twin, "topic")
+    twin.wake_up({PRODUCER: [produce_bytes(idempotent_batch(0))]})
+    sequences = [1, 2, 2, 7, 3]
+    answers = twin.wake_up({PRODUCER: [produce_bytes(idempotent_batch(sequence)) for sequence in sequences]})[PRODUCER]
+    found = [ProduceResponse.decode(answer, 8, 4).responses[0].partition_responses[0] for answer in answers]
+    assert [(each.error_code, each.base_offset) for each in found] == [
+        (0, offset + 1),
+        (0, offset + 2),
+        (0, offset + 2),
+        (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, -1),
+        (0, offset + 3),
+    ]
+
+
+def idempotent_batch(sequence: int) -> bytes:
+    builder = RecordBatchBuilder(producer_id=5, producer_epoch=0, base_sequence=sequence)
+    builder.append(1_700_000_000_000, None, b"value")
+    return builder.build()
+
+
+def produce_bytes(batch: bytes, *, correlation_id: int = 0) -> bytes:
+    data = ProduceRequest.PartitionProduceData(index=0, records=batch)
+    topic = ProduceRequest.TopicProduceData(name="topic", partition_data=[data])
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+    return frame(request_bytes(ApiKey.PRODUCE, 8, request, correlation_id=correlation_id))
+
+
 def test_a_waiting_fetch_is_woken_by_a_gated_append(twin):
     offset = open_gate(twin, "topic")
     consumer = twin.connection(CONSUMER)
