@@ -35,6 +35,7 @@ from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.metadata.features import TRANSACTION_VERSION
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
+from kafkapy.metadata.topics_image import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.quorum.broker_lifecycle import BrokerLifecycle
@@ -43,6 +44,7 @@ from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, controller_listener_o
 from kafkapy.quorum.format_directory import format_directories
 from kafkapy.quorum.voters import check_static_voters
 from kafkapy.replica.partition import Partition
+from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
@@ -130,7 +132,11 @@ class Broker:
         image = self._open_quorum()
         self._wire()
         clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
-        self.log_manager.startup(lambda topic: self._publisher.topic_config(image, topic), self._stray_judge(image))
+        self.log_manager.startup(
+            lambda topic: self._publisher.topic_config(image, topic),
+            self._stray_judge(image),
+            self._assignment_judge(image),
+        )
         self._raise_fatal()
         self.controller.start(image)
         self._publisher.take_over(self.controller.image)
@@ -144,6 +150,7 @@ class Broker:
         self.socket_server.start()
         self._reactor_thread.start()
         self.log_cleaner.start()
+        self.alter_log_dirs.resume()
         gc.collect()
         gc.freeze()
         logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
@@ -193,6 +200,15 @@ class Broker:
             LocalAlterPartition(self.controller, config.node_id, reactor.post),
             on_leadership=self._leadership_changed,
             gate=self.gate,
+        )
+        self.alter_log_dirs = ReplicaAlterLogDirsManager(
+            config,
+            self.log_manager,
+            self.replica_manager,
+            self.log_cleaner.manager,
+            clock=clock,
+            run_on_owner=lambda work: run_on_owner(work, reactor.post, self._reactor_thread.is_alive),
+            assign_directories=self._assign_directories,
         )
         self.group_coordinator = GroupCoordinator(
             GroupConfig.from_broker_config(config),
@@ -280,6 +296,7 @@ class Broker:
             marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
             client_telemetry=ClientTelemetry(),
+            alter_log_dirs=self.alter_log_dirs,
             policies=self.policies,
             node_id=config.node_id,
             cluster_id=self.cluster_id,
@@ -294,6 +311,18 @@ class Broker:
             return state is None or self.config.node_id not in state.replicas
 
         return is_stray
+
+    def _assignment_judge(self, image: MetadataImage) -> Callable[[bytes, TopicPartition, bytes], bool]:
+        """Whether the metadata has this broker's replica in a directory, or does not say where it is."""
+
+        def is_assigned(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
+            topic = image.topics.by_id.get(topic_id)
+            state = topic.partitions.get(partition.partition) if topic is not None else None
+            if state is None or self.config.node_id not in state.replicas:
+                return False
+            return state.directory_of(self.config.node_id) in (directory_id, DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING)
+
+        return is_assigned
 
     def _register(self, clean_broker_epoch: int) -> None:
         """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
@@ -396,6 +425,7 @@ class Broker:
         """Stops everything; the exit status of the process: 0, or 1 after a fatal failure."""
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
         self.log_cleaner.stop()
+        self.alter_log_dirs.stop()
         if self._fatal is None:
             try:
                 self.lifecycle.stop()

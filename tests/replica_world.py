@@ -68,7 +68,7 @@ def partition_image(*, replicas=(NODE_ID,), isr=None, leader=NODE_ID, leader_epo
 class ReplicaWorld:
     """Topics are made and changed as the metadata publisher does: logs first, then `apply`."""
 
-    def __init__(self, root, *, brokers=(NODE_ID,), overrides=None, directories=1):
+    def __init__(self, root, *, brokers=(NODE_ID,), overrides=None, directories=1, filesystem=None):
         paths = [str(root / f"logs{number}") for number in range(directories)]
         self.config = BrokerConfig(
             {
@@ -88,13 +88,13 @@ class ReplicaWorld:
         )
         self.log_manager = LogManager(
             self.config,
-            filesystem=Filesystem(),
+            filesystem=filesystem or Filesystem(),
             clock=self.clock,
             on_directory_failure=self._on_directory_failure,
             schedule=lambda delay_ms, work: None,
         )
         self.log_manager.lock()
-        self.log_manager.startup(lambda topic: TopicConfig(self.config, {}), lambda *_: False)
+        self.log_manager.startup(lambda topic: TopicConfig(self.config, {}), lambda *_: False, self.is_assigned)
         self.manager = ReplicaManager(
             self.config,
             self.log_manager,
@@ -105,6 +105,9 @@ class ReplicaWorld:
             self.controller,
             on_leadership=lambda led, followed: self.leadership.append((led, followed)),
         )
+
+    def is_assigned(self, topic_id, partition, directory_id):
+        return True
 
     def _on_directory_failure(self, path, error):
         self.failures.append(path)

@@ -55,7 +55,7 @@ class BrokerConfig:
         self.originals: dict[str, str] = _with_both_ids(properties)
         self.dynamic_broker: dict[str, str] = {}
         self.dynamic_default: dict[str, str] = {}
-        self._static = self._parse_static()
+        self._static = {name: default_value(row) for name, row in DYNAMIC_ONLY_ROWS.items()} | self._parse_static()
         self._values = self._static
         self.warnings: list[str] = startup_rules.warnings_about(self.originals)
         self.controller_listener_names: list[str] = [name.upper() for name in self["controller.listener.names"]]

@@ -181,14 +181,22 @@ def _manual_assignments(image: MetadataImage, topic: NewTopic) -> dict[int, tupl
                 f"Found multiple manual partition assignments for partition {partition_id}",
             )
         factor = len(next(iter(assignments.values()))) if assignments else None
-        _check_replicas(image, partition_id, replicas, factor)
+        check_replicas(image, partition_id, replicas, factor)
         assignments[partition_id] = tuple(replicas)
     if sorted(assignments) != list(range(len(assignments))):
         raise ApiError(Error.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
     return dict(sorted(assignments.items()))
 
 
-def _check_replicas(image: MetadataImage, partition_id: int, replicas: Sequence[int], factor: int | None) -> None:
+def check_replicas(
+    image: MetadataImage,
+    partition_id: int,
+    replicas: Sequence[int],
+    factor: int | None,
+    *,
+    even_if_fenced: bool = False,
+) -> None:
+    """ApiError(INVALID_REPLICA_ASSIGNMENT) for what is no assignment; `factor`: the number of replicas, if given."""
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):
@@ -203,7 +211,7 @@ def _check_replicas(image: MetadataImage, partition_id: int, replicas: Sequence[
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
             f"consistent with previous partitions, which have {factor} replica(s)."
         )
-    if not any(image.brokers[replica].is_active for replica in replicas):
+    if not even_if_fenced and not any(image.brokers[replica].is_active for replica in replicas):
         raise _bad_assignment(
             f"All brokers specified in the manual partition assignment for partition {partition_id} are fenced or in "
             "controlled shutdown."
@@ -287,7 +295,7 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
                 "assignment(s) were specified."
             )
         for index, replicas in enumerate(topic.assignments):
-            _check_replicas(image, current + index, replicas, factor)
+            check_replicas(image, current + index, replicas, factor)
         placed = [tuple(replicas) for replicas in topic.assignments]
     records = []
     for partition_id, assigned in enumerate(placed, current):

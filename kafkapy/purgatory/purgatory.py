@@ -62,6 +62,11 @@ class Purgatory:
         """Whether an operation waits for an event on `key`."""
         return key in self._watchers
 
+    def force_complete(self, key: Hashable) -> None:
+        """Completes everything that waits for `key` as if its deadline had come."""
+        for operation in tuple(self._watchers.get(key, ())):
+            operation.force_complete()
+
     def force_complete_all(self) -> None:
         """Completes everything as if each deadline had come; for shutdown."""
         for watchers in tuple(self._watchers.values()):

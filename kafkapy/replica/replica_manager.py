@@ -28,6 +28,7 @@ from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogR
 from kafkapy.replica.hosted_partitions import HostedPartitions
 from kafkapy.replica.partition import ALL_REPLICAS, Partition
 from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.storage.log import Log
 from kafkapy.storage.log_manager import LogManager, read_checkpoint
 from kafkapy.storage.log_results import FetchData
 from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
@@ -91,9 +92,14 @@ class ReplicaManager:
         for directory in self._log_manager.directories:
             if directory.is_online:
                 try:
-                    high_watermarks.update(read_checkpoint(directory.high_watermarks))
+                    checkpoint = read_checkpoint(directory.high_watermarks)
                 except OSError as error:
                     self._log_manager.take_offline(directory.path, error)
+                    continue
+                for partition, offset in checkpoint.items():
+                    # A partition that was moved may still stand in the file of the directory that it left.
+                    if self._log_manager.directory_of(partition) is directory:
+                        high_watermarks[partition] = offset
         self.hosted.startup(image, high_watermarks)
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
@@ -107,6 +113,15 @@ class ReplicaManager:
     def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
         """The log directory is offline: so are its partitions, which are returned."""
         return self.hosted.handle_directory_failure(directory)
+
+    def replace_log(self, current: Log, future: Log) -> None:
+        """`future`, with the same records, is the log of the partition from now on."""
+        topic_partition = current.topic_partition
+        partition = self.partitions.get(topic_partition)
+        if partition is not None and partition.log is current:
+            partition.log = future
+            # What waits knows places in the files of the other log.
+            self.delayed_operations.fetch.force_complete(topic_partition)
 
     def checkpoint_high_watermarks(self) -> None:
         """Writes `replication-offset-checkpoint` where it changed. Any thread, one at a time: it fsyncs.

@@ -43,6 +43,7 @@ class Services:
         transaction_verification: Any = None,
         marker_writer: Any = None,
         client_telemetry: Any = None,
+        alter_log_dirs: Any = None,
         policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
     ) -> None:
@@ -63,5 +64,6 @@ class Services:
         self.transaction_verification = transaction_verification
         self.marker_writer = marker_writer
         self.client_telemetry = client_telemetry
+        self.alter_log_dirs = alter_log_dirs
         self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)

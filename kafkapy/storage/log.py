@@ -37,6 +37,9 @@ BATCH_MAGIC = 2
 # Guards every log's recovery point: a flush on another thread raises it, a truncation by the owner lowers it.
 RECOVERY_POINT_LOCK = Lock()
 
+# Held while a partition directory gets another name: a flush that did not find a file looks again afterwards.
+RENAME_LOCK = Lock()
+
 
 class Log(LogReader):
     """Owns the files of one partition directory.
@@ -205,6 +208,30 @@ class Log(LogReader):
             self.flush()
         return max_timestamp
 
+    def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
+        """Appends whole batches, of any format, that another log of this partition holds. StorageError.
+
+        Rolls only for an index that is full: the other log's segments are followed by `roll_at`.
+        """
+        if not self.directory.is_online:
+            raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
+        for batch in batches:
+            if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
+                self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
+        try:
+            segment = self.segments.active
+            if not segment.is_open_for_append:
+                segment.open_for_append()
+            if segment.has_full_index:
+                segment = self._roll(self.log_end_offset)
+            segment.append(records, batches)
+        except OSError as error:
+            self._fail("copy to", error)
+        for batch in batches:
+            if batch.producer_id >= 0:
+                self._account_for(batch, records)
+        self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
+
     def report_failed_append(self, error_number: int) -> NoReturn:
         """The gate could not write: StorageError, as `append_as_leader` would have raised."""
         self._fail("append to", OSError(error_number, os.strerror(error_number)))
@@ -268,6 +295,18 @@ class Log(LogReader):
         except OSError as error:
             self._fail("roll", error)
 
+    def roll_at(self, base_offset: int) -> None:
+        """Begins a new active segment at `base_offset`, at or above the log end offset. StorageError."""
+        try:
+            self._roll(max(base_offset, self.log_end_offset))
+        except OSError as error:
+            self._fail("roll", error)
+
+    def skip_to(self, offset: int) -> None:
+        """The log ends at `offset` from now on, with no records before it. StorageError."""
+        self.roll_at(offset)
+        self.producers.map_end_offset = self.log_end_offset = offset
+
     def _roll(self, base_offset: int) -> LogSegment:
         ports = self._ports
         rolled = self.segments.active
@@ -309,6 +348,7 @@ class Log(LogReader):
         """
         if end_offset is None:
             end_offset = self.log_end_offset
+        path = self.path
         truncations, names_version = self._truncations, self._names_version
         rolled, snapshots = tuple(self._unsynced_segments), tuple(self._unsynced_snapshots)
         if self._is_deleted or (
@@ -325,6 +365,9 @@ class Log(LogReader):
             if names_version != self._names_synced:
                 self._ports.filesystem.sync_directory(self.path)
         except OSError as error:
+            if self._was_renamed_from(path):
+                self.flush(end_offset)
+                return
             self._fail("flush", error)
         # Only now: another thread that flushes at the same time must not take anything for durable earlier.
         self._names_synced = names_version
@@ -334,6 +377,10 @@ class Log(LogReader):
             if truncations == self._truncations and end_offset > self.recovery_point:
                 self.recovery_point = end_offset
         self.last_flush_ms = self._ports.clock.now_ms()
+
+    def _was_renamed_from(self, path: str) -> bool:
+        with RENAME_LOCK:
+            return self.path != path
 
     def _flush_segment(self, segment: LogSegment) -> None:
         try:
@@ -407,8 +454,8 @@ class Log(LogReader):
             paths += segment.mark_deleted()
 
         def unlink() -> None:
-            for path in paths:
-                filesystem.unlink(path)
+            for path in paths:  # where the directory is by then
+                filesystem.unlink(os.path.join(self.path, os.path.basename(path)))
 
         if paths:
             self._ports.schedule(self.config.file_delete_delay_ms, unlink)
@@ -524,13 +571,31 @@ class Log(LogReader):
     def is_deleted(self) -> bool:
         return self._is_deleted
 
-    def moved_to(self, path: str) -> None:
-        """The partition directory was renamed (deletion pending): descriptors stay good, later opens need the path."""
-        self.path = path
-        self.leader_epochs.directory = path
-        self.producers.directory = path
-        for segment in self.segments:
-            segment.directory = path
+    def rename_to(self, path: str) -> None:
+        """Gives the partition directory another name, not yet durable. The owner's thread, while the log is in use:
+        what it opens afterwards needs the new name. OSError."""
+        with RENAME_LOCK:
+            self._ports.filesystem.rename(self.path, path)
+            self.path = path
+            self.leader_epochs.directory = path
+            self.producers.directory = path
+            for segment in self.segments:
+                segment.moved_to(path)
+
+    def take_over(self, current: "Log") -> None:
+        """A copy of all records of `current` takes its place: also what is not in the records. Owner of both."""
+        self.update_config(current.config)
+        self.producers.take_over(current.producers)
+        self.leader_epochs.clear()
+        for epoch, start_offset in current.leader_epochs.entries:
+            self.leader_epochs.assign(epoch, start_offset)
+        self.log_start_offset = current.log_start_offset
+        self.high_watermark = current.high_watermark
+
+    @property
+    def truncations(self) -> int:
+        """How often offsets were taken back: what was read before may not be what is there now."""
+        return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:
         directory = self.directory.path

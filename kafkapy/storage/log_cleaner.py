@@ -14,12 +14,12 @@ from kafkapy._core.offset_map import OffsetMap
 from kafkapy.errors import ApiError, StorageError
 from kafkapy.storage.cleaned_segment import SegmentsChanged
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.io_throttle import IoThrottle
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_cleaner_manager import CleaningAborted, LogCleanerManager
 from kafkapy.storage.log_cleaner_pass import CleaningPass, CleaningResult, CleaningTools
 from kafkapy.storage.log_cleaner_reader import CleanerBuffer
 from kafkapy.storage.log_cleaner_selection import LogToClean
-from kafkapy.storage.log_cleaner_throttle import CleanerThrottle
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock
 
@@ -121,7 +121,7 @@ class LogCleaner:
     def worker(self) -> "CleanerWorker":
         """What one thread works with: its share of the memory."""
         config, threads = self._config, max(1, self._config["log.cleaner.threads"])
-        throttle = CleanerThrottle(
+        throttle = IoThrottle(
             lambda: config["log.cleaner.io.max.bytes.per.second"],
             self._clock,
             lambda wait_ms: self._stopping.wait(wait_ms / 1000),

@@ -196,6 +196,19 @@ class LogCleanerManager:
                 self._log_manager.take_offline(directory.path, error)
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
+    def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
+        """The partition is in `target` now, as clean as it was in `source`. A file that cannot be written: offline."""
+        with self._condition:
+            offset = self._offsets_in(source).pop(partition, None)
+            if offset is None:
+                return
+            self._offsets_in(target)[partition] = offset
+            for directory in (target, source):
+                try:
+                    directory.cleaner_offsets.write(self._offsets_in(directory))
+                except OSError as error:
+                    self._log_manager.take_offline(directory.path, error)
+
     def _offsets_in(self, directory: LogDirectory) -> dict[TopicPartition, int]:
         offsets = self._offsets.get(directory.path)
         if offsets is None:

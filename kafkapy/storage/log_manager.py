@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkapy.errors import StorageError
+from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.future_logs import FutureLogs, IsAssigned, assigned_everywhere
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_directory import UNKNOWN_BROKER_EPOCH, LogDirectory
@@ -25,6 +26,7 @@ from kafkapy.storage.partition_directory import (
     FUTURE_SUFFIX,
     STRAY_SUFFIX,
     parse_directory_name,
+    parse_future_name,
     unique_directory_name,
 )
 from kafkapy.storage.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE
@@ -45,6 +47,9 @@ METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 # Above it a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each on a good disk.
 LARGEST_SYNC_EACH = 64
 
+# Directories asked for partitions that are not here yet: beyond it the oldest are forgotten.
+MOST_PREFERENCES = 10_000
+
 IsStray = Callable[[bytes | None, TopicPartition, bytes], bool]
 
 
@@ -55,6 +60,7 @@ class DirectoryDescription(NamedTuple):
     total_bytes: int
     usable_bytes: int
     sizes: dict[TopicPartition, int]
+    futures: dict[TopicPartition, Log]
 
 
 class LogManager:
@@ -91,7 +97,9 @@ class LogManager:
             run_in_background=run_in_background,
             producer_expiration_ms=config["producer.id.expiration.ms"],
         )
+        self.futures = FutureLogs(self._ports, run_on_owner, self.write_recovery_points)
         self._lock = RLock()
+        self._preferred: dict[TopicPartition, LogDirectory] = {}
         self._logs: dict[TopicPartition, Log] = {}
         self._log_configs: dict[tuple[object, ...], LogConfig] = {}
 
@@ -126,7 +134,12 @@ class LogManager:
         """Whether the directory had a clean-shutdown marker at this start."""
         return directory.was_clean
 
-    def startup(self, topic_config: Callable[[str], "TopicConfig"], is_stray: IsStray) -> None:
+    def startup(
+        self,
+        topic_config: Callable[[str], "TopicConfig"],
+        is_stray: IsStray,
+        is_assigned: IsAssigned = assigned_everywhere,
+    ) -> None:
         """Loads every log. Removes the markers first, if the caller has not. StorageError if no directory is left."""
         self.take_clean_shutdown_markers()
         for directory in self._online():
@@ -141,6 +154,10 @@ class LogManager:
                 if directory.is_online:  # else that is what it says
                     raise
         self._require_online()
+        try:
+            self.futures.settle(self._logs, is_assigned)
+        except OSError as error:
+            raise StorageError(self.directories[0].path, f"a moved partition cannot be taken over: {error}") from error
 
     def _load_directory(
         self, directory: LogDirectory, topic_config: Callable[[str], "TopicConfig"], is_stray: IsStray
@@ -169,9 +186,16 @@ class LogManager:
             )
             loaders.append(loader)
         for log in self._load_all(loaders, directory.was_clean):
+            if log.path.endswith(FUTURE_SUFFIX):
+                self.futures.add(log)
+                continue
             other = self._logs.get(log.topic_partition)
             if other is not None:
-                raise StorageError(directory.path, f"{log.topic_partition} is also in {other.directory.path}")
+                raise StorageError(
+                    directory.path,
+                    f"Duplicate log directories for {log.topic_partition} are found in both {log.path} and "
+                    f"{other.path}: one of them has to be removed by hand, that of a failed disk if there was one",
+                )
             self._logs[log.topic_partition] = log
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> Iterator[Log]:
@@ -192,9 +216,9 @@ class LogManager:
         if name.endswith(DELETE_SUFFIX):
             self._ports.schedule(0, lambda: self._filesystem.remove_tree(path))
             return None
-        partition = parse_directory_name(name)
+        partition = parse_directory_name(name) or parse_future_name(name)
         if partition is None or partition == METADATA_PARTITION:
-            if partition is None and not name.endswith((STRAY_SUFFIX, FUTURE_SUFFIX)):
+            if partition is None and not name.endswith(STRAY_SUFFIX):
                 logger.warning("%s is no partition directory and is left alone", path)
             return None
         try:
@@ -228,7 +252,7 @@ class LogManager:
 
     def _close_logs(self, directory: LogDirectory) -> None:
         """Many logs are closed unsynced and made durable by one sync of the file system."""
-        logs = [log for log in self.logs() if log.directory is directory]
+        logs = [log for log in (*self.logs(), *self.futures.logs()) if log.directory is directory]
         sync_each = sum(log.needs_sync for log in logs) <= LARGEST_SYNC_EACH
         for log in logs:
             log.close(sync=sync_each)
@@ -290,7 +314,7 @@ class LogManager:
                 return log
             if not is_new:
                 self._require_all_online(partition)
-            directory = self._directory_for_new_log(directory_id)
+            directory = self._directory_for_new_log(partition, directory_id)
             path = os.path.join(directory.path, str(partition))
             try:
                 self._filesystem.make_directory(path)
@@ -310,8 +334,11 @@ class LogManager:
         if offline:
             raise StorageError(offline[0], f"no log of {partition} was found, and it may be in {', '.join(offline)}")
 
-    def _directory_for_new_log(self, directory_id: bytes | None) -> LogDirectory:
+    def _directory_for_new_log(self, partition: TopicPartition, directory_id: bytes | None) -> LogDirectory:
         self._require_online()
+        preferred = self._preferred.pop(partition, None)
+        if preferred is not None and preferred.is_online:
+            return preferred
         for directory in self._online():
             if directory_id is not None and directory.directory_id == directory_id:
                 return directory
@@ -331,21 +358,63 @@ class LogManager:
             log = self._logs.pop(partition, None)
         if log is None or not log.directory.is_online:
             return
-        doomed, filesystem = log, self._filesystem
-        doomed.mark_deleted()
-        target = os.path.join(log.directory.path, unique_directory_name(partition, DELETE_SUFFIX))
         try:
-            filesystem.replace(log.path, target)
+            self.futures.discard_files(log)
+            self.futures.discard(partition)
         except OSError as error:
             self.take_offline(log.directory.path, error)
             raise StorageError(log.directory.path, f"Error while deleting {partition}: {error}") from error
-        log.moved_to(target)
 
-        def remove() -> None:
-            self._run_on_owner(doomed.close_after_failure)
-            filesystem.remove_tree(target)
+    # -- moving between directories ------------------------------------------------------------------------------
 
-        self._ports.schedule(log.config.file_delete_delay_ms, remove)
+    def directory_at(self, path: str) -> LogDirectory:
+        """LOG_DIR_NOT_FOUND unless `path` is one of `log.dirs`, letter by letter; KAFKA_STORAGE_ERROR: offline."""
+        for directory in self.directories:
+            if directory.path == path:
+                if not directory.is_online:
+                    raise ApiError(Error.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
+                return directory
+        raise ApiError(Error.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
+
+    def prefer_directory(self, partition: TopicPartition, directory: LogDirectory) -> None:
+        """Where the partition's log is to be created, if it is not here yet. The oldest wish of too many is dropped."""
+        with self._lock:
+            if partition not in self._logs:
+                self._preferred.pop(partition, None)
+                self._preferred[partition] = directory
+                if len(self._preferred) > MOST_PREFERENCES:
+                    del self._preferred[next(iter(self._preferred))]
+
+    def create_future_log(self, current: Log, directory: LogDirectory) -> Log:
+        """StorageError, also while any directory is offline: a future log of the partition may be in it."""
+        self._require_all_online(current.topic_partition)
+        try:
+            return self.futures.create(current, directory)
+        except OSError as error:
+            self.take_offline(directory.path, error)
+            raise StorageError(directory.path, f"Error while creating a log in {directory.path}: {error}") from error
+
+    def replace_current(self, current: Log, future: Log) -> None:
+        """The future log is the current one from now on; by name after `finish_replacement`. ApiError if either is not
+        in use any more. Owner thread."""
+        with self._lock:
+            if self._logs.get(current.topic_partition) is not current or not future.directory.is_online:
+                raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{current} is not the current replica any more")
+            self.futures.take_out(future)
+            self._logs[current.topic_partition] = future
+
+    def finish_replacement(self, replaced: Log, promoted: Log) -> None:
+        """The replaced log's directory goes, the promoted one's gets its name. Not the owner's thread. StorageError."""
+        directory = replaced.directory
+        try:
+            if directory.is_online:
+                self.futures.discard_files(replaced)
+            directory = promoted.directory
+            self.futures.rename_promoted(promoted)
+        except OSError as error:
+            if not promoted.is_deleted:
+                self.take_offline(directory.path, error)
+                raise StorageError(directory.path, f"Error while replacing {replaced}: {error}") from error
 
     # -- periodic work -------------------------------------------------------------------------------------------
 
@@ -374,26 +443,31 @@ class LogManager:
 
     def write_recovery_points(self) -> None:
         """Every `log.flush.offset.checkpoint.interval.ms`. One thread at a time."""
-        self._write_checkpoints(lambda directory: directory.recovery_points, lambda log: log.recovery_point)
+        logs = [*self.logs(), *self.futures.logs()]
+        self._write_checkpoints(lambda directory: directory.recovery_points, lambda log: log.recovery_point, logs)
 
     def write_log_start_offsets(self) -> None:
         """Every `log.flush.start.offset.checkpoint.interval.ms`. Only what the segments do not say themselves."""
         self._write_checkpoints(
             lambda directory: directory.log_start_offsets,
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
+            self.logs(),
         )
 
     def write_high_watermarks(self) -> None:
         """Every `replica.high.watermark.checkpoint.interval.ms`."""
-        self._write_checkpoints(lambda directory: directory.high_watermarks, lambda log: log.high_watermark)
+        self._write_checkpoints(
+            lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs()
+        )
 
     def _write_checkpoints(
         self,
         file_of: Callable[[LogDirectory], OffsetCheckpointFile],
         offset_of: Callable[[Log], int | None],
+        logs: list[Log],
     ) -> None:
         offsets: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self._online()}
-        for log in self.logs():
+        for log in logs:
             offset = offset_of(log)
             if offset is not None and log.directory.path in offsets:
                 offsets[log.directory.path][log.topic_partition] = offset
@@ -405,14 +479,19 @@ class LogManager:
 
     def describe_directories(self) -> list[DirectoryDescription]:
         sizes: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self.directories}
+        futures: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in self.directories}
         for log in self.logs():
             sizes[log.directory.path][log.topic_partition] = log.size
+        for log in self.futures.logs():
+            futures[log.directory.path][log.topic_partition] = log
         described = []
         for directory in self.directories:
             total, usable = -1, -1
             if directory.is_online:
                 total, usable = directory.total_bytes(), directory.usable_bytes()
-            described.append(DirectoryDescription(directory, total, usable, sizes[directory.path]))
+            described.append(
+                DirectoryDescription(directory, total, usable, sizes[directory.path], futures[directory.path])
+            )
         return described
 
     def take_offline(self, path: str, error: Exception) -> None:
@@ -423,6 +502,7 @@ class LogManager:
                 return
             for partition in [key for key, log in self._logs.items() if log.directory is directory]:
                 del self._logs[partition]
+            self.futures.forget_directory(directory)
         logger.error("Stopping serving logs in dir %s: %s", path, error)
         self._on_directory_failure(path, error)
 

@@ -363,6 +363,16 @@ class LogSegment(SegmentState):
                 renamed.append(path + DELETED_SUFFIX)
         return renamed
 
+    def moved_to(self, directory: str) -> None:
+        """The directory was renamed: descriptors stay good, what is opened later needs the new name."""
+        self.directory = directory
+        if self._file is not None:
+            self._file.path = self.path(LOG_SUFFIX)
+        if self._offset_index is not None:
+            self._offset_index.path = self.path(OFFSET_INDEX_SUFFIX)
+        if self._time_index is not None:
+            self._time_index.path = self.path(TIME_INDEX_SUFFIX)
+
     def __repr__(self) -> str:
         return f"LogSegment({self.directory!r}, base_offset={self.base_offset}, size={self.size})"
 

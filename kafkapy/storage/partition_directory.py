@@ -13,6 +13,7 @@ DELETE_SUFFIX = "-delete"
 STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
 LARGEST_NAME = 255
+UNIQUE_DIGITS = 32
 
 
 def parse_directory_name(name: str) -> TopicPartition | None:
@@ -23,6 +24,19 @@ def parse_directory_name(name: str) -> TopicPartition | None:
     if not dash or not topic or not partition.isascii() or not partition.isdigit():
         return None
     return TopicPartition(topic, int(partition))
+
+
+def parse_future_name(name: str) -> TopicPartition | None:
+    """The partition of a future replica's directory; None for any other name."""
+    if not name.endswith(FUTURE_SUFFIX):
+        return None
+    stem, dot, unique = name.removesuffix(FUTURE_SUFFIX).rpartition(".")
+    return parse_directory_name(stem) if dot and len(unique) == UNIQUE_DIGITS else None
+
+
+def is_too_long_to_move(partition: TopicPartition) -> bool:
+    """Whether the name of a future replica, which is not shortened, would be too long for a file system."""
+    return len(f"{partition}.") + UNIQUE_DIGITS + len(FUTURE_SUFFIX) > LARGEST_NAME
 
 
 def unique_directory_name(partition: TopicPartition, suffix: str) -> str:

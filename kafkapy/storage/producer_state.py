@@ -233,6 +233,15 @@ class ProducerStateManager(ProducersState):
         self._unreplicated.clear()
         self.map_end_offset = map_end_offset
 
+    def take_over(self, other: "ProducerStateManager") -> None:
+        """Knows from now on what `other` knows, of a log with the same records; that one is not used any more."""
+        self.clear(other.map_end_offset)
+        for producer_id, entry in other.entries.items():
+            self.entries[producer_id] = entry
+        self._ongoing = dict(other._ongoing)
+        self._unreplicated = dict(other._unreplicated)
+        self.may_have_transactions = other.may_have_transactions
+
     def on_log_start_offset(self, log_start_offset: int) -> None:
         for first_offset in [first for first, last in self._unreplicated.items() if last < log_start_offset]:
             del self._unreplicated[first_offset]

@@ -27,7 +27,7 @@ ROWS = (
         "Interval of writing the high watermarks.",
     ),
     inert("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "Fetcher threads per source broker."),
-    inert(
+    key(
         "num.replica.alter.log.dirs.threads", INT, None, ANY, HIGH, READ_ONLY,
         "Threads that move replicas between log directories; unset: one per directory.",
     ),

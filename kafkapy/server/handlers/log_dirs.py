@@ -1,13 +1,15 @@
-"""DescribeLogDirs: what lies in each log directory, and how much room is left."""
+"""DescribeLogDirs: what lies in each log directory, and how much room is left; AlterReplicaLogDirs: moves (KIP-113)."""
 
 from __future__ import annotations
 
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafkapy.replica.partition import Partition
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
+from kafkapy.storage.log import Log
 from kafkapy.storage.log_manager import DirectoryDescription
 from kafkapy.types import TopicPartition
 
@@ -43,8 +45,10 @@ def _describe(
     directory = described.directory
     if not directory.is_online:
         return LogDirectoryAnswer(error_code=Error.KAFKA_STORAGE_ERROR, log_dir=directory.path, is_cordoned=is_cordoned)
+    found: list[tuple[TopicPartition, int, Log | None]] = [(each, size, None) for each, size in described.sizes.items()]
+    found += [(each, future.size, future) for each, future in described.futures.items()]
     topics: dict[str, DescribeLogDirsResponse.DescribeLogDirsTopic] = {}
-    for topic_partition, size in described.sizes.items():
+    for topic_partition, size, future in found:
         if wanted is not None and topic_partition not in wanted:
             continue
         topic = topics.get(topic_partition.topic)
@@ -56,8 +60,8 @@ def _describe(
             DescribeLogDirsResponse.DescribeLogDirsPartition(
                 partition_index=topic_partition.partition,
                 partition_size=size,
-                offset_lag=_offset_lag(context, topic_partition),
-                is_future_key=False,
+                offset_lag=_offset_lag(context, topic_partition, future),
+                is_future_key=future is not None,
             )
         )
     return LogDirectoryAnswer(
@@ -69,9 +73,49 @@ def _describe(
     )
 
 
-def _offset_lag(context: RequestContext, topic_partition: TopicPartition) -> int:
-    """How far the log lies behind the high watermark that it knows of."""
+def _offset_lag(context: RequestContext, topic_partition: TopicPartition, future: Log | None) -> int:
+    """How far a log lies behind the high watermark that it knows of, a future one behind the current one."""
     partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:
         return INVALID_OFFSET_LAG
+    if future is not None:
+        return partition.log.log_end_offset - future.log_end_offset
     return max(0, partition.log.high_watermark - partition.log.log_end_offset)
+
+
+def alter_replica_log_dirs_error(
+    request: AlterReplicaLogDirsRequest, version: int, error: Error, message: str | None
+) -> AlterReplicaLogDirsResponse:
+    return _altered(dict.fromkeys(_wanted_directories(request), error))
+
+
+@serves(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, on_error=alter_replica_log_dirs_error, blocking=True)
+def alter_replica_log_dirs(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+    """On the handler pool: the future logs are made before the answer, as in Kafka."""
+    return _altered(context.services.alter_log_dirs.alter(_wanted_directories(request)))
+
+
+def _wanted_directories(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
+    """Of a partition that is named twice the last directory counts."""
+    return {
+        TopicPartition(topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+
+
+def _altered(results: dict[TopicPartition, Error]) -> AlterReplicaLogDirsResponse:
+    topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
+    for topic_partition, error in results.items():
+        topic = topics.get(topic_partition.topic)
+        if topic is None:
+            topic = topics[topic_partition.topic] = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult(
+                topic_name=topic_partition.topic, partitions=[]
+            )
+        topic.partitions.append(
+            AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult(
+                partition_index=topic_partition.partition, error_code=error
+            )
+        )
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))

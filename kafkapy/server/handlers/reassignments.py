@@ -1,16 +1,24 @@
-"""ListPartitionReassignments (KIP-455): partitions whose replicas are being moved."""
+"""Alter- and ListPartitionReassignments (KIP-455): which brokers hold partitions, and what is being moved."""
 
 from __future__ import annotations
 
+from kafkapy.controller.reassignments import alter_partition_reassignments
+from kafkapy.controller.result import ErrorMessage
 from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
 from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
 from kafkapy.server.api_registry import serves
+from kafkapy.server.controller_answer import answer_when_committed
 from kafkapy.server.request_context import RequestContext
+from kafkapy.types import TopicPartition
 
 OngoingTopic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 
@@ -50,3 +58,42 @@ def _ongoing(topic: TopicImage, indexes: list[int]) -> OngoingTopic:
                 )
             )
     return OngoingTopic(name=topic.name, partitions=moving)
+
+
+def alter_partition_reassignments_error(
+    request: AlterPartitionReassignmentsRequest, version: int, error: Error, message: str | None
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(error_code=error, error_message=message)
+
+
+@serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, on_error=alter_partition_reassignments_error)
+def handle_alter_partition_reassignments(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> None:
+    version = context.api_version
+    wanted = [
+        (TopicPartition(topic.name, each.partition_index), each.replicas)
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    answer_when_committed(
+        context,
+        lambda image: alter_partition_reassignments(image, wanted),
+        _altered,
+        lambda error, message: alter_partition_reassignments_error(request, version, error, message),
+    )
+
+
+def _altered(results: list[tuple[TopicPartition, ErrorMessage]]) -> AlterPartitionReassignmentsResponse:
+    topics: dict[str, AlterPartitionReassignmentsResponse.ReassignableTopicResponse] = {}
+    for topic_partition, result in results:
+        topic = topics.get(topic_partition.topic)
+        if topic is None:
+            topic = topics[topic_partition.topic] = AlterPartitionReassignmentsResponse.ReassignableTopicResponse(
+                name=topic_partition.topic, partitions=[]
+            )
+        topic.partitions.append(
+            AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
+                partition_index=topic_partition.partition, error_code=result.error, error_message=result.message
+            )
+        )
+    message = None if topics else ""  # as Kafka
+    return AlterPartitionReassignmentsResponse(error_message=message, responses=list(topics.values()))

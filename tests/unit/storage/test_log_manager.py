@@ -225,7 +225,7 @@ def test_the_same_partition_twice_is_refused(two):
     two.create(manager, directory_id=two.directory_ids[0])
     manager.shutdown(1)
     os.system(f"cp -r {two.paths[0]}/t-0 {two.paths[1]}/t-0")
-    with pytest.raises(StorageError, match="is also in"):
+    with pytest.raises(StorageError, match="Duplicate log directories for t-0"):
         two.start()
 
 

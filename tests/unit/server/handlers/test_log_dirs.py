@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from kafkapy.server.handlers.log_dirs import describe_log_dirs
+from kafkapy.server.handlers.log_dirs import alter_replica_log_dirs, describe_log_dirs
+from kafkapy.types import TopicPartition
 from tests.handler_world import HandlerWorld
 from tests.replica_world import batch, partition_image
 
@@ -54,3 +58,44 @@ def test_an_offline_directory(world):
     errors = {result.log_dir: (result.error_code, len(result.topics)) for result in ask(world, None).results}
     assert errors.pop(lost) == (Error.KAFKA_STORAGE_ERROR, 0)
     assert set(errors.values()) == {(0, 1)}
+
+
+def test_moves(world):
+    """What was asked reaches the manager of moves, the last directory of a partition counting; its codes come back."""
+    asked = []
+
+    def alter(directories):
+        asked.append(directories)
+        return {partition: Error.NONE if partition.partition else Error.LOG_DIR_NOT_FOUND for partition in directories}
+
+    world.services.alter_log_dirs = SimpleNamespace(alter=alter)
+    to = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topic = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
+    request = AlterReplicaLogDirsRequest(
+        dirs=[
+            to(path="/a", topics=[topic(name="t", partitions=[0, 1])]),
+            to(path="/b", topics=[topic(name="t", partitions=[0])]),
+        ]
+    )
+    for version in range(3):
+        response = world.send(alter_replica_log_dirs, request, version).response
+        (found,) = response.results
+        assert [(each.partition_index, each.error_code) for each in found.partitions] == [
+            (0, Error.LOG_DIR_NOT_FOUND),
+            (1, Error.NONE),
+        ]
+    assert asked == [{TopicPartition("t", 0): "/b", TopicPartition("t", 1): "/a"}] * 3
+
+
+def test_a_future_replica_is_shown_with_its_lag(world):
+    current = world.partition().log
+    (target,) = [each for each in world.log_manager.directories if each is not current.directory]
+    world.log_manager.create_future_log(current, target)
+    shown = {
+        (result.log_dir, partition.is_future_key): partition.offset_lag
+        for result in ask(world, None).results
+        for topic in result.topics
+        for partition in topic.partitions
+        if partition.partition_index == 0
+    }
+    assert shown == {(current.directory.path, False): 0, (target.path, True): 1}

@@ -1,6 +1,6 @@
 """The throttle, by a clock that only waiting moves."""
 
-from kafkapy.storage.log_cleaner_throttle import CleanerThrottle
+from kafkapy.storage.io_throttle import IoThrottle
 from tests.mock_clock import MockClock
 
 
@@ -11,7 +11,7 @@ def test_waits_for_what_was_too_much():
         waits.append(delay_ms)
         clock.advance(delay_ms)
 
-    throttle = CleanerThrottle(lambda: 1000.0, clock, wait)
+    throttle = IoThrottle(lambda: 1000.0, clock, wait)
     throttle.count(100)
     assert waits == []
     throttle.count(400)
@@ -28,10 +28,21 @@ def test_waits_for_what_was_too_much():
 
 def test_the_rate_is_asked_anew():
     clock, waits, rates = MockClock(), [], [1e308]
-    throttle = CleanerThrottle(lambda: rates[0], clock, waits.append)
+
+    def wait(delay_ms):
+        waits.append(delay_ms)
+        clock.advance(delay_ms)
+        rates[0] = 4000.0
+
+    throttle = IoThrottle(lambda: rates[0], clock, wait)
     clock.advance(300)
     throttle.count(1 << 40)
     assert waits == []
-    rates[0] = 1000.0
-    throttle.count(1000)
-    assert waits == [1000]
+    rates[0] = 1.0
+    throttle.count(8000)
+    assert waits == [1000, 1000]
+
+
+def test_a_wait_that_is_cut_short():
+    throttle = IoThrottle(lambda: 1.0, MockClock(), lambda delay_ms: True)
+    throttle.count(1 << 40)

@@ -1,0 +1,125 @@
+"""A move between log directories is killed at every call that reaches the disk, enumerated: no record is missing.
+
+Once as kill -9 leaves it (all calls before it happened), once as a power failure does (only what was synced, of a topic
+whose every record is).
+"""
+
+import random
+import shutil
+from contextlib import suppress
+
+import pytest
+
+from kafkapy.errors import Error
+from kafkapy.storage.filesystem import Filesystem
+from tests.lossy_filesystem import LossyFilesystem, PowerFailure
+from tests.move_world import T0, MoveWorld
+from tests.replica_world import partition_image
+
+
+class Killed(BaseException):
+    """The moment of kill -9; no `except Exception` catches it."""
+
+
+class KillingFilesystem(Filesystem):
+    """Dies instead of the n-th call that changes something."""
+
+    __slots__ = ("calls", "kill_at")
+
+    def __init__(self):
+        self.calls = 0
+        self.kill_at = None
+
+
+def killing(name):
+    def call(self, *arguments, **keywords):
+        if self.calls == self.kill_at:
+            raise Killed(name)
+        self.calls += 1
+        return getattr(Filesystem, name)(self, *arguments, **keywords)
+
+    return call
+
+
+for each in ("sync_file", "sync_directory", "rename", "write_file", "unlink", "open_segment", "make_directory"):
+    setattr(KillingFilesystem, each, killing(each))
+
+
+def build(root, filesystem, assigned, *, synced=False):
+    """A partition of three segments in the first directory; the world and what was acknowledged."""
+    world = MoveWorld(root, filesystem=filesystem, assigned=assigned)
+    log = world.create({"flush.messages": "1"} if synced else None)
+    written = []
+
+    def write():
+        value = b"%d" % len(written)
+        (answer,) = world.append(value)
+        if answer.error is Error.NONE:
+            written.append(value)
+
+    for _ in range(3):
+        for _ in range(4):
+            write()
+        log.roll()
+    world.meanwhile = write
+    return world, written
+
+
+def check(root, assigned, written):
+    """A start after the kill: one log has it all; the move can be made again and ends."""
+    again = MoveWorld(root, assigned=assigned)
+    again.put_topic("t", [partition_image()])
+    assert again.values() == written
+    again.append(b"after")
+    again.moves.resume()
+    if again.log_manager.get_log(T0).directory is again.first:
+        assert again.move(again.second) is Error.NONE
+    assert again.log_manager.get_log(T0).directory is again.second
+    assert again.values() == [*written, b"after"]
+    assert not again.failures and not again.log_manager.futures.logs()
+    names = [name for found in again.names() for name in found if name[1] != "delete"]
+    assert names == [("t-0", "")]
+    again.log_manager.unlock()
+
+
+def test_kill_at_every_call(tmp_path):
+    kill_at, killed = 0, True
+    while killed:
+        root = tmp_path / f"{kill_at}"
+        root.mkdir()
+        filesystem, assigned = KillingFilesystem(), {}
+        world, written = build(root, filesystem, assigned)
+        filesystem.calls, filesystem.kill_at = 0, kill_at
+        try:
+            world.move(world.second)
+            killed = False
+        except Killed:
+            killed = True
+        filesystem.kill_at = None
+        world.log_manager.unlock()
+        check(root, assigned, written)
+        shutil.rmtree(root)
+        kill_at += 1
+    assert kill_at > 20
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_power_failure_at_every_sync(tmp_path, seed):
+    fail_at, failed = 0, True
+    while failed:
+        root, after = tmp_path / f"{fail_at}", tmp_path / f"{fail_at}-after"
+        root.mkdir()
+        MoveWorld(root).log_manager.unlock()
+        filesystem, assigned = LossyFilesystem(str(root)), {}
+        world, written = build(root, filesystem, assigned, synced=True)
+        filesystem.fail_at = filesystem.syncs + fail_at
+        with suppress(PowerFailure):
+            world.move(world.second)
+        failed = filesystem.syncs >= filesystem.fail_at
+        filesystem.pull_the_plug(str(after), random.Random(seed) if seed else None)
+        world.log_manager.unlock()
+        check(after, assigned, written)
+        shutil.rmtree(root)
+        shutil.rmtree(after)
+        fail_at += 1
+    assert fail_at > 5

@@ -1,0 +1,101 @@
+"""Random lives of logs, copied into a future replica while they go on: the copy is the same log."""
+
+import random
+
+import pytest
+
+from kafkapy.storage.future_replica import FutureReplica
+from tests.cleaner_world import CleanerWorld, Workload, batches_of
+from tests.log_world import LogWorld
+
+
+def producers_of(log):
+    return {
+        producer_id: (entry.producer_epoch, entry.last_sequence, entry.transaction_first_offset)
+        for producer_id, entry in log.producers.entries.items()
+    }
+
+
+def contents_of(log, start):
+    """(offset, key, value, timestamp) of every record, in order."""
+    return [
+        (record.offset, record.key, record.value, record.timestamp)
+        for segment in log.segments
+        for batch in batches_of(segment)
+        for record in batch
+        if record.offset >= start
+    ]
+
+
+def committed_of(log, start):
+    """The offsets of data that a reader of committed records is given."""
+    aborted = log.collect_aborted_transactions(start, log.last_stable_offset)
+    return [
+        record.offset
+        for segment in log.segments
+        for batch in batches_of(segment)
+        for record in batch
+        if start <= record.offset < log.last_stable_offset
+        and not batch.is_control
+        and not any(
+            batch.is_transactional
+            and batch.producer_id == each.producer_id
+            and each.first_offset <= record.offset <= each.last_offset
+            for each in aborted
+        )
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_copy(tmp_path, seed):
+    chance = random.Random(seed)
+    world = CleanerWorld(tmp_path / "current")
+    workload = Workload(world, chance)
+    for _ in range(chance.randrange(60)):
+        workload.step()
+    current = world.log_
+    other = LogWorld(tmp_path / "future")
+    future = other.log(world.overrides)
+    replica = FutureReplica(current, future)
+    workload.cleaning = False  # paused by then
+    for _ in range(chance.randrange(30)):
+        action = chance.randrange(6)
+        if action == 0:
+            replica.copy_some()
+        elif action == 1:
+            current.maybe_increment_log_start_offset(chance.randint(current.log_start_offset, current.high_watermark))
+            current.delete_old_segments()
+        elif action == 2 and chance.random() < 0.2:
+            current.truncate_to(chance.randint(current.log_start_offset, current.log_end_offset))
+            current.high_watermark = min(current.high_watermark, current.log_end_offset)
+            workload.open.clear()
+        elif action == 3 and chance.random() < 0.2:
+            replica.close()  # a start in between
+            replica = FutureReplica(current, future)
+        else:
+            with_producers_forgotten(workload)
+            workload.step()
+    while not replica.finish(1 << 20):
+        pass
+    replica.close()
+    start = current.log_start_offset
+    assert contents_of(future, start) == contents_of(current, start)
+    assert future.log_end_offset == current.log_end_offset and future.log_start_offset == start
+    assert future.leader_epochs.entries == current.leader_epochs.entries
+    assert producers_of(future) == producers_of(current)
+    assert future.last_stable_offset == current.last_stable_offset
+    assert committed_of(future, start) == committed_of(current, start)
+    for segment in future.segments:
+        segment.offset_index.sanity_check()
+        segment.time_index.sanity_check()
+    assert not world.failures and not other.failures
+    current.close()
+    future.close()
+
+
+def with_producers_forgotten(workload):
+    """After a truncation the next sequence is the one that the log expects."""
+    entries = workload.world.log_.producers.entries
+    for producer_id in list(workload.sequences):
+        entry = entries.get(producer_id)
+        workload.sequences[producer_id] = 0 if entry is None else entry.last_sequence + 1
