@@ -128,7 +128,7 @@ def create(admin: AdminClient, *names: str) -> None:
 
 
 def produce(bootstrap: str, first: int, count: int) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True})
     for number in range(first, first + count):
         producer.produce("t", key=b"%d" % number, value=VALUE, partition=0)
         producer.poll(0)
