@@ -45,9 +45,7 @@ def _member(
     )
 
 
-def _assignment(
-    assignment: Assignment, topics: Mapping[bytes, TopicImage]
-) -> ConsumerGroupDescribeResponse.Assignment:
+def _assignment(assignment: Assignment, topics: Mapping[bytes, TopicImage]) -> ConsumerGroupDescribeResponse.Assignment:
     """Topics that are no more are left out: they have no name."""
     return ConsumerGroupDescribeResponse.Assignment(
         topic_partitions=[

@@ -1,9 +1,9 @@
 """A consumer group's state (KIP-848): members, epochs, target assignment, who owns what. Pure: no clock, no log.
 
-                     group epoch    counts changes of members, subscriptions and topics
-    assigning        assignment epoch < group epoch: the target is to be computed anew
-    reconciling      some member's epoch < assignment epoch, or it has to revoke, or waits for others to release
-    stable           every member has its target
+                 group epoch    counts changes of members, subscriptions and topics
+assigning        assignment epoch < group epoch: the target is to be computed anew
+reconciling      some member's epoch < assignment epoch, or it has to revoke, or waits for others to release
+stable           every member has its target
 """
 
 from __future__ import annotations

@@ -140,5 +140,3 @@ class GroupMigration:
             self._rebalance.reschedule_heartbeat(classic, classic_member)
         self._rebalance.prepare(classic, "downgraded from a consumer group")
         return CoordinatorResult(records, response, replay=False)
-
-

@@ -200,9 +200,7 @@ def _replay_subscription(group: ConsumerGroup, member_id: str, value: Any) -> No
     if value.classic_member_metadata is not None:
         classic = ClassicMetadata(
             value.classic_member_metadata.session_timeout_ms,
-            tuple(
-                (each.name, bytes(each.metadata)) for each in value.classic_member_metadata.supported_protocols
-            ),
+            tuple((each.name, bytes(each.metadata)) for each in value.classic_member_metadata.supported_protocols),
         )
     old = group.members.get(member_id) or ConsumerMember(member_id)
     group.put(

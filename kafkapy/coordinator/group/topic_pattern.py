@@ -1,14 +1,17 @@
-"""Regular expressions over topic names in RE2's syntax, matched in linear time.
+"""Regular expressions over topic names and transactional ids in RE2's syntax, matched in linear time.
 
 A client chooses the expression, so nothing here may take long: no backtracking, a bounded program, and one step for
-each character whatever the expression says. Topic names consist of 65 ASCII characters; a set of characters is an int
-with a bit for each code point below 128.
+each character whatever the expression says. A set of characters is an int with a bit for each code point below 128;
+the bits above are for the characters beyond ASCII that the expression names, and for those between two of them. Classes
+such as `\\pL`, and `(?i)`, know the letters of ASCII only.
 
 expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, made when first met
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,7 +34,7 @@ def _bits(characters: Iterable[str]) -> int:
     return mask
 
 
-_ALL = (1 << 128) - 1
+_ALL = -1
 _DIGITS = _bits("0123456789")
 _LOWER = _bits("abcdefghijklmnopqrstuvwxyz")
 _UPPER = _bits("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -42,7 +45,7 @@ _PERL = {"d": _DIGITS, "s": _SPACE, "w": _WORD}
 _POSIX = {
     "alnum": _DIGITS | _LOWER | _UPPER,
     "alpha": _LOWER | _UPPER,
-    "ascii": _ALL,
+    "ascii": (1 << 128) - 1,
     "blank": _bits(" \t"),
     "cntrl": _bits(map(chr, [*range(32), 127])),
     "digit": _DIGITS,
@@ -67,6 +70,31 @@ _Tree = tuple[Any, ...]
 _EMPTY: _Tree = ("cat", [])
 
 
+# Escapes that may name a character beyond ASCII.
+_HEXADECIMAL = re.compile(r"\\x(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))|\\([0-7]{3})")
+
+
+class _Alphabet:
+    """Gives each character its bit; what the expression does not tell apart shares one."""
+
+    def __init__(self, expression: str) -> None:
+        points = {ord(character) for character in expression if ord(character) > 127}
+        for braced, plain, octal in _HEXADECIMAL.findall(expression):
+            points.add(int(octal, 8) if octal else int(braced or plain, 16))
+        self._points = sorted(point for point in points if point > 127)
+
+    def bit(self, code_point: int) -> int:
+        if code_point < 128:
+            return code_point
+        index = bisect_left(self._points, code_point)
+        is_named = index < len(self._points) and self._points[index] == code_point
+        return 128 + 2 * index + is_named
+
+    def set_of(self, low: int, high: int) -> int:
+        """Those from `low` to `high`, both named."""
+        return (2 << self.bit(high)) - (1 << self.bit(low))
+
+
 class TopicPattern:
     """A compiled expression. One thread at a time: it keeps the automaton's states."""
 
@@ -75,14 +103,15 @@ class TopicPattern:
         if len(expression) > MAX_EXPRESSION_LENGTH:
             raise PatternError("expression too large")
         program = _Program()
-        program.emit(_Parser(expression).parse())
+        self._alphabet = _Alphabet(expression)
+        program.emit(_Parser(expression, self._alphabet).parse())
         program.instructions.append((_MATCH, 0, 0))
         self._instructions = program.instructions
         self._start = self._closure([0])
         self._states: dict[frozenset[int], dict[str, frozenset[int]]] = {}
 
     def matches(self, name: str) -> bool:
-        """Whether the expression matches the whole of an ASCII name."""
+        """Whether the expression matches the whole name."""
         threads, before = self._start, ""
         for character in name:
             known = self._states.get(threads)
@@ -90,7 +119,8 @@ class TopicPattern:
                 if len(self._states) >= _MAX_STATES:
                     self._states.clear()
                 known = self._states[threads] = {}
-            key = character if before == "" else ("w" if _is_word(before) else "n") + character
+            symbol = character if character.isascii() else chr(self._alphabet.bit(ord(character)))
+            key = symbol if before == "" else ("w" if _is_word(before) else "n") + symbol
             following = known.get(key)
             if following is None:
                 following = known[key] = self._step(threads, before, character)
@@ -101,7 +131,7 @@ class TopicPattern:
         return any(self._instructions[pc][0] == _MATCH for pc in final)
 
     def _step(self, threads: frozenset[int], before: str, character: str) -> frozenset[int]:
-        bit = 1 << ord(character) if ord(character) < 128 else 0
+        bit = 1 << self._alphabet.bit(ord(character))
         taken = []
         for pc in self._resolve(threads, before, character):
             kind, argument, _ = self._instructions[pc]
@@ -219,8 +249,9 @@ class _Program:
 class _Parser:
     """Recursive descent; flags are those of `(?imsU)`."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, alphabet: _Alphabet) -> None:
         self._text = expression
+        self._alphabet = alphabet
         self._pos = 0
         self._depth = 0
         self._flags = frozenset[str]()
@@ -312,7 +343,7 @@ class _Parser:
         return bounds is not None
 
     def _literal(self, character: str) -> _Tree:
-        return ("set", self._folded(1 << ord(character) if ord(character) < 128 else 0))
+        return ("set", self._folded(1 << self._alphabet.bit(ord(character))))
 
     def _folded(self, mask: int) -> int:
         if "i" not in self._flags:
@@ -390,7 +421,7 @@ class _Parser:
         code = self._code_point(character)
         if code is None:
             raise PatternError(f"invalid escape sequence: `{self._text[start : self._pos]}`")
-        return (1 << code if code < 128 else 0), chr(code)
+        return 1 << self._alphabet.bit(code), chr(code)
 
     def _unicode_class(self, start: int, is_negated: bool) -> int:
         name = self._take() if self._pos < len(self._text) else ""
@@ -465,7 +496,7 @@ class _Parser:
         _, high = self._class_character(start)
         if high is None or high < low:
             raise PatternError(f"invalid character class range: `{self._text[part_start : self._pos]}`")
-        return sum(1 << code for code in range(ord(low), min(ord(high), 127) + 1))
+        return self._alphabet.set_of(ord(low), ord(high))
 
     def _class_character(self, start: int) -> tuple[int, str | None]:
         if self._pos >= len(self._text):
@@ -473,5 +504,4 @@ class _Parser:
         character = self._take()
         if character == "\\":
             return self._escaped_set()
-        return (1 << ord(character) if ord(character) < 128 else 0), character
-
+        return 1 << self._alphabet.bit(ord(character)), character

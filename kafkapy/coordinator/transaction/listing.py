@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafkapy.coordinator.transaction.transaction_requests import ListFilter
 from kafkapy.coordinator.transaction.transaction_state import STATES_BY_TITLE
@@ -34,11 +34,7 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, now_ms: int
 ) -> ListTransactionsResponse:
-    """ApiError INVALID_REGULAR_EXPRESSION."""
-    try:
-        pattern = re.compile(wanted.pattern) if wanted.pattern else None
-    except re.error as error:
-        raise ApiError(Error.INVALID_REGULAR_EXPRESSION) from error
+    """All but the pattern of the filter is applied."""
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []
@@ -49,8 +45,6 @@ def listed(
             continue
         if wanted.duration_ms >= 0 and now_ms - metadata.start_ms <= wanted.duration_ms:
             continue
-        if pattern is not None and not pattern.fullmatch(transactional_id):
-            continue
         found.append(
             ListTransactionsResponse.TransactionState(
                 transactional_id=transactional_id,
@@ -59,3 +53,16 @@ def listed(
             )
         )
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
+
+
+def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
+    """Drops the ids that the expression does not match as a whole. Any thread: it may take long.
+
+    ApiError INVALID_REGULAR_EXPRESSION.
+    """
+    try:
+        pattern = TopicPattern(expression)
+    except PatternError as error:
+        raise ApiError(Error.INVALID_REGULAR_EXPRESSION) from error
+    found = response.transaction_states
+    response.transaction_states = [each for each in found if pattern.matches(each.transactional_id)]

@@ -37,9 +37,8 @@ class TransactionMarker(NamedTuple):
 
 
 class ListFilter(NamedTuple):
-    """Which transactions are listed; an empty set and -1 let all pass. `pattern` must match the whole id."""
+    """Which transactions are listed; an empty set and -1 let all pass."""
 
     states: frozenset[str] = frozenset()
     producer_ids: frozenset[int] = frozenset()
     duration_ms: int = -1
-    pattern: str = ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from kafkapy.controller.topic_name import is_valid_topic_name
-from kafkapy.coordinator.transaction.listing import described, listed
+from kafkapy.coordinator.transaction.listing import described, keep_matching, listed
 from kafkapy.coordinator.transaction.transaction_requests import ListFilter
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -49,15 +52,26 @@ def list_transactions_error(
 
 
 @serves(ApiKey.LIST_TRANSACTIONS, 0, 2, on_error=list_transactions_error)
-def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse | None:
+    """A pattern of the client's making is looked at on a thread of the pool."""
     wanted = ListFilter(
-        frozenset(request.state_filters),
-        frozenset(request.producer_id_filters),
-        request.duration_filter,
-        request.transactional_id_pattern or "",
+        frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
     )
     services = context.services
-    return listed(services.transaction_coordinator.transactions(), wanted, services.clock.now_ms())
+    response = listed(services.transaction_coordinator.transactions(), wanted, services.clock.now_ms())
+    pattern = request.transactional_id_pattern
+    if not pattern:
+        return response
+
+    def work() -> Callable[[], object]:
+        try:
+            keep_matching(response, pattern)
+        except ApiError as error:
+            return partial(context.respond, ListTransactionsResponse(error_code=error.error))
+        return partial(context.respond, response)
+
+    services.handler_pool.submit(work)
+    return None
 
 
 def describe_producers_error(
