@@ -1,82 +1,89 @@
 """`python -m bench`: workloads against kafkapy, Apache Kafka and the ceiling, in turn in one run; medians and ratios.
 
-    python -m bench [--rounds 3] [--servers kafkapy,kafka,ceiling] [--workloads produce-100B,...] [--output FILE.json]
+    python -m bench [--set quick|must-show|full] [--workloads produce-100B,...] [--servers kafkapy,kafka,ceiling]
+                    [--rounds 5] [--output FILE.json]
+    python -m bench list
+    python -m bench soak --minutes 30
 
-The servers take turns inside each round, so that what the machine does meanwhile meets all of them. The first round is
-thrown away (cold page cache, cold compiler of the peer) when there is more than one.
+The servers take turns inside each round, so that what the machine does meanwhile meets all of them. One more round
+than asked for is run first and thrown away (cold page cache, cold compiler of the peer). A turn during which anybody
+else used more than --foreign-limit cores is repeated, twice at most.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from statistics import median
 
-from bench.measure import Figures, machine
-from bench.report import table, write_html
-from bench.servers import SERVERS, Server
-from bench.workloads import WORKLOADS, Workload
+from bench import report
+from bench.goals import outcomes
+from bench.measure import FOREIGN_CPU_LIMIT, run_workload
+from bench.servers import SERVERS, raise_descriptor_limit
+from bench.soak import soak
+from bench.table import SETS, WORKLOADS, in_set
 
-Rounds = dict[str, dict[str, list[Figures]]]
+RESULTS = Path(__file__).parent / "results"
 
 
-def choose(names: str, known: dict[str, object], what: str) -> list[str]:
-    chosen = names.split(",") if names else list(known)
+def choose(names: str, known: Iterable[str], what: str) -> list[str]:
+    chosen = [name for name in names.split(",") if name]
     for name in chosen:
         if name not in known:
             raise SystemExit(f"bench: there is no {what} {name!r}; known: {', '.join(known)}")
     return chosen
 
 
-def run_rounds(
-    workload: Workload, servers: list[type[Server]], rounds: int, directory: Path
-) -> dict[str, list[Figures]]:
-    figures: dict[str, list[Figures]] = {server.name: [] for server in servers}
-    started = [server(directory / workload.name) for server in servers]
-    for number in range(rounds):
-        for server in started:
-            if number == 0 or server.process is None or server.process.poll() is not None:
-                server.start()
-            try:
-                measurement = workload.run(server)
-            except BaseException:
-                for other in started:
-                    other.stop()
-                raise
-            figures[server.name].append(measurement)
-            figure = f"{workload.key} {measurement[workload.key]:,.1f}"
-            print(f"{workload.name:<28} {server.name:<8} round {number + 1}: {figure}", file=sys.stderr)
-    for server in started:
-        server.stop()
-    return figures
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("action", nargs="?", default="run", choices=("run", "list", "soak"))
+    parser.add_argument("--set", default="quick", choices=SETS, help="which workloads, unless --workloads names them")
+    parser.add_argument("--workloads", default="", help="comma separated; `list` shows them all")
+    parser.add_argument("--servers", default=",".join(SERVERS), help="comma separated")
+    parser.add_argument("--rounds", type=int, default=5, help="counted rounds, behind one that warms up")
+    parser.add_argument("--foreign-limit", type=float, default=FOREIGN_CPU_LIMIT, metavar="CORES")
+    parser.add_argument("--scale", type=float, default=1.0, help="shortens every load, to try it out")
+    parser.add_argument("--directory", type=Path, help="where the brokers keep their data; default: a temporary one")
+    parser.add_argument("--minutes", type=float, default=30, help="of the soak")
+    parser.add_argument("--output", type=Path, default=RESULTS / "report.json")
+    return parser.parse_args()
 
 
-def medians(rounds: list[Figures]) -> Figures:
-    counted = rounds[1:] or rounds
-    return {key: median(each[key] for each in counted) for key in counted[0]}
+def run(chosen: argparse.Namespace) -> None:
+    servers = [SERVERS[name] for name in choose(chosen.servers, SERVERS, "server")]
+    names = choose(chosen.workloads, WORKLOADS, "workload") or in_set(chosen.set)
+    rounds: report.AllRounds = {}
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kafkapy-bench-", dir=chosen.directory) as directory:
+        for name in names:
+            rounds[name] = run_workload(
+                WORKLOADS[name],
+                servers,
+                chosen.rounds,
+                Path(directory),
+                scale=chosen.scale,
+                limit=chosen.foreign_limit,
+            )
+            result = report.write(chosen.output, rounds)  # so that a run which breaks off leaves what it has
+    print(report.table(result))
+    print()
+    print(report.goal_table(outcomes(result)))
+    print(f"{(time.monotonic() - begin) / 60:.1f} minutes; {chosen.output} and .html", file=sys.stderr)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--servers", default="", help="comma separated; default: " + ",".join(SERVERS))
-    parser.add_argument("--workloads", default="", help="comma separated; default: all")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "report.json")
-    options = parser.parse_args()
-    servers = [SERVERS[name] for name in choose(options.servers, dict(SERVERS), "server")]
-    chosen = [WORKLOADS[name] for name in choose(options.workloads, dict(WORKLOADS), "workload")]
-    rounds: Rounds = {}
-    with tempfile.TemporaryDirectory(prefix="kafkapy-bench-") as directory:
-        for workload in chosen:
-            rounds[workload.name] = run_rounds(workload, servers, options.rounds, Path(directory))
-    result = {name: {server: medians(each) for server, each in of.items()} for name, of in rounds.items()}
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps({"machine": machine(), "medians": result, "rounds": rounds}, indent=1))
-    write_html(options.output.with_suffix(".html"), result, machine())
-    print(table(result))
+    chosen = options()
+    raise_descriptor_limit()
+    if chosen.action == "list":
+        for workload in WORKLOADS.values():
+            print(f"{workload.name:<40} {', '.join(workload.sets):<28} {', '.join(workload.servers)}")
+    elif chosen.action == "soak":
+        soak(chosen.minutes, chosen.output.with_name("soak.json"))
+    else:
+        run(chosen)
 
 
 if __name__ == "__main__":

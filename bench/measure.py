@@ -1,58 +1,74 @@
-"""One measurement: run a load against a server and note what it cost, and whether the machine was otherwise quiet."""
+"""Rounds: the servers take turns, disturbed rounds are repeated, the first is thrown away, the rest has medians."""
 
 from __future__ import annotations
 
-import json
 import os
-import resource
-import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from bench.servers import CLOCK_TICKS, Server
+from bench.run import Figures, Run
+from bench.servers import Server
+from bench.table import Workload
 
-Figures = dict[str, float]
-# More foreign CPU than this (cores) during a round means that the round is repeated.
+# More foreign CPU than this (cores) during a round means that the round is repeated, so often at most.
 FOREIGN_CPU_LIMIT = 0.1
 REPEATS = 3
 
-
-def busy_seconds() -> float:
-    """CPU time of the whole machine spent on anything but idling."""
-    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    return (sum(fields[:8]) - fields[3] - fields[4]) / CLOCK_TICKS
+Rounds = dict[str, list[Figures]]
 
 
-def own_seconds() -> float:
-    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in usage)
-
-
-def run_load(command: list[str]) -> dict[str, Any]:
-    """Runs a load program and returns the JSON line that it prints."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stdout} {done.stderr}")
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
-
-
-def measured(server: Server, load: Callable[[], dict[str, Any]]) -> Figures:
-    """The load's own figures with `cpu_seconds` and `memory_mb` of the broker and `foreign_cores` beside them."""
-    for _ in range(REPEATS):
-        busy, own, broker, start = busy_seconds(), own_seconds(), server.cpu_seconds(), time.monotonic()
-        figures = load()
-        took = time.monotonic() - start
-        spent = server.cpu_seconds() - broker
-        foreign = (busy_seconds() - busy - (own_seconds() - own) - spent) / took
-        if foreign < FOREIGN_CPU_LIMIT:
+def undisturbed(turn: Callable[[], Figures], limit: float, repeats: int = REPEATS) -> Figures:
+    """A turn with less foreign CPU than `limit`; or, after so many in vain, the least disturbed one."""
+    tries: list[Figures] = []
+    while len(tries) < repeats:
+        tries.append(turn())
+        if tries[-1].get("foreign_cores", 0.0) < limit:
             break
-    figures["cpu_seconds"] = spent
-    figures["memory_mb"] = server.memory_mb(peak=True)
-    figures["foreign_cores"] = round(foreign, 3)
+    best = min(tries, key=lambda figures: figures.get("foreign_cores", 0.0))
+    return {**best, "tries": len(tries)}
+
+
+def run_workload(
+    workload: Workload, servers: list[type[Server]], rounds: int, directory: Path, *, scale: float, limit: float
+) -> Rounds:
+    """`rounds` counted rounds, behind one that warms up (cold page cache, cold compiler of the peer)."""
+    chosen = [server for server in servers if server.name in workload.servers]
+    figures: Rounds = {server.name: [] for server in chosen}
+    started = [server(directory / workload.name, workload.properties) for server in chosen]
+    kept: dict[str, dict[str, Any]] = {server.name: {} for server in chosen}
+    try:
+        for server in started:
+            server.start()
+        for number in range(rounds + 1):
+            for server in started:
+                begin = time.monotonic()
+                turn = Run(server, scale, kept[server.name])
+                result = undisturbed(lambda turn=turn: workload.run(turn), limit if number else float("inf"))
+                if number:
+                    figures[server.name].append(result)
+                tell(workload, server.name, number, result, time.monotonic() - begin)
+    finally:
+        for server in started:
+            server.stop()
+            server.remove()
     return figures
+
+
+def tell(workload: Workload, server: str, number: int, figures: Figures, took: float) -> None:
+    what = f"round {number}" if number else "warm-up"
+    value = f"{workload.key} {figures[workload.key]:,.4g}"
+    foreign = f"foreign {figures.get('foreign_cores', 0):.2f}"
+    print(f"{workload.name:<28} {server:<8} {what:<8} {value:<28} {foreign} {took:5.1f} s", file=sys.stderr, flush=True)
+
+
+def medians(rounds: list[Figures]) -> Figures:
+    """The median of each figure that every round has."""
+    keys = [key for key in rounds[0] if all(key in each for each in rounds)]
+    return {key: median(each[key] for each in rounds) for key in keys}
 
 
 def machine() -> dict[str, str]:

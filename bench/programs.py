@@ -12,7 +12,8 @@ CRC32C = BENCH.parent / "kafkapy" / "_core" / "crc32c_hardware.c"
 
 def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Path:
     target = BUILD / name
-    if not target.exists() or any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
+    newest = max(source.stat().st_mtime for source in (*sources, BENCH / "load" / "wire.h"))
+    if not target.exists() or newest > target.stat().st_mtime:
         BUILD.mkdir(parents=True, exist_ok=True)
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", target, *sources, *libraries], check=True)
     return target
@@ -28,6 +29,10 @@ def bundled_librdkafka() -> Path:
 
 def requests_program() -> Path:
     return compile_program("requests", [BENCH / "load" / "requests.c"], [])
+
+
+def tail_program() -> Path:
+    return compile_program("tail", [BENCH / "load" / "tail.c"], [])
 
 
 def throughput_program() -> Path:

@@ -1,16 +1,33 @@
-"""The benchmark's report: a table for the terminal, and a page with one SVG bar chart per workload."""
+"""The benchmark's report: JSON for machines, a table for the terminal, a page with plots for people."""
 
 from __future__ import annotations
 
+import json
 from html import escape
 from pathlib import Path
 
-from bench.measure import Figures
-from bench.workloads import WORKLOADS
+from bench import plots
+from bench.goals import Outcome, Result, outcomes
+from bench.measure import Rounds, machine, medians
+from bench.run import Figures
+from bench.table import WORKLOADS
 
-Result = dict[str, dict[str, Figures]]
-COLOURS = {"kafkapy": "#2a6fdb", "kafka": "#8a8a8a", "ceiling": "#c9c9c9"}
-SECONDARY = ("cpu_s_per_gb", "cpu_us_per_request", "p50_us", "p99_us", "p999_us", "memory_mb", "cpu_percent", "threads")
+AllRounds = dict[str, Rounds]
+STYLE = (
+    "body{font:14px sans-serif;margin:2em} svg text{font:12px sans-serif} h2{font-size:15px;margin-bottom:4px} "
+    "table{border-collapse:collapse} td,th{padding:2px 8px;border-bottom:1px solid #ddd;text-align:right} "
+    "td:first-child,th:first-child{text-align:left} .missed{color:#b00}"
+)
+# How the run went rather than what was found.
+NOT_SHOWN = ("messages", "answered", "failed", "seconds", "tries", "cpu_seconds", "max_us", "hostile_acts")
+
+
+def median_result(rounds: AllRounds) -> Result:
+    return {
+        name: {server: medians(each) for server, each in of.items() if each}
+        for name, of in rounds.items()
+        if any(of.values())
+    }
 
 
 def ratio(figures: dict[str, Figures], key: str, peer: str) -> str:
@@ -20,41 +37,95 @@ def ratio(figures: dict[str, Figures], key: str, peer: str) -> str:
     return f"{figures['kafkapy'].get(key, 0) / figures[peer][key]:.2f}"
 
 
-def table(result: Result) -> str:
-    servers = list(dict.fromkeys(server for figures in result.values() for server in figures))
-    lines = [
-        "| workload | figure | " + " | ".join(servers) + " | / kafka | / ceiling |",
-        "|---" * (len(servers) + 4) + "|",
-    ]
-    for name, figures in result.items():
-        key = WORKLOADS[name].key
-        present = {each for values in figures.values() for each in values}
-        for figure in (key, *(each for each in SECONDARY if each != key and each in present)):
-            values = " | ".join(f"{figures[server].get(figure, 0):,.2f}" for server in servers)
-            ratios = " | ".join(ratio(figures, figure, peer) for peer in ("kafka", "ceiling"))
-            lines.append(f"| {name} | {figure} | {values} | {ratios} |")
-    return "\n".join(lines)
-
-
-def chart(name: str, figures: dict[str, Figures]) -> str:
+def figure_names(name: str, figures: dict[str, Figures]) -> list[str]:
     key = WORKLOADS[name].key
-    most = max((values[key] for values in figures.values()), default=1) or 1
-    better = "more is better" if WORKLOADS[name].higher_is_better else "less is better"
-    bars = []
-    for row, (server, values) in enumerate(figures.items()):
-        width = 420 * values[key] / most
-        bars.append(
-            f'<text x="80" y="{row * 26 + 18}" text-anchor="end">{escape(server)}</text>'
-            f'<rect x="90" y="{row * 26 + 4}" width="{width:.1f}" height="20" fill="{COLOURS.get(server, "#444")}"/>'
-            f'<text x="{96 + width:.1f}" y="{row * 26 + 18}">{values[key]:,.1f}</text>'
-        )
-    height = len(figures) * 26 + 6
-    return f"<h2>{escape(name)}: {escape(key)} ({better})</h2><svg width='640' height='{height}'>{''.join(bars)}</svg>"
+    present = dict.fromkeys(each for values in figures.values() for each in values)
+    return [key, *(each for each in present if each != key and each not in NOT_SHOWN)]
 
 
-def write_html(path: Path, result: Result, machine: dict[str, str]) -> None:
-    about = ", ".join(f"{key} {value}" for key, value in machine.items())
-    style = "body{font:14px sans-serif;margin:2em} svg text{font:12px sans-serif} h2{font-size:15px}"
-    charts = "".join(chart(name, figures) for name, figures in result.items())
-    head = f"<!doctype html><meta charset='utf-8'><title>kafkapy bench</title><style>{style}</style>"
-    path.write_text(f"{head}<p>{escape(about)}</p>{charts}")
+def rows(result: Result) -> list[list[str]]:
+    """A heading, then a row for each figure of each workload."""
+    servers = list(dict.fromkeys(server for figures in result.values() for server in figures))
+    lines = [["workload", "figure", *servers, "/ kafka", "/ ceiling"]]
+    for name, figures in result.items():
+        for figure in figure_names(name, figures):
+            values = [
+                f"{figures[server][figure]:,.4g}" if figure in figures.get(server, {}) else "-" for server in servers
+            ]
+            peers = [ratio(figures, figure, peer) for peer in ("kafka", "ceiling")]
+            lines.append([name, figure, *values, *peers])
+    return lines
+
+
+def table(result: Result) -> str:
+    heading, *body = rows(result)
+    lines = [heading, ["---"] * len(heading), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def goal_table(judged: list[Outcome]) -> str:
+    lines = [f"| {each.goal} | {each.value:,.3g} | {'reached' if each.reached else 'MISSED'} |" for each in judged]
+    return "\n".join(["| goal | value | |", "|---|---|---|", *lines])
+
+
+def html_table(lines: list[list[str]], marked: str = "MISSED") -> str:
+    text = ""
+    for number, line in enumerate(lines):
+        cell = "td" if number else "th"
+        style = " class='missed'" if marked in line else ""
+        text += f"<tr{style}>" + "".join(f"<{cell}>{escape(each)}</{cell}>" for each in line) + "</tr>"
+    return f"<table>{text}</table>"
+
+
+def sweep_plots(figures: dict[str, Figures]) -> str:
+    text = ""
+    for kind in ("produce", "consume"):
+        points = {
+            server: {int(key.partition("_")[2]): value for key, value in values.items() if key.startswith(f"{kind}_")}
+            for server, values in figures.items()
+        }
+        text += f"<h2>{kind}: messages/s over the number of partitions</h2>{plots.curves(points)}"
+    return text
+
+
+def plot(name: str, figures: dict[str, Figures], rounds: Rounds) -> str:
+    workload = WORKLOADS[name]
+    if name == "partition-sweep":
+        return sweep_plots(figures)
+    better = "more is better" if workload.higher_is_better else "less is better"
+    text = f"<h2>{escape(name)}: {escape(workload.key)} ({better})</h2>"
+    shown = [workload.key, *(key for key in ("cpu_s_per_gb", "cpu_us_per_request", "p999_us") if key != workload.key)]
+    for key in shown:
+        values = {server: each[key] for server, each in figures.items() if key in each}
+        if not values:
+            continue
+        caption = "" if key == workload.key else f"<div>{escape(key)} (less is better)</div>"
+        text += caption + plots.bars(values, {server: [each[key] for each in rounds[server]] for server in values})
+    return text
+
+
+def write(path: Path, rounds: AllRounds) -> Result:
+    """The JSON to `path`, the page beside it; the medians."""
+    result, about = median_result(rounds), machine()
+    judged = outcomes(result)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "machine": about,
+        "goals": [each._asdict() for each in judged],
+        "medians": result,
+        "rounds": rounds,
+    }
+    path.write_text(json.dumps(content, indent=1))
+    goals = html_table(
+        [["goal", "value", ""], *([g.goal, f"{g.value:,.3g}", "reached" if g.reached else "MISSED"] for g in judged)]
+    )
+    page = (
+        f"<!doctype html><meta charset='utf-8'><title>kafkapy bench</title><style>{STYLE}</style><h1>kafkapy bench</h1>"
+    )
+    page += (
+        f"<p>{escape(', '.join(f'{key} {value}' for key, value in about.items()))}. Bars are medians, dots rounds.</p>"
+    )
+    page += f"<h2>Goals</h2>{goals}" if judged else ""
+    page += "".join(plot(name, figures, rounds[name]) for name, figures in result.items())
+    path.with_suffix(".html").write_text(f"{page}<h2>All figures</h2>{html_table(rows(result))}")
+    return result

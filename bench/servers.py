@@ -1,38 +1,56 @@
-"""The brokers that a benchmark compares: kafkapy, Apache Kafka, and the ceiling. One at a time, on loopback."""
+"""The brokers that a benchmark compares: kafkapy, Apache Kafka, and the ceiling. Each a process on loopback."""
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.programs import ceiling_program
 from tests.peers import ApacheKafka, kafka_directory
+from tests.ports import free_port
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 120
+# What every broker here is told: the records of a topic that was deleted are soon gone from the page cache.
+SETTINGS = {
+    "log.segment.delete.delay.ms": "100",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def raise_descriptor_limit() -> None:
+    """So many descriptors as the system allows: 10,000 partitions and 5,000 connections need them, on both sides."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Server:
-    """A broker process with its data under `directory`. Subclasses say how it is started and its topics made."""
+    """A broker process with its data under `directory`. Subclasses say how it is started and its topics made.
+
+    It is started and stopped any number of times; a stop that was not clean is an error, since the next start would
+    then be another one (Apache Kafka waits for the session of the process that died, and recovers its logs).
+    """
 
     name = ""
+    clean_exits: tuple[int, ...] = (0,)
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
         self.directory = directory / self.name
         shutil.rmtree(self.directory, ignore_errors=True)
         self.directory.mkdir(parents=True)
+        self.properties = dict(properties)
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -45,38 +63,75 @@ class Server:
         assert self.process is not None
         return self.process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def command(self) -> list[str]:
         raise NotImplementedError
 
     def start(self) -> None:
-        log = (self.directory / "server.log").open("ab")
-        self.process = subprocess.Popen(self.command(), stdout=log, stderr=log)
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                break
+        """Starts it and returns as soon as its port takes connections."""
+        log = self.directory / "server.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(self.command(), stdout=output, stderr=output)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline and self.is_running:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.002)
-        raise RuntimeError(f"{self.name} did not start: {(self.directory / 'server.log').read_text()[-2000:]}")
+        raise RuntimeError(f"{self.name} did not start: {log.read_text()[-2000:]}")
 
     def stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.is_running:
             self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
+            status = self.process.wait(STOP_TIMEOUT_S)
+            if status not in self.clean_exits:
+                raise RuntimeError(f"{self.name} ended with {status} when it was asked to stop")
 
-    def create_topic(self, topic: str, partitions: int) -> None:
-        from confluent_kafka.admin import AdminClient, NewTopic
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
 
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
+    def remove(self) -> None:
+        """Everything that it has on disk."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def create_topic(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+        self._admin_request(topic, partitions, dict(config))
+
+    def delete_topic(self, topic: str) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3})
+        for future in admin.delete_topics([topic]).values():
             future.result(30)
 
+    def _admin_request(self, topic: str, partitions: int, config: dict[str, str]) -> None:
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 3, "socket.timeout.ms": 300000})
+        wanted = NewTopic(topic, partitions, 1, config=config)
+        for future in admin.create_topics([wanted], operation_timeout=300, request_timeout=300).values():
+            future.result(300)
+
+    def pin(self, cores: set[int]) -> None:
+        """All its threads run on these cores from now on."""
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            os.sched_setaffinity(int(task), cores)
+
     def cpu_seconds(self) -> float:
-        """User and system time of the broker's process so far."""
+        """User and system time of the process that runs now; 0 if none does."""
+        if not self.is_running:
+            return 0.0
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def reset_peak_memory(self) -> None:
+        if self.is_running:
+            Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     def memory_mb(self, peak: bool = False) -> float:
         key = "VmHWM:" if peak else "VmRSS:"
@@ -88,41 +143,68 @@ class Server:
     def threads(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/task"))
 
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
 
 class Kafkapy(Server):
     name = "kafkapy"
 
     def command(self) -> list[str]:
-        settings = [f"listeners=PLAINTEXT://127.0.0.1:{self.port}", f"log.dirs={self.directory / 'data'}"]
-        overrides = [word for setting in settings for word in ("--override", setting)]
+        settings = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "log.dirs": str(self.directory / "data"),
+            **SETTINGS,
+            **self.properties,
+        }
+        overrides = [word for key, value in settings.items() for word in ("--override", f"{key}={value}")]
         return [sys.executable, "-m", "kafkapy", "broker", "start", *overrides]
 
 
 class Kafka(Server):
     name = "kafka"
+    version = "4.3.0"
+    clean_exits = (0, 143)  # 128 + SIGTERM is how a JVM ends that has shut down on the signal
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self.peer = ApacheKafka(kafka_directory("4.3.0"), self.directory / "data", port=self.port)
+    def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
+        super().__init__(directory, properties)
+        settings = {**SETTINGS, **self.properties}
+        self.peer = ApacheKafka(
+            kafka_directory(self.version), self.directory / "data", port=self.port, properties=settings
+        )
 
     def start(self) -> None:
         self.peer.start()
         self.process = self.peer.process
 
 
+class Kafka39(Kafka):
+    """The last release that converts records down for old consumers."""
+
+    name = "kafka39"
+    version = "3.9.1"
+
+
 class Ceiling(Server):
+    """Has every topic, with the number of partitions that it was started with."""
+
     name = "ceiling"
     partitions = 1
+    clean_exits = (0, -signal.SIGTERM)
 
     def command(self) -> list[str]:
         return [str(ceiling_program()), str(self.port), str(self.directory / "data"), str(self.partitions)]
 
-    def create_topic(self, topic: str, partitions: int) -> None:
-        """The ceiling has every topic, with the number of partitions that it was started with."""
+    def create_topic(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
         if partitions != self.partitions:
             self.stop()
             self.partitions = partitions
             self.start()
 
+    def delete_topic(self, topic: str) -> None:
+        """It keeps the files open; that they are empty gives their pages back."""
+        for path in (self.directory / "data").glob(f"{topic}-*.log"):
+            os.truncate(path, 0)
 
-SERVERS: dict[str, type[Server]] = {server.name: server for server in (Kafkapy, Kafka, Ceiling)}
+
+SERVERS: dict[str, type[Server]] = {server.name: server for server in (Kafkapy, Kafka, Kafka39, Ceiling)}

@@ -2,9 +2,12 @@
  *
  *   throughput produce BOOTSTRAP TOPIC MESSAGES BYTES [key=value ...]
  *   throughput consume BOOTSTRAP TOPIC MESSAGES PARTITIONS [key=value ...]
+ *   throughput group BOOTSTRAP TOPIC SECONDS GROUP [key=value ...]
  *
- * `produce` counts acknowledged messages, `consume` reads each partition from its beginning. key=value are librdkafka's own
- * settings. Values are compressible text, as JSON would be. Prints one line of JSON; fails if a message was not delivered.
+ * `produce` counts acknowledged messages, `consume` reads each partition from its beginning, `group` subscribes as a member of
+ * GROUP and reads what comes. key=value are librdkafka's own settings, and of `produce` bench.keys (as many different keys;
+ * 0: none) and bench.rate (messages a second; 0: no limit). Values are compressible text, as JSON would be. Prints one line of
+ * JSON; fails if a message was not delivered.
  */
 #include <librdkafka/rdkafka.h>
 #include <stdio.h>
@@ -13,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static long delivered, failed;
+static long delivered, failed, keys, rate;
 
 static double now(void) {
     struct timespec t;
@@ -38,7 +41,9 @@ static rd_kafka_conf_t *configuration(int argc, char **argv, int first, const ch
         char *value = strchr(argv[i], '=');
         if (!value) die("settings are key=value");
         *value++ = 0;
-        if (rd_kafka_conf_set(conf, argv[i], value, error, sizeof error) != RD_KAFKA_CONF_OK) die(error);
+        if (strcmp(argv[i], "bench.keys") == 0) keys = atol(value);
+        else if (strcmp(argv[i], "bench.rate") == 0) rate = atol(value);
+        else if (rd_kafka_conf_set(conf, argv[i], value, error, sizeof error) != RD_KAFKA_CONF_OK) die(error);
     }
     return conf;
 }
@@ -49,6 +54,13 @@ static void fill(char *value, size_t size, unsigned seed) {
         seed = seed * 1103515245u + 12345u;
         value[i] = i % 4 ? "{\"term\":"[i % 8] : alphabet[(seed >> 16) % 36];
     }
+}
+
+/* Waits until the client is connected and knows where the topic is: that is not what is measured. */
+static void know_leaders(rd_kafka_t *client, rd_kafka_topic_t *topic) {
+    const struct rd_kafka_metadata *metadata;
+    if (rd_kafka_metadata(client, 0, topic, &metadata, 30000)) die("no metadata");
+    rd_kafka_metadata_destroy(metadata);
 }
 
 static void produce(int argc, char **argv) {
@@ -62,12 +74,14 @@ static void produce(int argc, char **argv) {
     rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof error);
     if (!client) die(error);
     rd_kafka_topic_t *topic = rd_kafka_topic_new(client, argv[3], NULL);
-    const struct rd_kafka_metadata *metadata;
-    if (rd_kafka_metadata(client, 0, topic, &metadata, 10000)) die("no metadata");
-    rd_kafka_metadata_destroy(metadata);
+    know_leaders(client, topic);
     double start = now();
     for (long i = 0; i < messages; i++) {
-        while (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, values + (i % VARIANTS) * size, size, NULL, 0, NULL)) {
+        char key[32];
+        size_t key_size = keys ? (size_t)snprintf(key, sizeof key, "key-%ld", i * 7919 % keys) : 0;
+        while (rate && now() - start < (double)i / (double)rate) rd_kafka_poll(client, 1);
+        while (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, values + (i % VARIANTS) * size, size,
+                                keys ? key : NULL, key_size, NULL)) {
             if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL) die(rd_kafka_err2str(rd_kafka_last_error()));
             rd_kafka_poll(client, 10);
         }
@@ -93,16 +107,19 @@ static void consume(int argc, char **argv) {
     rd_kafka_topic_t *topic = rd_kafka_topic_new(client, argv[3], NULL);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
     rd_kafka_message_t **batch = malloc(sizeof *batch * BATCH);
-    double start = now(), first = 0, last_arrival = start;
+    know_leaders(client, topic);
+    double start = now(), last_arrival = start;
     for (int p = 0; p < partitions; p++)
         if (rd_kafka_consume_start_queue(topic, p, RD_KAFKA_OFFSET_BEGINNING, queue)) die("consume_start");
     while (seen < messages) {
-        ssize_t n = rd_kafka_consume_batch_queue(queue, 1000, batch, BATCH);
+        /* It waits for as many as it is asked for: more than will come cost the whole timeout. */
+        size_t wanted = messages - seen < BATCH ? (size_t)(messages - seen) : BATCH;
+        ssize_t n = rd_kafka_consume_batch_queue(queue, 1000, batch, wanted);
         for (ssize_t i = 0; i < n; i++) {
             if (!batch[i]->err) { seen++; bytes += (long)batch[i]->len; }
             rd_kafka_message_destroy(batch[i]);
         }
-        if (n > 0) { last_arrival = now(); if (!first) first = last_arrival; }
+        if (n > 0) last_arrival = now();
         if (now() - last_arrival > 30) die("no message for 30 s");
     }
     double took = now() - start;
@@ -112,12 +129,39 @@ static void consume(int argc, char **argv) {
     _exit(0); /* tearing down a client with a full queue takes longer than the measurement */
 }
 
+static void group(int argc, char **argv) {
+    double seconds = atof(argv[4]);
+    long seen = 0, bytes = 0;
+    char error[512];
+    rd_kafka_conf_t *conf = configuration(argc, argv, 6, argv[2]);
+    rd_kafka_conf_set(conf, "group.id", argv[5], error, sizeof error);
+    rd_kafka_t *client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof error);
+    if (!client) die(error);
+    rd_kafka_poll_set_consumer(client);
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(topics, argv[3], RD_KAFKA_PARTITION_UA);
+    if (rd_kafka_subscribe(client, topics)) die("subscribe");
+    double start = now();
+    while (now() - start < seconds) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(client, 100);
+        if (!message) continue;
+        if (!message->err) { seen++; bytes += (long)message->len; }
+        rd_kafka_message_destroy(message);
+    }
+    double took = now() - start;
+    rd_kafka_consumer_close(client);
+    printf("{\"messages\": %ld, \"failed\": 0, \"seconds\": %.3f, \"per_second\": %.0f, \"mb_per_second\": %.1f}\n", seen, took,
+           (double)seen / took, (double)bytes / took / 1e6);
+}
+
 int main(int argc, char **argv) {
     if (argc >= 6 && strcmp(argv[1], "produce") == 0) produce(argc, argv);
     else if (argc >= 6 && strcmp(argv[1], "consume") == 0) consume(argc, argv);
+    else if (argc >= 6 && strcmp(argv[1], "group") == 0) group(argc, argv);
     else {
         fprintf(stderr, "usage: throughput produce BOOTSTRAP TOPIC MESSAGES BYTES [key=value ...]\n"
-                        "       throughput consume BOOTSTRAP TOPIC MESSAGES PARTITIONS [key=value ...]\n");
+                        "       throughput consume BOOTSTRAP TOPIC MESSAGES PARTITIONS [key=value ...]\n"
+                        "       throughput group BOOTSTRAP TOPIC SECONDS GROUP [key=value ...]\n");
         return 2;
     }
     return 0;

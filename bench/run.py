@@ -1,0 +1,140 @@
+"""What a workload is given: a started server, the scale of this run, and the means to measure."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.programs import requests_program, tail_program, throughput_program
+from bench.servers import CLOCK_TICKS, Server
+
+Figures = dict[str, float]
+LARGE_BATCHES = ("linger.ms=5", "batch.size=1000000", "batch.num.messages=1000000")
+SMALL_BATCHES = ("linger.ms=0", "batch.size=16384")
+QUEUES = ("queue.buffering.max.messages=1000000", "queue.buffering.max.kbytes=2000000")
+# With librdkafka's defaults a fast broker fills the client's queue and the client then idles for a second.
+CONSUMER_QUEUES = ("queued.min.messages=1000000", "fetch.queue.backoff.ms=1")
+QUIET = "log_level=3"
+LOAD_TIMEOUT_S = 600
+
+
+def busy_seconds() -> float:
+    """CPU time of the whole machine spent on anything but idling."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    return (sum(fields[:8]) - fields[3] - fields[4]) / CLOCK_TICKS
+
+
+def own_seconds() -> float:
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in usage)
+
+
+class Load:
+    """A load program on its way. `result()` waits for it and returns the JSON that it printed."""
+
+    def __init__(self, *words: object, cores: set[int] | None = None) -> None:
+        self.command = list(map(str, words))
+        pin = (lambda: os.sched_setaffinity(0, cores)) if cores else None
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pin
+        )
+
+    def result(self) -> dict[str, Any]:
+        output, errors = self.process.communicate(timeout=LOAD_TIMEOUT_S)
+        if self.process.returncode:
+            raise RuntimeError(f"{' '.join(self.command)}: {output} {errors}")
+        answer: dict[str, Any] = json.loads(output)
+        return answer
+
+
+class Run:
+    """One server's turn in one round. `kept` outlives the turn: what was prepared once for all rounds of a workload.
+
+    `scale` shortens everything for a trial: figures of a scaled run mean nothing.
+    """
+
+    def __init__(self, server: Server, scale: float, kept: dict[str, Any]) -> None:
+        self.server = server
+        self.scale = scale
+        self.kept = kept
+
+    def count(self, number: int) -> int:
+        return max(1, int(number * self.scale))
+
+    def seconds(self, number: float) -> float:
+        return max(0.2, number * self.scale)
+
+    def topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+        """A topic with files of its own: growing the page cache is part of producing."""
+        topic = f"bench-{time.monotonic_ns()}"
+        self.server.create_topic(topic, partitions, config or {})
+        return topic
+
+    def keep(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` returned the first time that this server's workload asked."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        return self.kept[name]
+
+    # -- loads --------------------------------------------------------------------------------------------------
+
+    def produce(self, topic: str, messages: int, size: int, *settings: str) -> Load:
+        program = throughput_program()
+        return Load(program, "produce", self.server.bootstrap, topic, messages, size, QUIET, *QUEUES, *settings)
+
+    def consume(self, topic: str, messages: int, partitions: int, *settings: str) -> Load:
+        program = throughput_program()
+        return Load(
+            program, "consume", self.server.bootstrap, topic, messages, partitions, QUIET, *CONSUMER_QUEUES, *settings
+        )
+
+    def read_as_group(self, topic: str, seconds: float, group: str, *settings: str) -> Load:
+        return Load(
+            throughput_program(), "group", self.server.bootstrap, topic, seconds, group, QUIET, *CONSUMER_QUEUES,
+            *settings,
+        )  # fmt: skip
+
+    def requests(
+        self,
+        topic: str,
+        connections: int,
+        seconds: float,
+        *,
+        acks: int = 1,
+        rate: int = 0,
+        kind: str = "produce",
+        partitions: int = 1,
+        size: int = 100,
+        cores: set[int] | None = None,
+    ) -> Load:
+        where = ("127.0.0.1", self.server.port, topic, partitions)
+        return Load(requests_program(), *where, connections, seconds, size, acks, rate, kind, cores=cores)
+
+    def tail(self, topic: str, consumers: int, seconds: float, rate: int) -> Load:
+        return Load(tail_program(), "127.0.0.1", self.server.port, topic, consumers, seconds, rate)
+
+    # -- measuring ----------------------------------------------------------------------------------------------
+
+    def measure(self, load: Callable[[], Mapping[str, float]]) -> Figures:
+        """The load's own figures, with what they cost beside them.
+
+        `cpu_seconds` and `peak_memory_mb` are the broker process's, `foreign_cores` is what anybody else used
+        meanwhile: neither the broker, nor this process, nor the load programs, which `load` has to wait for. The
+        broker may be started in `load`, and must not be stopped there.
+        """
+        self.server.reset_peak_memory()
+        busy, own, broker, start = busy_seconds(), own_seconds(), self.server.cpu_seconds(), time.monotonic()
+        figures = dict(load())
+        took = time.monotonic() - start
+        spent = self.server.cpu_seconds() - broker
+        foreign = (busy_seconds() - busy - (own_seconds() - own) - spent) / took
+        figures["cpu_seconds"] = spent
+        figures["peak_memory_mb"] = self.server.memory_mb(peak=True)
+        figures["foreign_cores"] = round(max(0.0, foreign), 3)
+        return figures

@@ -1,0 +1,69 @@
+"""`python -m bench soak`: a long mixed load on kafkapy; memory and p99 of every minute, and whether they stay flat."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from bench.run import Figures, Run
+from bench.servers import Kafkapy
+from bench.workloads.requests import HOUSEKEEPING, LATENCY_CONNECTIONS, housekeeping
+
+RATE = 1_000
+# The first tenth of the minutes is left out: caches fill, and the first logs reach the size that retention leaves them.
+SETTLING = 10
+ALLOWED_MEMORY_GROWTH_MB = 10
+ALLOWED_LATENCY_GROWTH = 2.0
+
+
+def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
+    """Compares the first third of what counts with the last third: resident memory, and p99."""
+    counted = minutes[len(minutes) // SETTLING :] or minutes
+    third = max(1, len(counted) // 3)
+    first, last = counted[:third], counted[-third:]
+    growth = median(each["memory_mb"] for each in last) - median(each["memory_mb"] for each in first)
+    slower = median(each["p99_us"] for each in last) / median(each["p99_us"] for each in first)
+    flat = growth <= ALLOWED_MEMORY_GROWTH_MB and slower <= ALLOWED_LATENCY_GROWTH
+    return {"memory_growth_mb": growth, "p99_growth": slower, "is_flat": flat}
+
+
+def soak(minutes: float, output: Path) -> None:
+    """Requests at a fixed rate, a group that reads them, retention and the cleaner, until the time is over."""
+    sampled: list[Figures] = []
+    with tempfile.TemporaryDirectory(prefix="kafkapy-soak-") as directory:
+        server = Kafkapy(Path(directory), HOUSEKEEPING)
+        server.start()
+        try:
+            run = Run(server, 1.0, {})
+            topic = run.keep(
+                "topic", lambda: run.topic(1, {"retention.bytes": "67108864", "segment.bytes": "16777216"})
+            )
+            left = minutes * 60
+            while left > 0:
+                seconds = min(60.0, left)
+
+                def load(seconds: float = seconds) -> Figures:
+                    others = housekeeping(run, seconds)
+                    figures = run.requests(topic, LATENCY_CONNECTIONS, seconds, acks=-1, rate=RATE).result()
+                    for other in others:
+                        other.result()
+                    return figures
+
+                figures = run.measure(load)
+                figures["memory_mb"] = server.memory_mb()
+                figures["descriptors"] = server.descriptors()
+                sampled.append(figures)
+                left -= seconds
+                told = ", ".join(
+                    f"{key} {figures[key]:,.1f}" for key in ("p99_us", "memory_mb", "descriptors", "cpu_seconds")
+                )
+                print(f"minute {len(sampled)}: {told}", file=sys.stderr, flush=True)
+        finally:
+            server.stop()
+    found = verdict(sampled)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({"verdict": found, "minutes": sampled}, indent=1))
+    print(json.dumps(found))

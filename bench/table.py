@@ -1,0 +1,108 @@
+"""The table of workloads: what is compared, between whom, and in which set it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from bench.run import LARGE_BATCHES, SMALL_BATCHES, Figures, Run
+from bench.workloads.connections import idle_connections, tail
+from bench.workloads.down_conversion import down_conversion
+from bench.workloads.hostile import HOSTILE, with_hostile_clients
+from bench.workloads.life import idle, recovery, start_up
+from bench.workloads.partitions import sweep, ten_thousand
+from bench.workloads.requests import HOUSEKEEPING, closed_loop, housekeeping, latency
+from bench.workloads.throughput import consume, mixed, produce
+
+ALL = ("kafkapy", "kafka", "ceiling")
+BROKERS = ("kafkapy", "kafka")
+QUICK, MUST, FULL = "quick", "must-show", "full"
+SETS = (QUICK, MUST, FULL)
+
+
+class Workload(NamedTuple):
+    """`key` is the figure that is compared first; `sets` says in which runs, `full` holds all of them."""
+
+    name: str
+    key: str
+    higher_is_better: bool
+    run: Callable[[Run], Figures]
+    servers: tuple[str, ...] = ALL
+    sets: tuple[str, ...] = (FULL,)
+    properties: Mapping[str, str] = {}
+
+
+# Messages for about two seconds of Apache Kafka: (100 B, 1,000 B) for each codec.
+MESSAGES = {
+    "none": (5_000_000, 800_000),
+    "lz4": (3_000_000, 800_000),
+    "snappy": (3_000_000, 600_000),
+    "zstd": (3_000_000, 400_000),
+    "gzip": (400_000, 40_000),
+}
+MUST_PRODUCE = ("produce-100B", "produce-1KB", "produce-1KB-lz4", "produce-100B-16KB-batches")
+
+
+def produce_name(size: int, producers: int, acks: str, codec: str, large: bool) -> str:
+    """What differs from one producer, acks=1, uncompressed large batches is in the name."""
+    parts = ["produce", "1KB" if size == 1000 else f"{size}B"]
+    parts += [f"{producers}-producers"] if producers > 1 else []
+    parts += [f"acks-{acks}"] if acks != "1" else []
+    parts += [codec] if codec != "none" else []
+    parts += ["16KB-batches"] if not large else []
+    return "-".join(parts)
+
+
+def produce_workloads() -> Iterator[Workload]:
+    for size, place in ((100, 0), (1000, 1)):
+        for producers in (1, 4):
+            for acks in ("0", "1", "all"):
+                for codec, messages in MESSAGES.items():
+                    for large in (True, False):
+                        name = produce_name(size, producers, acks, codec, large)
+                        batches = LARGE_BATCHES if large else SMALL_BATCHES
+                        settings = (f"acks={acks}", f"compression.type={codec}", *batches)
+                        load = produce(messages[place] // (1 if large else 2), size, settings, producers)
+                        sets = (FULL, MUST) if name in MUST_PRODUCE else (FULL,)
+                        sets += (QUICK,) if name in MUST_PRODUCE[:2] else ()
+                        yield Workload(name, "per_second", True, load, sets=sets)
+
+
+def latency_workloads() -> Iterator[Workload]:
+    for rate in (1_000, 10_000):
+        name = f"latency-{rate}-per-second"
+        sets = (FULL, MUST) + ((QUICK,) if rate == 1_000 else ())
+        yield Workload(name, "p99_us", False, latency(rate, 5), sets=sets)
+        beside = latency(rate, 5, housekeeping)
+        yield Workload(f"{name}-busy", "p99_us", False, beside, BROKERS, (FULL, MUST), HOUSEKEEPING)
+
+
+ROWS = (
+    Workload("start-up", "start_seconds", False, start_up, BROKERS, (FULL, MUST, QUICK)),
+    Workload("idle", "memory_mb", False, idle, BROKERS, (FULL, MUST)),
+    *produce_workloads(),
+    Workload("consume-100B", "per_second", True, consume(6_000_000, 100), sets=(FULL, MUST, QUICK)),
+    Workload("consume-1KB", "per_second", True, consume(1_500_000, 1000), sets=(FULL, MUST)),
+    Workload("consume-100B-4-consumers", "per_second", True, consume(3_000_000, 100, 4)),
+    Workload("consume-1KB-4-consumers", "per_second", True, consume(1_000_000, 1000, 4)),
+    Workload("mixed-1KB", "per_second", True, mixed(800_000, 1000)),
+    Workload("requests-64-connections", "per_second", True, closed_loop(64, 4), sets=(FULL, MUST, QUICK)),
+    Workload("requests-1-connection", "per_second", True, closed_loop(1, 4, pinned=True), sets=(FULL, MUST)),
+    Workload("metadata-64-connections", "per_second", True, closed_loop(64, 4, kind="metadata")),
+    *latency_workloads(),
+    Workload("partition-sweep", "produce_1000", True, sweep, BROKERS, (FULL, MUST)),
+    Workload("10000-partitions", "start_seconds", False, ten_thousand, BROKERS, (FULL, MUST)),
+    Workload("5000-idle-connections", "grown_mb", False, idle_connections(5_000), BROKERS, (FULL, MUST)),
+    Workload("tail-500-consumers", "p99_us", False, tail(500, 20, 5), BROKERS),
+    Workload("down-conversion-1KB", "per_second", True, down_conversion(200_000, 1000), ("kafkapy", "kafka39")),
+    Workload("recovery-1GB", "start_seconds", False, recovery, BROKERS),
+    *(
+        Workload(f"beside-{name}", "p99_us", False, with_hostile_clients(hostile), BROKERS)
+        for name, hostile in HOSTILE.items()
+    ),
+)  # fmt: skip
+WORKLOADS = {workload.name: workload for workload in ROWS}
+
+
+def in_set(name: str) -> list[str]:
+    return [workload.name for workload in ROWS if name in workload.sets]

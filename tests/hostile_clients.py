@@ -1,0 +1,162 @@
+"""Clients that do a broker harm: slow or absent readers, one-byte batches, connections by the thousand."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from kafkapy._core.record_batch import RecordBatchBuilder
+
+CONNECTIONS = 20
+FETCH_BYTES = 1_048_576
+
+
+def frame(api: int, version: int, body: bytes) -> bytes:
+    """A request without a client id, with its size in front."""
+    header = struct.pack(">hhih", api, version, 1, -1)
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def fetch_request(topic: str, offset: int = 0, max_bytes: int = FETCH_BYTES) -> bytes:
+    """Fetch v4 of partition 0."""
+    name = topic.encode()
+    body = struct.pack(">iiiibi", -1, 500, 1, max_bytes, 0, 1) + struct.pack(">h", len(name)) + name
+    return frame(1, 4, body + struct.pack(">iiqi", 1, 0, offset, max_bytes))
+
+
+def produce_request(topic: str, value: bytes, acks: int = 1, records: int = 1) -> bytes:
+    """Produce v7 to partition 0: one batch of so many equal records."""
+    batch = RecordBatchBuilder()
+    for _ in range(records):
+        batch.append(int(time.time() * 1000), None, value)
+    data, name = batch.build(), topic.encode()
+    body = struct.pack(">hhii", -1, acks, 30_000, 1) + struct.pack(">h", len(name)) + name
+    return frame(0, 7, body + struct.pack(">iii", 1, 0, len(data)) + data)
+
+
+def read_answer(client: socket.socket) -> bytes:
+    """One whole answer, without its size."""
+    return read_exactly(client, int.from_bytes(read_exactly(client, 4)))
+
+
+def read_exactly(client: socket.socket, size: int) -> bytes:
+    """ConnectionError when the broker closes before."""
+    data = bytearray()
+    while len(data) < size:
+        part = client.recv(size - len(data))
+        if not part:
+            raise ConnectionError("closed by the broker")
+        data += part
+    return bytes(data)
+
+
+class HostileClient:
+    """Does what it does from entering to leaving the `with`, in a thread of its own. `topic` holds some megabytes."""
+
+    def __init__(self, port: int, topic: str) -> None:
+        self.port = port
+        self.topic = topic
+        self.done = 0  # how often it has done it, so that nobody takes a client that hangs for a harmless broker
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        self._thread.join(30)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), 10)
+
+    def harm(self) -> None:
+        """One turn; raises OSError when the broker has had enough."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            with contextlib.suppress(OSError):
+                self.harm()
+
+
+class Readers(HostileClient):
+    """Connections that have asked for more than they read."""
+
+    def __init__(self, port: int, topic: str) -> None:
+        super().__init__(port, topic)
+        self.clients: list[socket.socket] = []
+
+    def _run(self) -> None:
+        for _ in range(CONNECTIONS):
+            client = self.connect()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.setblocking(False)
+            self.clients.append(client)
+        super()._run()
+        for client in self.clients:
+            client.close()
+
+
+class SlowReader(Readers):
+    """Fetches a megabyte after the other and reads a hundred thousand bytes a second."""
+
+    def harm(self) -> None:
+        for client in self.clients:
+            with contextlib.suppress(BlockingIOError):
+                client.send(fetch_request(self.topic))
+            with contextlib.suppress(BlockingIOError):
+                self.done += len(client.recv(1000)) > 0
+        self._stopping.wait(0.01)
+
+
+class SilentReader(Readers):
+    """Sends fetch requests as long as the socket takes them, and never reads an answer."""
+
+    def harm(self) -> None:
+        for client in self.clients:
+            with contextlib.suppress(BlockingIOError):
+                self.done += client.send(fetch_request(self.topic) * 100) > 0
+        self._stopping.wait(0.01)
+
+
+class OneByteBatches(HostileClient):
+    """Batches of one record of one byte, a hundred requests in flight."""
+
+    def harm(self) -> None:
+        request = produce_request(self.topic, b"x") * 100
+        with self.connect() as client:
+            while not self._stopping.is_set():
+                client.sendall(request)
+                for _ in range(100):
+                    read_answer(client)
+                self.done += 100
+
+
+class Connector(HostileClient):
+    """Opens a thousand connections a second and drops them, every second one in the midst of a request."""
+
+    def harm(self) -> None:
+        begin = time.monotonic()
+        for number in range(10):
+            with self.connect() as client:
+                if number % 2:
+                    client.sendall(fetch_request(self.topic)[:10])
+            self.done += 1
+        self._stopping.wait(max(0.0, begin + 0.01 - time.monotonic()))
+
+
+HOSTILE_CLIENTS = {
+    "slow-reader": SlowReader,
+    "silent-reader": SilentReader,
+    "one-byte-batches": OneByteBatches,
+    "connector": Connector,
+}
