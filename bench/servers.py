@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.programs import ceiling_program
+from bench.programs import BUILD, ceiling_program
 from tests.peers import ApacheKafka, kafka_directory
 from tests.ports import free_port
 
@@ -70,11 +70,15 @@ class Server:
     def command(self) -> list[str]:
         raise NotImplementedError
 
+    def environment(self) -> dict[str, str] | None:
+        """The environment of the process; None is this one's."""
+        return None
+
     def start(self) -> None:
         """Starts it and returns as soon as its port takes connections."""
         log = self.directory / "server.log"
         with log.open("ab") as output:
-            self.process = subprocess.Popen(self.command(), stdout=output, stderr=output)
+            self.process = subprocess.Popen(self.command(), stdout=output, stderr=output, env=self.environment())
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline and self.is_running:
             with socket.socket() as probe:
@@ -159,6 +163,11 @@ class Kafkapy(Server):
         }
         overrides = [word for key, value in settings.items() for word in ("--override", f"{key}={value}")]
         return [sys.executable, "-m", "kafkapy", "broker", "start", *overrides]
+
+    def environment(self) -> dict[str, str]:
+        """As an installed one runs: with its bytecode kept, whatever this process was told."""
+        kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        return {**kept, "PYTHONPYCACHEPREFIX": str(BUILD / "bytecode")}
 
 
 class Kafka(Server):

@@ -9,7 +9,7 @@ topic partition offset
 
 from collections.abc import Iterable, Mapping
 
-from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.filesystem import Filesystem, read_small_file
 from kafkapy.types import TopicPartition
 
 RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
@@ -28,10 +28,11 @@ class MalformedCheckpoint(ValueError):
 def read_entries(path: str, fields: int) -> list[list[str]]:
     """The entries of a checkpoint file, `fields` words each; [] if it does not exist. MalformedCheckpoint, OSError."""
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().split("\n")
+        lines = read_small_file(path).decode().split("\n")
     except FileNotFoundError:
         return []
+    except UnicodeDecodeError as error:
+        raise MalformedCheckpoint(f"{path}: {error}") from error
     if lines and not lines[-1]:
         lines.pop()
     if len(lines) < 2 or lines[0] != str(VERSION) or not lines[1].isdigit():

@@ -127,9 +127,8 @@ class LogLoader:
 
     def _scan(self) -> None:
         with os.scandir(self.path) as entries:
-            self.sizes = {
-                entry.name: entry.stat().st_size if entry.name.endswith(SIZED_SUFFIXES) else 0 for entry in entries
-            }
+            sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES  # sizes of indexes tell what is new, or was
+            self.sizes = {entry.name: entry.stat().st_size if entry.name.endswith(sized) else 0 for entry in entries}
 
     def _remove(self, name: str) -> None:
         self.ports.filesystem.unlink(os.path.join(self.path, name))
@@ -205,16 +204,19 @@ class LogLoader:
             logger.warning("%s: the leader epochs of %s are read from its batches", error, self.topic_partition)
             self.leader_epochs.clear()
             self.is_clean = False
+            self._scan()
             self.recovery_point = 0
 
     # -- recovery ------------------------------------------------------------------------------------------------
 
     def _recover(self, now_ms: int) -> int:
         """Returns the log end offset."""
-        suspects = self._suspects()
+        log_end_offset = self._end_after_clean_stop() if self.is_clean else None
+        suspects = self._suspects() if log_end_offset is None else []
         ports = self.ports
         if not suspects:
-            log_end_offset = self.segments.active.next_offset()
+            if log_end_offset is None:
+                log_end_offset = self.segments.active.next_offset()
             self._load_producers(log_end_offset, now_ms)
             return log_end_offset
         self._load_producers(suspects[0].base_offset, now_ms)
@@ -241,22 +243,26 @@ class LogLoader:
         self.producers.delete_snapshots(after=end_offset)
         return end_offset
 
-    def _suspects(self) -> list[LogSegment]:
-        """The segments to read whole: after an unclean stop from the recovery point on, else those without an index."""
-        first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
-        if not self.is_clean:
-            start = self.recovery_point
-            if first_suspect is not None:
-                start = min(start, first_suspect.base_offset)
-            return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
-        if first_suspect is None:
-            active = self.segments.active
-            if active.size == 0 or active.is_whole():
-                return []
+    def _end_after_clean_stop(self) -> int | None:
+        """The log end offset; None if something has to be read whole all the same."""
+        if not all(map(self._has_indexes, self.segments)):
+            return None
+        log_end_offset = self.segments.active.next_offset_if_whole()
+        if log_end_offset is None:
             # Kafka does not look, and would append behind the torn bytes, where nothing can be read.
             logger.warning("%s was stopped cleanly and yet its end is torn", self.topic_partition)
-            first_suspect = active
-        return self.segments.from_offset(first_suspect.base_offset)
+        return log_end_offset
+
+    def _suspects(self) -> list[LogSegment]:
+        """The segments to read whole: after an unclean stop from the recovery point on, else those without an index,
+        or the torn one, and what follows."""
+        first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
+        if self.is_clean:
+            return self.segments.from_offset((first_suspect or self.segments.active).base_offset)
+        start = self.recovery_point
+        if first_suspect is not None:
+            start = min(start, first_suspect.base_offset)
+        return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
         stem = f"{segment.base_offset:020d}"

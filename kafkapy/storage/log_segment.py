@@ -217,9 +217,12 @@ class LogSegment(SegmentState):
         """The offset after the last batch, found from the last index entry on. OSError."""
         return max(self.base_offset, self._scan_tail()[1])
 
-    def is_whole(self) -> bool:
-        """Whether the file ends with a complete batch. OSError."""
-        return self._scan_tail()[0] == self.size
+    def next_offset_if_whole(self) -> int | None:
+        """As next_offset; None if the file does not end with a complete batch. OSError."""
+        if not self.size:
+            return self.base_offset
+        end, next_offset, _, _, _ = self._scan_tail()
+        return max(self.base_offset, next_offset) if end == self.size else None
 
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
         """segment_scan.scan_to_end from the last index entry on; leaves a closed file closed."""
@@ -236,6 +239,8 @@ class LogSegment(SegmentState):
         if self._offset_index is not None:
             entries = self._offset_index.entries
             return self._offset_index.entry(entries - 1)[1] if entries else 0
+        if self.size <= self._config.index_interval_bytes:
+            return 0  # too short for an entry
         tail = read_tail(self.path(OFFSET_INDEX_SUFFIX), 8)
         position = int.from_bytes(tail[4:], "big")
         return position if position < self.size else 0

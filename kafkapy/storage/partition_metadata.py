@@ -6,7 +6,7 @@ topic_id: 71uU50UqS6-gBQoiv4X1cQ        (no final newline)
 
 import os
 
-from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.filesystem import Filesystem, read_small_file
 from kafkapy.types import uuid_from_string, uuid_to_string
 
 FILE_NAME = "partition.metadata"
@@ -20,10 +20,11 @@ def read_partition_metadata(directory: str) -> bytes | None:
     """The topic id in a partition directory; None without the file. MalformedPartitionMetadata, OSError."""
     path = os.path.join(directory, FILE_NAME)
     try:
-        with open(path, encoding="utf-8") as file:
-            content = file.read()
+        content = read_small_file(path).decode()
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError as error:
+        raise MalformedPartitionMetadata(f"{path}: {error}") from error
     fields = dict(line.split(":", 1) for line in content.splitlines() if ":" in line)
     try:
         if int(fields["version"]) != 0:

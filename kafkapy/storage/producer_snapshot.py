@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from kafkapy._core.crc32c import crc32c
 from kafkapy._core.producer_table import BatchMetadata, ProducerEntry
-from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.filesystem import Filesystem, read_small_file
 from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, sequence_before
 
 SUFFIX = ".snapshot"
@@ -85,5 +85,4 @@ def write_snapshot(
 def read_snapshot(directory: str, offset: int) -> Iterator[ProducerEntry]:
     """CorruptSnapshot, OSError."""
     path = snapshot_path(directory, offset)
-    with open(path, "rb") as file:
-        return decode_snapshot(path, file.read())
+    return decode_snapshot(path, read_small_file(path))
