@@ -25,14 +25,16 @@ class Outcome(NamedTuple):
     reached: bool
 
 
+# Where the goal is not to be behind, and the client is the limit, this share is as good as even.
+NOISE = 0.97
+
 GOALS = (
     *(
         Goal(workload, "per_second", "ceiling", at_least=0.9)
         for workload in ("produce-100B", "produce-1KB", "produce-1KB-lz4", "produce-100B-16KB-batches")
     ),
-    # The client is the limit: what is left is noise.
-    Goal("consume-100B", "per_second", "kafka", at_least=0.97),
-    Goal("consume-1KB", "per_second", "kafka", at_least=0.97),
+    Goal("consume-100B", "per_second", "kafka", at_least=NOISE),
+    Goal("consume-1KB", "per_second", "kafka", at_least=NOISE),
     Goal("produce-100B", "cpu_s_per_gb", "kafka", at_most=0.25),
     Goal("produce-1KB", "cpu_s_per_gb", "kafka", at_most=0.25),
     Goal("produce-100B-16KB-batches", "cpu_s_per_gb", "kafka", at_most=0.25),
@@ -98,7 +100,7 @@ def judge_sweep(result: Result) -> Outcome | None:
             curve = {key: value for key, value in figures[server].items() if key.startswith(f"{kind}_")}
             kept[server] = curve[f"{kind}_1000"] / max(curve.values())
         worst = min(worst, kept["kafkapy"] / kept["kafka"])
-    return Outcome("partition-sweep: share of the best rate kept at 1,000 / kafka >= 1", worst, worst >= 1)
+    return Outcome(f"partition-sweep: share of the best rate kept at 1,000 / kafka >= {NOISE}", worst, worst >= NOISE)
 
 
 def outcomes(result: Result) -> list[Outcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import sys
 
@@ -51,6 +52,16 @@ def set_up_logging() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt="%Y-%m-%d %H:%M:%S")
 
 
+def raise_descriptor_limit() -> None:
+    """As many open files as this process may have: a partition that is in use takes one, and so does a connection.
+
+    Without one a connection is not accepted, and a log directory whose segment cannot be opened goes offline.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 class StopRequest:
     """Wakes the main thread when a signal, or a thread that met a failure, wants the broker to stop.
 
@@ -95,6 +106,7 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     set_up_logging()
+    raise_descriptor_limit()
     stop_request = StopRequest()
     broker = Broker(config, on_fatal=stop_request.make)
     try:

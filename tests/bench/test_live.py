@@ -1,0 +1,36 @@
+"""The benchmark end to end, on a small scale: kafkapy beside the ceiling, with its report; and the soak's verdict."""
+
+import json
+
+from bench import report
+from bench.measure import run_workload
+from bench.servers import SERVERS
+from bench.soak import verdict
+from bench.table import WORKLOADS
+
+SMALL = ("requests-64-connections", "start-up", "tail-500-consumers", "5000-idle-connections")
+
+
+def test_small_workloads(tmp_path):
+    servers = [SERVERS["kafkapy"], SERVERS["ceiling"]]
+    rounds = {
+        name: run_workload(WORKLOADS[name], servers, 1, tmp_path, scale=0.05, limit=float("inf")) for name in SMALL
+    }
+    result = report.write(tmp_path / "report.json", rounds)
+    assert set(result["requests-64-connections"]) == {"kafkapy", "ceiling"}
+    assert set(result["start-up"]) == {"kafkapy"}
+    for figures in result.values():
+        for values in figures.values():
+            assert values.get("failed", 0) == 0
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert written["medians"] == result and "machine" in written
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") >= len(SMALL)
+    assert "requests-64-connections" in report.table(result)
+
+
+def test_the_soak_is_flat_or_says_so():
+    flat = [{"memory_mb": 40.0, "p99_us": 200.0}] * 30
+    assert verdict(flat)["is_flat"]
+    assert not verdict([{"memory_mb": 40.0 + minute, "p99_us": 200.0} for minute in range(30)])["is_flat"]
+    assert not verdict([{"memory_mb": 40.0, "p99_us": 200.0 + 30 * minute} for minute in range(30)])["is_flat"]
