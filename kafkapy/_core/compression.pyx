@@ -27,6 +27,9 @@ cdef enum:
     XERIAL_BLOCK_BYTES = 32768           # what snappy-java writes by default
     LZ4_FLAGS_AT = 4
     LZ4_INDEPENDENT_BLOCKS = 0x20
+    LARGEST_LZ4_RATIO = 255
+    LARGEST_GZIP_RATIO = 1032            # of deflate
+    LARGEST_ZSTD_BLOCK = 131072
     KAFKA_LZ4_DEFAULT_LEVEL = 9          # by this number Kafka means lz4's fast mode
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -100,6 +103,72 @@ def decompress_chunks(int codec, data):
     if codec == 4:
         return zstd_chunks(view)
     raise ValueError(f"unknown compression codec {codec}")
+
+
+def largest_decompressed_size(int codec, data):
+    """A bound, in bytes, of what `decompress` could give, found without decompressing. Damage makes it end early."""
+    cdef Py_buffer view
+    cdef int64_t size
+    if codec == 2:
+        return largest_snappy_size(memoryview(data).cast("B"))
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        size = view.len
+        if codec == 1:
+            size *= LARGEST_GZIP_RATIO
+        elif codec == 3:
+            size = largest_lz4_size(<const uint8_t *>view.buf, view.len)
+        elif codec == 4:
+            size = largest_zstd_size(<const uint8_t *>view.buf, view.len)
+        return size
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
+    """Of the frame's blocks: none is larger than the frame says, or than 255 times what it is compressed to."""
+    cdef int64_t size = 0, block, of_block, largest
+    cdef Py_ssize_t pos = LZ4_FLAGS_AT + 3
+    if end < pos:
+        return 0
+    largest = <int64_t>1 << (8 + 2 * ((buf[LZ4_FLAGS_AT + 1] >> 4) & 7))
+    pos += (8 if buf[LZ4_FLAGS_AT] & 0x08 else 0) + (4 if buf[LZ4_FLAGS_AT] & 0x01 else 0)
+    while end - pos >= 4:
+        block = load_little(buf + pos) & 0x7fffffff
+        if block == 0:
+            break
+        of_block = block if buf[pos + 3] & 0x80 else block * LARGEST_LZ4_RATIO
+        size += min(of_block, largest)
+        if block > end - pos - 4:
+            break
+        pos += 4 + <Py_ssize_t>block + (4 if buf[LZ4_FLAGS_AT] & 0x10 else 0)
+    return size
+
+
+cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t pos = 0
+    cdef int64_t blocks = 0
+    while 0 <= pos < end:
+        pos = pass_zstd_frame(buf, pos, end, &blocks)
+    return blocks * LARGEST_ZSTD_BLOCK
+
+
+def largest_snappy_size(view):
+    """Of the blocks' claims, which none may exceed."""
+    cdef int64_t size = 0
+    if view[:8] != XERIAL_MAGIC:
+        return max(snappy_length(view), 0)
+    start = XERIAL_HEADER_BYTES
+    while len(view) - start >= 4:
+        if view[start:start + 8] == XERIAL_MAGIC:
+            start += XERIAL_HEADER_BYTES
+            continue
+        length = int.from_bytes(view[start:start + 4], "big", signed=True)
+        if length < 0:
+            break
+        size += max(snappy_length(view[start + 4:start + 4 + length]), 0)
+        start += 4 + length
+    return size
 
 
 def plain_chunks(view):
@@ -176,10 +245,11 @@ def check_zstd_frames(data):
     """Walks over frames and blocks without decompressing; DecompressionError if they do not fill the data exactly."""
     cdef Py_buffer view
     cdef Py_ssize_t pos = 0
+    cdef int64_t blocks = 0
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         while 0 <= pos < view.len:
-            pos = pass_zstd_frame(<const uint8_t *>view.buf, pos, view.len)
+            pos = pass_zstd_frame(<const uint8_t *>view.buf, pos, view.len, &blocks)
     finally:
         PyBuffer_Release(&view)
     if pos < 0:
@@ -190,8 +260,8 @@ cdef inline uint32_t load_little(const uint8_t *at) noexcept nogil:
     return <uint32_t>at[0] | <uint32_t>at[1] << 8 | <uint32_t>at[2] << 16 | <uint32_t>at[3] << 24
 
 
-cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """The end of the frame at `pos` (RFC 8878, 3.1), or -1."""
+cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int64_t *blocks) noexcept nogil:
+    """The end of the frame at `pos` (RFC 8878, 3.1), or -1; adds the number of its blocks."""
     cdef uint32_t magic, block
     cdef uint8_t descriptor
     cdef int64_t size
@@ -214,6 +284,7 @@ cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t e
         block = buf[pos] | <uint32_t>buf[pos + 1] << 8 | <uint32_t>buf[pos + 2] << 16
         if (block >> 1) & 3 == 3:
             return -1
+        blocks[0] += 1
         pos += 3 + (1 if (block >> 1) & 3 == 1 else <Py_ssize_t>(block >> 3))
         if pos > end:
             return -1

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from kafkapy._core.partition_state import PartitionState
+from kafkapy._core.record_batch import BatchSummary
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import NO_LEADER, RECOVERED, PartitionImage
@@ -144,7 +145,12 @@ class Partition(PartitionState):
         return self.is_leader and len(self.isr_state.isr) < self.effective_min_isr
 
     def append_records_to_leader(
-        self, records: memoryview | bytearray, required_acks: int, *, from_client: bool
+        self,
+        records: memoryview | bytearray,
+        required_acks: int,
+        *,
+        from_client: bool,
+        checked: list[BatchSummary] | ApiError | None = None,
     ) -> AppendInfo:
         """Appends and tries to raise the high watermark. ApiError, StorageError; nothing is written then."""
         if not self.is_leader:
@@ -155,7 +161,7 @@ class Partition(PartitionState):
                 f"The size of the current ISR : {len(self.isr_state.isr)} is insufficient to satisfy the min.isr "
                 f"requirement of {self.effective_min_isr} for partition {self.topic_partition}",
             )
-        info = self.log.append_as_leader(records, self.leader_epoch, from_client=from_client)
+        info = self.log.append_as_leader(records, self.leader_epoch, from_client=from_client, checked=checked)
         self.maybe_increment_high_watermark(self._context.clock.monotonic_ms() if self.remote_replicas else 0)
         return info
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from kafkapy._core.data_gate import DataGate
-from kafkapy._core.record_batch import RecordValidationError
+from kafkapy._core.record_batch import BatchSummary, RecordValidationError
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
@@ -36,6 +37,7 @@ from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
 # Kafka answers these without the log start offset, all other refusals of an append with it.
+NOTHING_CHECKED: Mapping[TopicPartition, list[BatchSummary] | ApiError] = MappingProxyType({})
 _WITHOUT_LOG_START_OFFSET = frozenset(
     {
         Error.UNKNOWN_TOPIC_OR_PARTITION,
@@ -156,12 +158,13 @@ class ReplicaManager:
         *,
         from_client: bool = True,
         internal_topics_allowed: bool = False,
+        checked: Mapping[TopicPartition, list[BatchSummary] | ApiError] = NOTHING_CHECKED,
     ) -> None:
         """Appends to each partition on its own: one refusal does not touch the others.
 
-        `entries` are writable (offsets are assigned in place) and borrowed until this returns. `on_response` gets one
-        answer for each entry: at once with acks 0 and 1, with acks -1 when the in-sync replicas have the records or
-        after `timeout_ms`.
+        `entries` are writable (offsets are assigned in place) and borrowed until this returns; `checked` is what
+        `Log.check_records` said of some of them before. `on_response` gets one answer for each entry: at once with
+        acks 0 and 1, with acks -1 when the in-sync replicas have the records or after `timeout_ms`.
         """
         responses: dict[TopicPartition, PartitionResponse] = {}
         if required_acks not in (ALL_REPLICAS, 0, 1):
@@ -173,7 +176,9 @@ class ReplicaManager:
                 if not internal_topics_allowed and topic_partition[0] in INTERNAL_TOPICS:
                     raise ApiError(Error.INVALID_TOPIC_EXCEPTION)
                 partition = self.get_partition(topic_partition)
-                info = partition.append_records_to_leader(records, required_acks, from_client=from_client)
+                info = partition.append_records_to_leader(
+                    records, required_acks, from_client=from_client, checked=checked.get(topic_partition)
+                )
             except ApiError as error:
                 responses[topic_partition] = self._refused(topic_partition, error)
             except StorageError as error:

@@ -105,18 +105,26 @@ class Log(LogReader):
     # -- append --------------------------------------------------------------------------------------------------
 
     def append_as_leader(
-        self, records: memoryview | bytearray, leader_epoch: int, *, from_client: bool = True
+        self,
+        records: memoryview | bytearray,
+        leader_epoch: int,
+        *,
+        from_client: bool = True,
+        checked: list[BatchSummary] | ApiError | None = None,
     ) -> AppendInfo:
         """Validates, numbers (in place) and appends batches; `records` is writable and borrowed for the call.
 
-        Message sets of clients before 0.11 are converted first. ApiError: what Kafka answers for the batch;
-        StorageError: the disk failed, nothing of it is visible.
+        Message sets of clients before 0.11 are converted first. `checked` is what `check_records` returned, or raised,
+        for the same bytes. ApiError: what Kafka answers for the batch; StorageError: the disk failed, nothing of it is
+        visible.
         """
+        if isinstance(checked, ApiError):
+            raise checked
         config = self.config
         now_ms = self._ports.clock.now_ms()
         if from_client and len(records) > MAGIC_AT and records[MAGIC_AT] < BATCH_MAGIC:
             records = up_convert(records, config)
-        batches = self._validate(records, now_ms, from_client)
+        batches = self._validate(records, now_ms, from_client) if checked is None else checked
         if not batches:
             raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
         if batches[-1].producer_id >= 0 or len(batches) > 1:
@@ -135,6 +143,13 @@ class Log(LogReader):
         return AppendInfo(
             first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
         )
+
+    def check_records(self, records: memoryview) -> list[BatchSummary]:
+        """The batches of a client, as `append_as_leader` would find them now; ApiError if it would refuse them.
+
+        Any thread: looks at nothing of the log but its configuration.
+        """
+        return self._validate(records, self._ports.clock.now_ms(), True)
 
     def _validate(self, records: memoryview | bytearray, now_ms: int, from_client: bool) -> list[BatchSummary]:
         config = self.config

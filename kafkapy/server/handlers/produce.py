@@ -12,6 +12,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.replica.append import PartitionResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
+from kafkapy.server.opening_ahead import Checked, open_ahead
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import TopicPartition
@@ -107,22 +108,26 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
         else:
             context.respond(produce_response(context, request, names, responses))
 
-    def append() -> None:
-        if not entries:
-            answer({})
-            return
+    def append(checked: Checked) -> None:
         manager.append_records(
             request.timeout_ms,
             request.acks,
             entries,
             answer,
             internal_topics_allowed=context.client_id == ADMIN_CLIENT_ID,
+            checked=checked,
         )
 
+    def open_and_append() -> None:
+        if entries:
+            open_ahead(context.services.handler_pool, manager, entries, append)
+        else:
+            answer({})
+
     if request.transactional_id is None:
-        append()
+        open_and_append()
     else:
-        verify_transaction(context, request.transactional_id, entries, refused, append)
+        verify_transaction(context, request.transactional_id, entries, refused, open_and_append)
 
 
 def verify_transaction(

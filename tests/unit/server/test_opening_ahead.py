@@ -1,0 +1,104 @@
+"""Batches that take long to open are opened on the pool, and appended as if they had been opened at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy._core.compression import CODEC_NAMES, compress
+from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy.errors import Error
+from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.server.handlers.produce import produce
+from kafkapy.server.opening_ahead import LARGEST_WORK, work_to_open
+from tests.handler_world import HandlerWorld
+from tests.reference.record_batch import wrap_batch
+from tests.replica_world import partition_image
+
+
+class HeldPool:
+    """Runs what was submitted when it is told to."""
+
+    def __init__(self):
+        self.submitted = []
+
+    def submit(self, work):
+        self.submitted.append(work)
+
+    def run(self):
+        submitted, self.submitted = self.submitted, []
+        for continuation in [work() for work in submitted]:
+            continuation()
+
+
+@pytest.fixture
+def world(tmp_path):
+    made = HandlerWorld(tmp_path)
+    made.services.handler_pool = HeldPool()
+    made.put_topic("t", [partition_image(), partition_image()])
+    return made
+
+
+def large(codec, size=60_000_000, count=1):
+    builder = RecordBatchBuilder(compression=codec)
+    for _ in range(count):
+        builder.append(1_700_000_000_000, None, bytes(size))
+    return builder.build()
+
+
+def send(world, records_by_index, *, acks=-1):
+    data = [
+        ProduceRequest.PartitionProduceData(index=index, records=records) for index, records in records_by_index.items()
+    ]
+    topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
+    return world.send(produce, ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic]), 12)
+
+
+def found_in(answer):
+    (topic,) = answer.response.responses
+    return {each.index: (each.error_code, each.base_offset) for each in topic.partition_responses}
+
+
+def test_a_large_batch_lets_others_pass(world):
+    slow = send(world, {0: large(1), 1: large(0, 10)})
+    quick = send(world, {0: large(1, 100)})
+    assert (slow.is_answered, found_in(quick)) == (False, {0: (0, 0)})
+    world.services.handler_pool.run()
+    assert found_in(slow) == {0: (0, 1), 1: (0, 0)}
+    assert world.partition().log.log_end_offset == 2
+
+
+def test_what_is_wrong_with_it_is_answered_as_ever(world):
+    bomb = wrap_batch(compress(1, bytes(400_000_000)), attributes=1, count=1, last_offset_delta=0)
+    damaged = bytearray(large(1))
+    damaged[-1] ^= 1
+    answers = [send(world, {0: bomb}), send(world, {0: bytes(damaged)}), send(world, {0: large(1)}, acks=7)]
+    assert not any(answer.is_answered for answer in answers)
+    world.services.handler_pool.run()
+    assert [found_in(answer)[0][0] for answer in answers] == [
+        Error.INVALID_RECORD,
+        Error.CORRUPT_MESSAGE,
+        Error.INVALID_REQUIRED_ACKS,
+    ]
+    assert world.partition().log.log_end_offset == 0
+
+
+def test_a_partition_that_is_gone_meanwhile(world):
+    answer = send(world, {0: large(1)})
+    del world.manager.partitions["t", 0]
+    world.services.handler_pool.run()
+    assert found_in(answer)[0][0] == Error.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize("codec", range(1, 5))
+def test_the_bound_is_one_and_no_wild_guess(codec):
+    for size in (0, 1, 1000, 70_000, 3_000_000):
+        body = bytes(range(256)) * (size // 256 + 1)
+        data = wrap_batch(compress(codec, body), attributes=codec, count=1, last_offset_delta=0)
+        found = work_to_open(memoryview(data))
+        assert found >= len(body), CODEC_NAMES[codec]
+        if codec != 1:
+            assert found <= 2 * len(body) + 131072
+    assert work_to_open(memoryview(large(codec))) > LARGEST_WORK
+    for end in range(200):
+        work_to_open(memoryview(data)[:end])
+    assert work_to_open(memoryview(large(0))) == 0
