@@ -351,3 +351,41 @@ def test_a_disk_that_fills_up_at_every_place(small_disk: Path, world: World) -> 
         world.witness.check()
     assert world.broker.stop() == 0
     world.check()
+
+
+def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, world: World) -> None:
+    """A record still fits into the segment's last page; the file of recovery points does not."""
+    world.begin()
+    index = world.partition_in(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    assert world.produce(index) is Error.NONE
+    wait_until_offline(world)
+    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert world.produce(index) is Error.KAFKA_STORAGE_ERROR and world.produce(1 - index) is Error.NONE
+    assert world.broker.stop() == 0
+    (small_disk / "ballast").unlink()
+    world.check()
+
+
+def test_a_disk_that_fills_up_during_cleaning(small_disk: Path, tmp_path: Path, library: Path) -> None:
+    """The cleaned segments do not fit beside the old ones, which stay."""
+    settings = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
+    filling = World(tmp_path, library, {**settings, "log.cleaner.enable": "false"})
+    filling.start()
+    filling.witness.become_producer()
+    assert filling.witness.create("t", 2, cleanup_policy="compact") is Error.NONE
+    index = filling.partition_in(small_disk)
+    for _ in range(80):
+        assert filling.produce(index, os.urandom(100_000)) is Error.NONE
+    assert filling.produce(1 - index) is Error.NONE
+    assert filling.broker.stop() == 0
+    (small_disk / "ballast").write_bytes(bytes(shutil.disk_usage(small_disk).free - 4_000_000))
+    world = World(tmp_path, library, settings)
+    world.witness = filling.witness
+    world.start()
+    wait_until_offline(world)
+    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert world.produce(1 - index) is Error.NONE
+    assert world.broker.stop() == 0
+    (small_disk / "ballast").unlink()
+    world.check()

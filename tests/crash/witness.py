@@ -175,8 +175,10 @@ class Witness:
 
     def _send(self, name: str, index: int, partition: WitnessedPartition, batch: Batch) -> Error:
         builder = RecordBatchBuilder(producer_id=self.producer_id, producer_epoch=0, base_sequence=batch.base_sequence)
+        is_compacted = "compact" in self.topics[name].configs.get("cleanup.policy", "")
         for number in range(batch.count):
-            builder.append(TIMESTAMP + number, None, batch.value)
+            key = b"%d" % (batch.base_sequence + number) if is_compacted else None  # never twice: nothing is outdated
+            builder.append(TIMESTAMP + number, key, batch.value)
         data = ProduceRequest.PartitionProduceData(index=index, records=builder.build())
         topic = ProduceRequest.TopicProduceData(name=name, partition_data=[data])
         partition.pending = batch

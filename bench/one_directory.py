@@ -1,0 +1,57 @@
+"""The same directory given to kafkapy and to Apache Kafka in turn: for what happens at or after a start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.servers import CLOCK_TICKS
+from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka, kafka_directory
+from tests.server_process import ServerProcess
+
+SERVERS = ("kafkapy", "kafka")
+
+
+class OneDirectory:
+    """Owns a log directory `logs` under `root` and a copy of it as it was when it was made."""
+
+    def __init__(self, root: Path, properties: Mapping[str, str], heap: str) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.kafka = ApacheKafka(
+            kafka_directory("4.3.0"), root, dynamic=True, heap=(f"-Xmx{heap}",), properties=dict(properties)
+        )
+        self.logs = self.kafka.log_dirs[0]
+        self._saved = root / "saved"
+
+    def kafkapy(self, properties: Mapping[str, str] | None = None) -> BrokerProcess:
+        """A kafkapy on the directory, with `properties` on top."""
+        return BrokerProcess(
+            self.kafka.directory, config=self.kafka.config, port=self.kafka.port, properties=dict(properties or {})
+        )
+
+    def save(self) -> None:
+        shutil.copytree(self.logs, self._saved)
+
+    def rounds(self, count: int) -> Iterator[tuple[str, ServerProcess]]:
+        """Each server `count` times, by turns, not started yet, on the directory as it was saved."""
+        for _ in range(count):
+            for name in SERVERS:
+                shutil.rmtree(self.logs)
+                shutil.copytree(self._saved, self.logs)
+                os.sync()
+                yield name, self.kafkapy() if name == "kafkapy" else self.kafka
+
+
+def peak_megabytes(server: ServerProcess) -> float:
+    for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"no VmHWM of process {server.pid}")
+
+
+def cpu_seconds(server: ServerProcess) -> float:
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
