@@ -13,6 +13,7 @@ from tests.peers import ApacheKafka, kafka_directory
 from tests.server_process import ServerProcess
 
 SERVERS = ("kafkapy", "kafka")
+START_TIMEOUT_S = 900.0
 
 
 class OneDirectory:
@@ -23,14 +24,17 @@ class OneDirectory:
         self.kafka = ApacheKafka(
             kafka_directory("4.3.0"), root, dynamic=True, heap=(f"-Xmx{heap}",), properties=dict(properties)
         )
+        self.kafka.start_timeout_s = START_TIMEOUT_S
         self.logs = self.kafka.log_dirs[0]
         self._saved = root / "saved"
 
     def kafkapy(self, properties: Mapping[str, str] | None = None) -> BrokerProcess:
         """A kafkapy on the directory, with `properties` on top."""
-        return BrokerProcess(
+        broker = BrokerProcess(
             self.kafka.directory, config=self.kafka.config, port=self.kafka.port, properties=dict(properties or {})
         )
+        broker.start_timeout_s = START_TIMEOUT_S
+        return broker
 
     def save(self) -> None:
         shutil.copytree(self.logs, self._saved)

@@ -47,6 +47,10 @@ METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 # Above it a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each on a good disk.
 LARGEST_SYNC_EACH = 64
 
+# What mkfs makes at the root of a file system. Kafka refuses it; a disk of its own is no mistake, though.
+LOST_AND_FOUND = "lost+found"
+MARKED_SUFFIXES = (DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)
+
 # Directories asked for partitions that are not here yet: beyond it the oldest are forgotten.
 MOST_PREFERENCES = 10_000
 
@@ -120,6 +124,7 @@ class LogManager:
 
     def take_clean_shutdown_markers(self) -> int:
         """Removes the markers, durably; the broker epoch that all of them name, else -1. StorageError."""
+        self._refuse_foreign_directories()
         for directory in self._online():
             try:
                 directory.take_clean_shutdown_marker()
@@ -129,6 +134,23 @@ class LogManager:
         epochs = {directory.clean_broker_epoch for directory in self.directories if directory.is_online}
         is_complete = len(epochs) == 1 and all(directory.is_online for directory in self.directories)
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
+
+    def _refuse_foreign_directories(self) -> None:
+        """StorageError for a directory that is none of a broker's, as in Kafka: `log.dirs` may be a mistake."""
+        for directory in self._online():
+            try:
+                names = sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir())
+            except OSError as error:
+                self.take_offline(directory.path, error)
+                continue
+            for name in names:
+                is_ours = parse_directory_name(name) is not None or name.endswith(MARKED_SUFFIXES)
+                if not is_ours and name != LOST_AND_FOUND:
+                    raise StorageError(
+                        directory.path,
+                        f"Found directory {os.path.join(directory.path, name)}, '{name}' is not in the form of "
+                        "topic-partition or topic-partition.uniqueId-delete (if marked for deletion).",
+                    )
 
     def was_clean(self, directory: LogDirectory) -> bool:
         """Whether the directory had a clean-shutdown marker at this start."""
@@ -200,13 +222,32 @@ class LogManager:
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> Iterator[Log]:
         """Recovery reads and checks everything, without the interpreter lock for the most part: on several threads."""
-        threads = self._config["num.recovery.threads.per.data.dir"]
-        if is_clean or threads == 1 or len(loaders) < 2:
+        if is_clean:
             return iter([loader.load() for loader in loaders])
+        threads = self._config["num.recovery.threads.per.data.dir"]
+        finished = 0
+
+        def recover(loader: LogLoader) -> Log:
+            nonlocal finished
+            log = loader.load()
+            with self._lock:
+                finished += 1
+                logger.info(
+                    "Loaded %s with %d segments (%d of %d logs in %s)",
+                    log.topic_partition,
+                    len(log.segments),
+                    finished,
+                    len(loaders),
+                    log.directory.path,
+                )
+            return log
+
+        if threads == 1 or len(loaders) < 2:
+            return iter([recover(loader) for loader in loaders])
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads, thread_name_prefix="log-recovery") as executor:
-            return iter(list(executor.map(LogLoader.load, loaders)))
+            return iter(list(executor.map(recover, loaders)))
 
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
@@ -218,8 +259,6 @@ class LogManager:
             return None
         partition = parse_directory_name(name) or parse_future_name(name)
         if partition is None or partition == METADATA_PARTITION:
-            if partition is None and not name.endswith(STRAY_SUFFIX):
-                logger.warning("%s is no partition directory and is left alone", path)
             return None
         try:
             topic_id = read_partition_metadata(path)

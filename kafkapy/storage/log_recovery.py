@@ -22,12 +22,14 @@ from kafkapy.storage.log_segment import (
     OFFSET_INDEX_SUFFIX,
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
     LogSegment,
 )
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.rebuilt_indexes import RebuiltIndexes
 from kafkapy.storage.segment_reader import scan_segment
 from kafkapy.types import ZERO_UUID, TopicPartition
 
@@ -35,6 +37,13 @@ logger = logging.getLogger("kafka.log.LogLoader")
 
 SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 BASE_OFFSET_DIGITS = 20
+
+# How often a long recovery of a log says how far it is.
+PROGRESS_PERIOD_MS = 5000
+
+# Recovery saves the producers before the last segments, and before others when so much would have to be read again.
+SEGMENTS_WITH_SNAPSHOT = 2
+BYTES_PER_SNAPSHOT = 64 << 20
 
 
 class LogLoader:
@@ -221,10 +230,18 @@ class LogLoader:
             return log_end_offset
         self._load_producers(suspects[0].base_offset, now_ms)
         end_offset = suspects[0].base_offset
-        for segment in suspects:
-            logger.info("Recovering segment %d of %s", segment.base_offset, self.topic_partition)
+        logger.info("Recovering %d segments of %s from offset %d", len(suspects), self.topic_partition, end_offset)
+        unsaved_bytes = 0
+        told_ms = ports.clock.monotonic_ms()
+        for left, segment in enumerate(suspects, -len(suspects)):
+            if ports.clock.monotonic_ms() - told_ms >= PROGRESS_PERIOD_MS:
+                told_ms = ports.clock.monotonic_ms()
+                logger.info("Recovering %s: %d of %d segments are left", self.topic_partition, -left, len(suspects))
             self.producers.map_end_offset = segment.base_offset
-            self._take_snapshot()
+            if unsaved_bytes >= BYTES_PER_SNAPSHOT or left >= -SEGMENTS_WITH_SNAPSHOT:
+                self._take_snapshot()
+                unsaved_bytes = 0
+            unsaved_bytes += segment.size
             self.rebuilt.append(segment)
             end_offset, truncated = self._recover_segment(segment)
             if truncated:
@@ -285,21 +302,32 @@ class LogLoader:
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
         """Verifies and re-indexes a segment; (offset after its last valid batch, bytes cut off behind it)."""
-        segment.reset_indexes()
+        name = os.path.basename(segment.path(TRANSACTION_INDEX_SUFFIX))
+        if name in self.sizes:
+            self._remove(name)
+        indexes = RebuiltIndexes(segment.base_offset, self.config)
+        position, next_offset = self._read_segment(segment, indexes)
+        indexes.finish()
+        segment.replace_indexes(indexes)
+        return next_offset, self._cut(segment, position)
+
+    def _read_segment(self, segment: LogSegment, indexes: RebuiltIndexes) -> tuple[int, int]:
+        """Verifies and accounts for the batches; (position, offset) after the last valid one."""
         position, next_offset = 0, segment.base_offset
         for chunk, chunk_position, batches in scan_segment(segment.file, 0, segment.size, check_crc=True):
             for batch in batches:
                 if batch.base_offset < next_offset or batch.last_offset < batch.base_offset:
-                    return next_offset, self._cut(segment, position)
+                    return position, next_offset
                 self.leader_epochs.confirm(
                     batch.partition_leader_epoch, batch.base_offset, batch.last_offset, next_offset
                 )
-                segment.index_batch(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
+                indexes.add(batch.position, batch.size, batch.last_offset, batch.max_timestamp)
                 aborted = account_for(self.producers, batch, chunk, batch.position - chunk_position)
                 if aborted is not None:
+                    segment.is_free_of_aborted = False
                     segment.transaction_index.append(aborted)
                 position, next_offset = batch.position + batch.size, batch.last_offset + 1
-        return next_offset, self._cut(segment, position)
+        return position, next_offset
 
     def _cut(self, segment: LogSegment, position: int) -> int:
         truncated = segment.size - position

@@ -19,6 +19,7 @@ from kafkapy._core.time_index import TimeIndex
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.rebuilt_indexes import RebuiltIndexes
 from kafkapy.storage.transaction_index import TransactionIndex
 
 if TYPE_CHECKING:
@@ -307,16 +308,16 @@ class LogSegment(SegmentState):
             self._max_timestamp, self._offset_of_max_timestamp = timestamp, offset
         self.bytes_since_last_index_entry = 0
 
-    def reset_indexes(self) -> None:
-        """Opens the segment for append with empty indexes: before they are rebuilt from the batches. OSError."""
+    def replace_indexes(self, rebuilt: RebuiltIndexes) -> None:
+        """Writes indexes that were built from the batches in place of whatever there is; not synced. OSError."""
         self._close_indexes(trim=False)
         self.is_open_for_append = False
-        for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX):
-            self._filesystem.unlink(self.path(suffix))
-        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
+        self._filesystem.write_file(self.path(OFFSET_INDEX_SUFFIX), bytes(rebuilt.offsets), sync=False)
+        self._filesystem.write_file(self.path(TIME_INDEX_SUFFIX), bytes(rebuilt.times), sync=False)
+        self._max_timestamp = rebuilt.max_timestamp
+        self._offset_of_max_timestamp = rebuilt.offset_of_max_timestamp
         self._first_timestamp = NOT_LOADED
-        self.bytes_since_last_index_entry = 0
-        self.open_for_append()
+        self.bytes_since_last_index_entry = rebuilt.bytes_since_last_entry
 
     def become_inactive(self) -> None:
         """The last time index entry is the greatest timestamp; indexes and file are cut to what they hold. OSError."""
@@ -383,10 +384,10 @@ class LogSegment(SegmentState):
 
 
 def read_tail(path: str, length: int) -> bytes:
-    """The last `length` bytes of a file, b"" if it is shorter or missing. OSError."""
+    """The last whole entry of `length` bytes of an index file, b"" if there is none. OSError."""
     try:
         with open(path, "rb", buffering=0) as file:
-            end = os.fstat(file.fileno()).st_size
+            end = os.fstat(file.fileno()).st_size // length * length
             return os.pread(file.fileno(), length, end - length) if end >= length else b""
     except FileNotFoundError:
         return b""

@@ -1,6 +1,7 @@
 """A log: append, read, roll, truncate, retention, idempotence, failure of the disk."""
 
 import errno
+import os
 import threading
 
 import pytest
@@ -9,7 +10,8 @@ from kafkapy._core.record_batch import iterate_batches
 from kafkapy._core.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
-from tests.log_world import LogWorld, batch, values_of
+from kafkapy.storage.log_config import LogConfig
+from tests.log_world import LogWorld, batch, topic_config, values_of
 
 
 @pytest.fixture
@@ -93,6 +95,105 @@ def test_offsets_by_timestamp(world):
     assert log.fetch_offset_by_timestamp(now + 1503)[:2] == (now + 1503, 753)
     assert log.fetch_offset_by_timestamp(now + 1995) is None
     assert log.fetch_max_timestamp() == (now + 1994, 999, 0)
+
+
+def test_a_jitter_brings_the_roll_forward(world):
+    """By up to `segment.jitter.ms`, drawn anew for each segment."""
+    log = world.log({"segment.ms": 1000, "segment.jitter.ms": 900})
+    lives = []
+    for _ in range(30):
+        start = world.clock.now_ms()
+        first = len(log.segments)
+        append(log, timestamp=start)
+        while len(log.segments) == first:
+            world.clock.advance(10)
+            append(log, timestamp=world.clock.now_ms())
+        lives.append(world.clock.now_ms() - start)
+    assert max(lives) <= 1010 and min(lives) >= 100 and len(set(lives)) > 10
+
+
+def test_configuration_changes_at_once(world):
+    """What a topic's own configuration says from now on counts for the next roll and the next look of retention."""
+    log = world.log({"segment.ms": 10**9, "retention.ms": -1, "file.delete.delay.ms": 0})
+    append(log, timestamp=world.clock.now_ms())
+    world.clock.advance(5000)
+    log.update_config(LogConfig(topic_config({"segment.ms": 1000, "retention.ms": 2000, "file.delete.delay.ms": 0})))
+    append(log, timestamp=world.clock.now_ms())
+    assert list(log.segments.base_offsets) == [0, 1]
+    log.high_watermark = 2
+    assert log.delete_old_segments() == 1 and log.log_start_offset == 1
+    log.update_config(LogConfig(topic_config({"retention.ms": -1, "retention.bytes": 0})))
+    assert log.delete_old_segments() == 1 and log.log_start_offset == 2
+    assert (len(log.segments), log.size) == (1, 0)
+
+
+def test_retention_without_timestamps_goes_by_the_files_age(world):
+    log = world.log({"retention.ms": 1000})
+    append(log, timestamp=-1)
+    path = log.segments.active.path(".log")
+    log.high_watermark = 1
+    os.utime(path, ns=(0, (world.clock.now_ms() - 900) * 1_000_000))
+    assert log.delete_old_segments() == 0
+    os.utime(path, ns=(0, (world.clock.now_ms() - 1100) * 1_000_000))
+    assert log.delete_old_segments() == 1
+
+
+@pytest.mark.parametrize("cut", [1, 5, 11])
+def test_a_torn_time_index_after_a_clean_stop(world, cut):
+    """As Kafka, it is not looked through; its whole entries are believed."""
+    log = world.log({"index.interval.bytes": 0})
+    now = world.clock.now_ms()
+    for number in range(20):
+        append(log, timestamp=now + number)
+    log.close()
+    index = world.path / "00000000000000000000.timeindex"
+    index.write_bytes(index.read_bytes() + bytes(cut))
+    world.is_clean = True
+    again = world.log({"index.interval.bytes": 0})
+    assert again.fetch_offset_by_timestamp(now + 7)[:2] == (now + 7, 7)
+    assert again.fetch_offset_by_timestamp(now + 19)[:2] == (now + 19, 19)
+    assert again.fetch_offset_by_timestamp(now + 20) is None
+    assert again.fetch_max_timestamp() == (now + 19, 19, 0)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 120, b"\x00" * 120, b"\x00" * 7])
+def test_a_broken_time_index_is_rebuilt_after_a_kill(world, content):
+    log = world.log({"index.interval.bytes": 0})
+    now = world.clock.now_ms()
+    for number in range(20):
+        append(log, timestamp=now + number)
+    log.close_after_failure()
+    (world.path / "00000000000000000000.timeindex").write_bytes(content)
+    again = world.log({"index.interval.bytes": 0})
+    for number in range(20):
+        assert again.fetch_offset_by_timestamp(now + number)[:2] == (now + number, number)
+    assert again.fetch_max_timestamp() == (now + 19, 19, 0)
+
+
+def test_a_clock_that_goes_backwards(world):
+    """By timestamp the first record that is late enough is found, whatever stands before and behind it."""
+    log = world.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
+    now = world.clock.now_ms()
+    stamps = [now + delta for delta in (100, 50, 200, 10, 0, 150, 300, 20)]
+    for stamp in stamps:
+        append(log, timestamp=stamp, value=bytes(300_000))
+    assert len(log.segments) > 1
+    for wanted in range(now - 1, now + 302):
+        expected = next(((stamp, offset) for offset, stamp in enumerate(stamps) if stamp >= wanted), None)
+        found = log.fetch_offset_by_timestamp(wanted)
+        assert (found and found[:2]) == expected
+    assert log.fetch_max_timestamp() == (now + 300, 6, 0)
+
+
+def test_log_append_time_when_the_clock_goes_backwards(world):
+    log = world.log({"message.timestamp.type": "LogAppendTime"})
+    now = world.clock.now_ms()
+    for delta in (100, 0, 200):
+        world.clock.set_now_ms(now + delta)
+        append(log, 3, timestamp=5)
+    assert log.fetch_offset_by_timestamp(now + 1)[:2] == (now + 100, 0)
+    assert log.fetch_offset_by_timestamp(now + 101)[:2] == (now + 200, 6)
+    assert log.fetch_max_timestamp() == (now + 200, 6, 0)
 
 
 def test_log_append_time(world):

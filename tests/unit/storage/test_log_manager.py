@@ -220,6 +220,17 @@ def test_strays_are_renamed_and_stay(world):
     manager.unlock()
 
 
+@pytest.mark.parametrize("name", ["photos", "a-b", "t-0.copy", "-3"])
+def test_a_foreign_directory_is_refused_before_anything_is_done(world, name):
+    manager = world.start()
+    manager.shutdown(1)
+    marker = os.path.join(world.paths[0], ".kafka_cleanshutdown")
+    os.mkdir(os.path.join(world.paths[0], name))
+    with pytest.raises(StorageError, match="is not in the form of topic-partition"):
+        world.start()
+    assert os.path.exists(marker)
+
+
 def test_the_same_partition_twice_is_refused(two):
     manager = two.start()
     two.create(manager, directory_id=two.directory_ids[0])

@@ -1,0 +1,70 @@
+"""The offset and time index of a segment that recovery reads, built in memory and written once.
+
+To open an index for writing is to make a file of its greatest size, and to close it is to cut that: four calls that
+change the file system, which thousands of segments wait for.
+"""
+
+import struct
+
+from kafkapy.storage.log_config import LogConfig
+
+OFFSET_ENTRY = struct.Struct(">ii")
+TIME_ENTRY = struct.Struct(">qi")
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+
+
+class RebuiltIndexes:
+    """Owns the entries, as LogSegment.index_batch would have added them. One thread."""
+
+    __slots__ = (
+        "_base_offset",
+        "_interval_bytes",
+        "_last_timestamp",
+        "_most_offsets",
+        "_most_times",
+        "bytes_since_last_entry",
+        "max_timestamp",
+        "offset_of_max_timestamp",
+        "offsets",
+        "times",
+    )
+
+    def __init__(self, base_offset: int, config: LogConfig) -> None:
+        self.offsets = bytearray()
+        self.times = bytearray()
+        self.max_timestamp = -1
+        self.offset_of_max_timestamp = -1
+        self.bytes_since_last_entry = 0
+        self._base_offset = base_offset
+        self._interval_bytes = config.index_interval_bytes
+        self._last_timestamp = -1
+        self._most_offsets = config.segment_index_bytes // OFFSET_ENTRY.size * OFFSET_ENTRY.size
+        # The last entry is left for the end of the segment.
+        self._most_times = (config.segment_index_bytes // TIME_ENTRY.size - 1) * TIME_ENTRY.size
+
+    def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Accounts for the next batch of the segment."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.offset_of_max_timestamp = last_offset
+        if self.bytes_since_last_entry > self._interval_bytes and self._has_room(last_offset):
+            self.offsets += OFFSET_ENTRY.pack(last_offset - self._base_offset, position)
+            self._add_time()
+            self.bytes_since_last_entry = 0
+        self.bytes_since_last_entry += size
+
+    def finish(self) -> None:
+        """The segment ends: the last time entry is its greatest timestamp."""
+        self._add_time()
+
+    def _has_room(self, last_offset: int) -> bool:
+        return (
+            len(self.offsets) < self._most_offsets
+            and len(self.times) < self._most_times
+            and last_offset - self._base_offset <= LARGEST_RELATIVE_OFFSET
+        )
+
+    def _add_time(self) -> None:
+        if self.max_timestamp > self._last_timestamp:
+            self.times += TIME_ENTRY.pack(self.max_timestamp, self.offset_of_max_timestamp - self._base_offset)
+            self._last_timestamp = self.max_timestamp
