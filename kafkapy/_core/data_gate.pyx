@@ -1,8 +1,8 @@
 """The data gate: which requests are served in phase 1 of the reactor, and what Python hears of it afterwards.
 
 Python says which partitions there are (`add`, `remove`) and opens each one's gate (`PartitionState.is_plain`). A gate
-does not know principals: a listener that authenticates or authorizes needs a flag of its own before this one is
-attached to its reactor. It keeps wall-clock time of its own: a broker with another clock does without a gate.
+does not know principals and delays nobody: what authorizes requests, or throttles them, shuts it (`shut`), and every
+request then takes the Python way. It keeps wall-clock time of its own: a broker with another clock does without a gate.
 """
 
 from cpython.ref cimport PyObject
@@ -30,6 +30,8 @@ cdef int take(void *context, RequestFrame *frame) noexcept nogil:
     """The verdict on one request; its header is read here."""
     cdef FrameCursor cursor
     cdef RequestHead head
+    if (<GateContext> context).is_shut:
+        return GATE_DECLINED
     cursor.data = frame.data
     cursor.pos = 0
     cursor.end = frame.size
@@ -67,6 +69,17 @@ cdef class DataGate(GateContext):
         self.fetch_max_bytes = fetch_max_bytes
         self.on_appended = on_appended
         self.on_append_failed = on_append_failed
+        self.shut_by = set()
+
+    def shut(self, str reason not None):
+        """Every request takes the Python way until all who shut the gate have opened it again (`open`)."""
+        self.shut_by.add(reason)
+        self.is_shut = True
+
+    def open(self, str reason not None):
+        """The reason for which it was shut has gone; nothing if it was not shut for that."""
+        self.shut_by.discard(reason)
+        self.is_shut = len(self.shut_by) > 0
 
     def attach(self, Reactor reactor not None):
         """The reactor asks this gate from now on, and keeps it alive."""

@@ -57,6 +57,7 @@ cdef class GateContext:
     cdef ReactorState *shared            # of the reactor that it is attached to
     cdef PartitionTable by_name
     cdef PartitionTable by_id
+    cdef bint is_shut                    # every request goes to Python
     cdef RecordCheck check               # scratch
     cdef RecordDecompressor decompressor
     cdef GatheredRequest *requests

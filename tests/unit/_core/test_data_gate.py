@@ -91,6 +91,21 @@ def test_offsets_continue_where_python_was(twin):
     assert twin.broker.gate.counters()["batches_appended"] == before + 4
 
 
+def test_nothing_passes_a_gate_that_somebody_shut(twin):
+    offset = open_gate(twin, "topic")
+    gate = twin.broker.gate
+    for shut, opened, passes in (("quotas", None, 0), ("acls", "quotas", 0), (None, "acls", 1), (None, "acls", 1)):
+        if shut:
+            gate.shut(shut)
+        if opened:
+            gate.open(opened)
+        before = gate.counters()["batches_appended"]
+        assert produce(twin, "topic").base_offset == offset
+        assert gate.counters()["batches_appended"] - before == passes
+        assert bool(gate.shut_by) != passes
+        offset += 1
+
+
 def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
     offset = open_gate(twin, "topic")
     for sequence in range(2):  # the first makes the producer known, and is Python's
