@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.dynamic import dynamic_row, validate_broker_overrides
+from kafkapy.config.group_config import validate_group_overrides
 from kafkapy.config.row import ConfigType
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
@@ -26,14 +27,6 @@ from kafkapy.metadata.image import (
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 MIN_ISR = "min.insync.replicas"
-GROUP_KEYS = frozenset([
-    "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms",
-    "share.session.timeout.ms", "share.heartbeat.interval.ms", "share.record.lock.duration.ms",
-    "share.delivery.count.limit", "share.partition.max.record.locks", "share.auto.offset.reset",
-    "share.isolation.level", "share.renew.acknowledge.enable", "share.assignment.interval.ms",
-    "streams.session.timeout.ms", "streams.heartbeat.interval.ms", "streams.num.standby.replicas",
-    "streams.initial.rebalance.delay.ms", "streams.assignment.interval.ms",
-])  # fmt: skip
 ConfigResource = tuple[int, str]
 
 
@@ -128,13 +121,7 @@ def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, ov
     elif resource_type == CLIENT_METRICS_RESOURCE:
         ClientMetricsSubscription.from_overrides(overrides)
     elif resource_type == GROUP_RESOURCE:
-        _check_names(overrides, GROUP_KEYS, "Unknown group config name: ")
-
-
-def _check_names(overrides: Mapping[str, str], known: frozenset[str], complaint: str) -> None:
-    for name in overrides:
-        if name not in known:
-            raise ApiError(Error.INVALID_CONFIG, complaint + name)
+        validate_group_overrides(broker_config, overrides)
 
 
 def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:

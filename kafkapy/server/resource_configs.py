@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.describe import ConfigEntry, ConfigSynonym, describe_broker
+from kafkapy.config.group_config import GROUP_ROWS
 from kafkapy.config.row import ConfigSource, ConfigType
 from kafkapy.controller.client_metrics import CLIENT_METRICS_KEYS
-from kafkapy.controller.configs import GROUP_KEYS
 
 # A group's key K has the default of the broker's key "group." + K; these have one of their own.
 GROUP_DEFAULTS = {
@@ -23,7 +23,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
     """Every key of a group."""
     inherited = {entry.name: entry for entry in describe_broker(config)}
     entries = []
-    for name in sorted(GROUP_KEYS):
+    for name in sorted(GROUP_ROWS):
         if name in GROUP_DEFAULTS:
             value, kind = GROUP_DEFAULTS[name]
             synonym = ConfigSynonym(name, value, ConfigSource.DEFAULT)

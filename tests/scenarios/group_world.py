@@ -130,7 +130,6 @@ class GroupWorld:
     # -- requests
 
     def do_join(self, group: str, who: str, **named: str) -> None:
-        protocols = [part.partition(":")[::2] for part in named.get("protocols", "range").split(",") if part]
         self.coordinator.join_group(
             JoinCall(
                 group_id=group,
@@ -141,13 +140,18 @@ class GroupWorld:
                 session_timeout_ms=int(named.get("session", "10000")),
                 rebalance_timeout_ms=int(named.get("rebalance", "20000")),
                 protocol_type=named.get("type", "consumer"),
-                protocols=[(name, metadata.encode()) for name, metadata in protocols],
+                protocols=self._protocols(named.get("protocols", "range")),
                 reason="a transcript",
                 api_version=int(named.get("v", "9")),
                 respond=lambda response: self._hear_join(who, response),
             )
         )
         self._hear_records()
+
+    def _protocols(self, text: str) -> list[tuple[str, bytes]]:
+        """`name:metadata,name`"""
+        parts = [part.partition(":")[::2] for part in text.split(",") if part]
+        return [(name, metadata.encode()) for name, metadata in parts]
 
     def do_sync(self, group: str, member: str, generation: str, **named: str) -> None:
         given = [part.partition(":")[::2] for part in named.get("assign", "").split(",") if part]
@@ -244,7 +248,9 @@ class GroupWorld:
         if described.error_code:
             self._hear(f"described: {Error(described.error_code).name} {described.error_message or ''}".rstrip())
             return
-        members = [f"{member.member_id}={member.member_assignment.decode()}" for member in described.members]
+        members = [
+            f"{member.member_id}={self._shown_assignment(member.member_assignment)}" for member in described.members
+        ]
         words = [described.group_state, described.protocol_data or "-", *members]
         self._hear(f"described: {' '.join(words)}")
 
@@ -283,31 +289,37 @@ class GroupWorld:
             f"protocol={response.protocol_name} leader={response.leader}",
         ]
         if response.members:
-            shown = ",".join(f"{other.member_id}:{bytes(other.metadata).decode()}" for other in response.members)
+            shown = ",".join(f"{other.member_id}:{self._shown_metadata(other.metadata)}" for other in response.members)
             words.append(f"members={shown}")
         if response.skip_assignment:
             words.append("skip-assignment")
         self._hear(f"{who}: {' '.join(words)}")
 
+    def _shown_metadata(self, metadata: bytes) -> str:
+        return bytes(metadata).decode()
+
     def _hear_sync(self, member: str, response: Any) -> None:
         error = Error(response.error_code)
-        said = error.name if error is not Error.NONE else f"synced assignment={bytes(response.assignment).decode()}"
+        assignment = self._shown_assignment(bytes(response.assignment))
+        said = error.name if error is not Error.NONE else f"synced assignment={assignment}"
         self._hear(f"{member}: {said}")
+
+    def _shown_assignment(self, assignment: bytes) -> str:
+        return assignment.decode()
 
     def _hear_records(self) -> None:
         records = self.log.records[self._shown :]
         self._shown = len(self.log.records)
         for record in records:
-            self.heard.append(f"record: {_said(record.key, record.value)}")
+            self.heard.append(f"record: {self._said(record.key, record.value)}")
 
-
-def _said(key_bytes: bytes, value_bytes: bytes | None) -> str:
-    key: Any = decode_coordinator_key(key_bytes)
-    name = key.group if type(key).API_KEY == 2 else f"{key.group} {key.topic}-{key.partition}"
-    if value_bytes is None:
-        return f"{name} deleted"
-    value: Any = decode_coordinator_value(type(key).API_KEY, value_bytes)
-    if type(key).API_KEY == 1:
-        return f"{name} offset={value.offset}"
-    members = [f"{member.member_id}={bytes(member.assignment).decode()}" for member in value.members]
-    return " ".join([f"{name} generation={value.generation} leader={value.leader}", *members])
+    def _said(self, key_bytes: bytes, value_bytes: bytes | None) -> str:
+        key: Any = decode_coordinator_key(key_bytes)
+        name = key.group if type(key).API_KEY == 2 else f"{key.group} {key.topic}-{key.partition}"
+        if value_bytes is None:
+            return f"{name} deleted"
+        value: Any = decode_coordinator_value(type(key).API_KEY, value_bytes)
+        if type(key).API_KEY == 1:
+            return f"{name} offset={value.offset}"
+        members = [f"{member.member_id}={self._shown_assignment(bytes(member.assignment))}" for member in value.members]
+        return " ".join([f"{name} generation={value.generation} leader={value.leader}", *members])

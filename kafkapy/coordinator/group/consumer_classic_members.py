@@ -48,7 +48,7 @@ class ClassicMembers:
         try:
             return self._join(group, call)
         except ApiError as error:
-            call.respond(join_error(call.member_id, error.error))
+            call.respond(join_error(UNKNOWN_MEMBER_ID, error.error))
             return EMPTY_RESULT
 
     def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult:
@@ -63,23 +63,17 @@ class ClassicMembers:
         try:
             subscription = decode_subscription(call.protocols[0][1], self._settings.image().topics)
         except ValueError:
-            raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL) from None
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR) from None  # as Apache Kafka
         records: list[CoordinatorRecord] = []
         change = self._changed(group, call, subscription, records)
+        if change.replaced is not None and self._membership.is_last_of_new_protocol(group, change.replaced):
+            downgraded = self._membership.downgrade(group, [change.replaced], replacement=change.after)
+            on_append = _answer_join(call, change.after.member_id, group.group_epoch)
+            return CoordinatorResult(downgraded.records, on_append=on_append, replay=False)
         member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
-        self._membership.after_change(group, member)
+        self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
         self._await_sync(group.group_id, member)
-        response = JoinGroupResponse(
-            generation_id=member.member_epoch,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
-            protocol_name=call.protocols[0][0],
-            member_id=member.member_id,
-        )
-
-        def on_append(error: Error) -> None:
-            call.respond(response if error is Error.NONE else join_error(call.member_id, error))
-
-        return CoordinatorResult(records, on_append=on_append)
+        return CoordinatorResult(records, on_append=_answer_join(call, member.member_id, member.member_epoch))
 
     def _changed(
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
@@ -170,6 +164,17 @@ class ClassicMembers:
                 error = failure.error
             answers.append(leave_answer(identity, error))
         return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=answers))
+
+
+def _answer_join(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
+    """Nobody is the leader: the broker assigns."""
+    response = JoinGroupResponse(
+        generation_id=generation_id,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=call.protocols[0][0],
+        member_id=member_id,
+    )
+    return lambda error: call.respond(response if error is Error.NONE else join_error(UNKNOWN_MEMBER_ID, error))
 
 
 def _leaver(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) -> ConsumerMember:

@@ -39,10 +39,18 @@ def _member(
         client_host=member.client_host,
         subscribed_topic_names=list(member.subscribed_topic_names),
         subscribed_topic_regex=member.subscribed_topic_regex,
-        assignment=_assignment(partitions_of(member.assigned), topics),
+        assignment=_assignment(_consumed(member), topics),
         target_assignment=_assignment(group.target.get(member.member_id, {}), topics),
         member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
+
+
+def _consumed(member: ConsumerMember) -> Assignment:
+    """What it may consume still: also what it has to give up."""
+    consumed = partitions_of(member.assigned)
+    for topic_id, partitions in partitions_of(member.pending_revocation).items():
+        consumed[topic_id] = consumed.get(topic_id, frozenset()) | partitions
+    return consumed
 
 
 def _assignment(assignment: Assignment, topics: Mapping[bytes, TopicImage]) -> ConsumerGroupDescribeResponse.Assignment:

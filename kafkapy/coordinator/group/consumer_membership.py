@@ -7,7 +7,7 @@ rebalance   a member that was asked to give up partitions has its rebalance time
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from kafkapy.coordinator.group.classic_group import ClassicGroup
@@ -102,7 +102,7 @@ class ConsumerMembership:
         self.check_room(group, call.member_id, is_joining=call.member_epoch == 0)
         change = self._changed(group, call, records)
         member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
-        self.after_change(group, member)
+        self.after_change(group, member, has_progressed=member.progress != change.before.progress)
         has_assignment = call.is_full or partitions_of(member.assigned) != partitions_of(change.before.assigned)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -123,11 +123,13 @@ class ConsumerMembership:
     def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
         """The group of that id; one that joins makes it, in place of an empty classic one or out of a classic one."""
         group = self._groups.get(call.group_id)
-        if call.member_epoch != 0 or isinstance(group, ConsumerGroup):
-            return self.existing(call.group_id)
-        if group is None:
+        if isinstance(group, ConsumerGroup):
+            return group
+        if group is None and call.member_epoch == 0:
             return ConsumerGroup(call.group_id)
-        if not isinstance(group, ClassicGroup):
+        if group is None:
+            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Consumer group {call.group_id} not found.")
+        if call.member_epoch != 0 or not isinstance(group, ClassicGroup):
             raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {call.group_id} is not a consumer group.")
         if not group.members:
             records.append(group_tombstone(call.group_id))
@@ -166,7 +168,7 @@ class ConsumerMembership:
             before = group.members.get(call.member_id) or ConsumerMember(call.member_id)
             return MemberChange(before, self._said(group, before, call), call.owned)
         owner = group.members[owner_id]
-        if owner.member_epoch != STATIC_LEAVE_EPOCH:
+        if owner.member_epoch != STATIC_LEAVE_EPOCH and owner.classic is None:
             message = (
                 f"Static member {call.member_id} with instance id {call.instance_id} cannot join the group because "
                 f"the instance id is owned by {owner_id} member."
@@ -236,28 +238,52 @@ class ConsumerMembership:
             logger.info("Member %s of group %s is removed: %s.", member_id, group.group_id, why)
             self.cancel_timers(group.group_id, member_id)
         if self._migration.is_downgrade_due(group, gone):
-            self.cancel_all(group)
-            return self._migration.downgrade(group, gone, self._groups, response)
+            return self.downgrade(group, gone, response)
         records = [record for member_id in gone for record in member_tombstones(group.group_id, member_id)]
-        return CoordinatorResult([*records, *epoch_after_removal(group, gone, self._settings)], response)
+        records += epoch_after_removal(group, gone, self._settings)
+
+        def on_append(error: Error) -> None:
+            if error is not Error.NONE:  # they are members still
+                for member_id in gone:
+                    self.reschedule_session(group.group_id, group.members[member_id])
+
+        return CoordinatorResult(records, response, on_append)
+
+    def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
+        """Whether the group may become a classic one when a classic member takes that member's place."""
+        if group.members[member_id].classic is not None:
+            return False
+        is_alone = len(group.members) == 1 and self._settings.can_downgrade
+        return is_alone or self._migration.is_downgrade_due(group, [member_id])
+
+    def downgrade(
+        self,
+        group: ConsumerGroup,
+        gone: Collection[str],
+        response: Any = None,
+        replacement: ConsumerMember | None = None,
+    ) -> CoordinatorResult:
+        for member_id in group.members:
+            self.cancel_timers(group.group_id, member_id)
+        return self._migration.downgrade(group, gone, self._groups, response, replacement=replacement)
 
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
         """After a load: every member has one session to be heard of."""
         for member in group.members.values():
-            self.after_change(group, member)
+            self.after_change(group, member, has_progressed=True)
 
-    def after_change(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """A fresh session, the rebalance timer that the member's state demands, and unresolved expressions."""
+    def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
+        """A fresh session, the rebalance timer that the member's new state demands, and unresolved expressions."""
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        if has_progressed and member.state is MemberState.UNREVOKED_PARTITIONS:
             epoch = member.member_epoch
             timeout_ms = member.rebalance_timeout_ms
             self._context.schedule(key, timeout_ms, lambda: self._expire_rebalance(group_id, member_id, epoch))
-        else:
+        elif has_progressed:
             self._context.cancel(key)
         self._resolve(group, member)
 
@@ -287,10 +313,6 @@ class ConsumerMembership:
     def cancel_timers(self, group_id: str, member_id: str) -> None:
         for key in (_session_key, _rebalance_key, join_key, sync_key):
             self._context.cancel(key(group_id, member_id))
-
-    def cancel_all(self, group: ConsumerGroup) -> None:
-        for member_id in group.members:
-            self.cancel_timers(group.group_id, member_id)
 
     # -- regular expressions
 
@@ -341,7 +363,7 @@ class ConsumerMembership:
 
 def check_regex(expression: str) -> None:
     try:
-        TopicPattern(expression)
+        TopicPattern.check(expression)
     except PatternError as error:
         said = str(error).partition(": `")[0]
         message = f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {said}."

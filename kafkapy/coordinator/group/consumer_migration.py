@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.classic_member import ClassicMember
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember
+from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_records import group_tombstones, whole_group
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
@@ -103,21 +103,32 @@ class GroupMigration:
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 
     def downgrade(
-        self, group: ConsumerGroup, gone: Collection[str], groups: dict[str, Any], response: Any
+        self,
+        group: ConsumerGroup,
+        gone: Collection[str],
+        groups: dict[str, Any],
+        response: Any,
+        *,
+        replacement: ConsumerMember | None = None,
     ) -> CoordinatorResult:
         """Puts the group back among `groups` in its old form and has its members rebalance by themselves.
 
-        The state is the classic group's at once, as with all classic groups; the records tell the next loader.
+        `replacement` is the classic member in the place of the one that has `gone`: then nobody's part changes, and
+        there is no rebalance. The state is the classic group's at once, as with all classic groups; the records tell
+        the next loader.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics
+        members = [*group.members.values(), *([replacement] if replacement is not None else [])]
         classic = ClassicGroup(group.group_id, self._context.clock.now_ms(), GroupState.STABLE)
         classic.generation_id = group.group_epoch
-        for member in group.members.values():
+        for member in members:
             if member.member_id in gone or member.classic is None:
                 continue
             first = member.classic.protocols[0][1]
             version = decode_subscription(first, topics).version
+            # A replacement has no target of its own yet.
+            target = group.target.get(member.member_id, partitions_of(member.assigned))
             classic.add(
                 ClassicMember(
                     member.member_id,
@@ -128,7 +139,7 @@ class GroupMigration:
                     member.classic.session_timeout_ms,
                     "consumer",
                     list(member.classic.protocols),
-                    encode_assignment(member.assigned, version, topics),
+                    encode_assignment(target, version, topics),
                 )
             )
         classic.protocol_name = classic.select_protocol()
@@ -138,5 +149,6 @@ class GroupMigration:
         records = [*group_tombstones(group), group_metadata_record(classic, assignments)]
         for classic_member in classic.members.values():
             self._rebalance.reschedule_heartbeat(classic, classic_member)
-        self._rebalance.prepare(classic, "downgraded from a consumer group")
+        if replacement is None:
+            self._rebalance.prepare(classic, "downgraded from a consumer group")
         return CoordinatorResult(records, response, replay=False)

@@ -48,12 +48,18 @@ def progress(
     """
     image = settings.image()
     before, after = change.before, change.after
-    if after.subscription != before.subscription or before.member_id not in group.members:
+    is_new = before.member_id not in group.members and change.replaced is None
+    if after.subscription != before.subscription or is_new:
         records.append(subscription_record(group.group_id, after))
     records += _unused_regex(group, change)
     topics = group.topics_of(after)
-    has_changed = topics != group.topics_of(before) or after.subscribed_topic_names != before.subscribed_topic_names
-    epoch = _group_epoch(group, after, image, has_changed, records)
+    has_changed = after.subscribed_topic_names != before.subscribed_topic_names
+    is_resolved = not after.subscribed_topic_regex or after.subscribed_topic_regex in group.regexes
+    if is_resolved:  # else the change comes when it is
+        has_changed = has_changed or topics != group.topics_of(before)
+    epoch = group.group_epoch
+    if is_resolved or has_changed:
+        epoch = _group_epoch(group, after, image, has_changed, records)
     target_epoch, target = group.assignment_epoch, group.target.get(change.replaced or after.member_id, {})
     if epoch > target_epoch and _is_assignment_due(group, settings, now_ms):
         target_epoch = epoch
@@ -66,9 +72,9 @@ def progress(
         target,
         lambda topic_id, partition: group.owners.get((topic_id, partition)) not in own,
         change.owned,
-        topic_ids(image, topics) if has_changed else None,
+        topic_ids(image, topics) if has_changed and is_resolved else None,
     )
-    if member.progress != before.progress or before.member_id not in group.members:
+    if member.progress != before.progress or is_new:
         records.append(current_record(group.group_id, member))
     return member
 

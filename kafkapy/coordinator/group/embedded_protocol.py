@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkapy._core.wire import Reader, Writer
-from kafkapy.coordinator.group.consumer_member import Assignment, OwnedPartitions
+from kafkapy.coordinator.group.consumer_member import Assignment
 from kafkapy.errors import ProtocolViolation
 from kafkapy.metadata.topics_image import TopicsImage
 from kafkapy.protocol.messages.data_records import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -46,7 +47,7 @@ def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset
     return _by_id([(entry.topic, entry.partitions) for entry in said.assigned_partitions], topics)
 
 
-def encode_assignment(owned: OwnedPartitions, version: int, topics: TopicsImage) -> bytes:
+def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics: TopicsImage) -> bytes:
     """Topics that are no more are left out: they have no name."""
     by_id = topics.by_id
     known = [(by_id[topic_id].name, sorted(numbers)) for topic_id, numbers in owned.items() if topic_id in by_id]

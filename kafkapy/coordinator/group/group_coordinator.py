@@ -289,7 +289,7 @@ class GroupCoordinator:
 
 
 def _describe(group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
-    """Metadata and assignments are shown only when they are settled."""
+    """Metadata are shown only when they are settled."""
     is_stable = group.is_in(GroupState.STABLE)
     members = [
         DescribeGroupsResponse.DescribedGroupMember(
@@ -298,7 +298,7 @@ def _describe(group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
             client_id=member.client_id,
             client_host=member.client_host,
             member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
-            member_assignment=member.assignment if is_stable else b"",
+            member_assignment=member.assignment,
         )
         for member in group.members.values()
     ]

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
-from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 
 logger = logging.getLogger("kafka.coordinator.group")
 
@@ -17,17 +16,15 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """The names that each expression matches as a whole. Internal topics are nobody's by an expression."""
-    candidates = [name for name in names if name not in INTERNAL_TOPICS]
+    """The names that each expression matches as a whole, internal topics too, as Apache Kafka."""
     matches: Matches = {}
     for expression in expressions:
         try:
             pattern = TopicPattern(expression)
-        except PatternError as error:  # it came with another broker's log, which knows more of Unicode
+            matches[expression] = frozenset(name for name in names if pattern.matches(name))
+        except PatternError as error:  # too expensive; or it came with the log of a broker that knows more of Unicode
             logger.warning("Regular expression %r matches no topic: %s", expression, error)
             matches[expression] = frozenset()
-            continue
-        matches[expression] = frozenset(name for name in candidates if pattern.matches(name))
     return matches
 
 

@@ -16,11 +16,13 @@ from collections.abc import Iterable
 from typing import Any
 
 MAX_EXPRESSION_LENGTH = 8192
-MAX_INSTRUCTIONS = 2_500
+MAX_INSTRUCTIONS = 20_000
 MAX_REPEAT = 1000
 MAX_DEPTH = 200
 # The automaton's states that are kept; when there are more it starts afresh.
 _MAX_STATES = 2_000
+# Threads followed while states are made: some seconds of work, which an expression has to get by with in its life.
+MAX_WORK = 20_000_000
 
 
 class PatternError(ValueError):
@@ -98,20 +100,25 @@ class _Alphabet:
 class TopicPattern:
     """A compiled expression. One thread at a time: it keeps the automaton's states."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
         """Raises PatternError, whose text says what RE2 would say."""
-        if len(expression) > MAX_EXPRESSION_LENGTH:
-            raise PatternError("expression too large")
         program = _Program()
         self._alphabet = _Alphabet(expression)
-        program.emit(_Parser(expression, self._alphabet).parse())
+        program.emit(_checked_tree(expression, self._alphabet))
         program.instructions.append((_MATCH, 0, 0))
         self._instructions = program.instructions
         self._start = self._closure([0])
         self._states: dict[frozenset[int], dict[str, frozenset[int]]] = {}
+        self._work = 0
+        self._max_work = max_work
+
+    @staticmethod
+    def check(expression: str) -> None:
+        """Raises PatternError as the constructor, at a tenth of its price."""
+        _checked_tree(expression, _Alphabet(expression))
 
     def matches(self, name: str) -> bool:
-        """Whether the expression matches the whole name."""
+        """Whether the expression matches the whole name; PatternError when it has cost too much by now."""
         threads, before = self._start, ""
         for character in name:
             known = self._states.get(threads)
@@ -133,6 +140,9 @@ class TopicPattern:
     def _step(self, threads: frozenset[int], before: str, character: str) -> frozenset[int]:
         bit = 1 << self._alphabet.bit(ord(character))
         taken = []
+        self._work += len(threads) + 1
+        if self._work > self._max_work:
+            raise PatternError("expression too expensive")
         for pc in self._resolve(threads, before, character):
             kind, argument, _ = self._instructions[pc]
             if kind == _SET and argument & bit:
@@ -170,6 +180,27 @@ class TopicPattern:
         return resolved
 
 
+def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        raise PatternError("expression too large")
+    tree = _Parser(expression, alphabet).parse()
+    if _size(tree) > MAX_INSTRUCTIONS:
+        raise PatternError("expression too large")
+    return tree
+
+
+def _size(tree: _Tree) -> int:
+    """No fewer than the tree's instructions, and than the calls that emit them."""
+    kind = tree[0]
+    if kind in ("set", "at"):
+        return 1
+    if kind in ("cat", "or"):
+        return 1 + sum(_size(part) + (2 if kind == "or" else 0) for part in tree[1])
+    least, most = tree[2], tree[3]
+    times: int = least + 1 if most is None else max(least, most)
+    return 2 + (_size(tree[1]) + 1) * times
+
+
 def _is_word(character: str) -> bool:
     return character != "" and ord(character) < 128 and bool(_WORD >> ord(character) & 1)
 
@@ -191,16 +222,12 @@ _BEGIN, _END, _BEGIN_LINE, _END_LINE, _BOUNDARY, _NO_BOUNDARY = range(6)
 
 
 class _Program:
-    """Instructions (kind, first, second) of a tree; repetitions are written out, within a bound."""
+    """Instructions (kind, first, second) of a tree; repetitions are written out: the tree's size is checked before."""
 
     def __init__(self) -> None:
         self.instructions: list[tuple[int, int, int]] = []
-        self._visited = 0
 
     def emit(self, tree: _Tree) -> None:
-        self._visited += 1  # counts what emits nothing too: ((){1000}){1000}
-        if self._visited + len(self.instructions) > 2 * MAX_INSTRUCTIONS:
-            raise PatternError("expression too large")
         kind = tree[0]
         if kind == "set":
             self.instructions.append((_SET, tree[1], 0))
@@ -259,7 +286,7 @@ class _Parser:
     def parse(self) -> _Tree:
         tree = self._alternatives()
         if self._pos < len(self._text):
-            raise PatternError("unexpected )")
+            raise PatternError("regexp/syntax: internal error")  # a ) too many, in RE2's words
         return tree
 
     def _peek(self, length: int = 1) -> str:
@@ -401,9 +428,6 @@ class _Parser:
             text = self._text[self._pos : end if end >= 0 else None]
             self._pos = end + 2 if end >= 0 else len(self._text)
             return ("cat", [self._literal(character) for character in text])
-        if self._peek() == "C":
-            self._pos += 1
-            return ("set", _ALL)
         mask, _ = self._escaped_set()
         return ("set", self._folded(mask))
 

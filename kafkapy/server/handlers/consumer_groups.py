@@ -101,7 +101,7 @@ def describe_error(
     request: ConsumerGroupDescribeRequest, version: int, error: Error, message: str | None
 ) -> ConsumerGroupDescribeResponse:
     return ConsumerGroupDescribeResponse(
-        groups=[_failed(group_id, error, message) for group_id in dict.fromkeys(request.group_ids)]
+        groups=[_failed(group_id, error, message) for group_id in request.group_ids]
     )
 
 
@@ -112,11 +112,10 @@ def consumer_group_describe(
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    groups = []
-    for group_id in dict.fromkeys(request.group_ids):
+    # As Apache Kafka: what cannot be asked for comes first.
+    groups = [_failed("", Error.INVALID_GROUP_ID, None) for group_id in request.group_ids if not group_id]
+    for group_id in filter(None, request.group_ids):
         try:
-            if not group_id:
-                raise ApiError(Error.INVALID_GROUP_ID, "")
             described = coordinator.describe_consumer_group(group_id)
             if request.include_authorized_operations:
                 described.authorized_operations = ALL_GROUP_OPERATIONS
