@@ -60,9 +60,9 @@ def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
 
     ApiError INVALID_REGULAR_EXPRESSION.
     """
+    found = response.transaction_states
     try:
         pattern = TopicPattern(expression)
+        response.transaction_states = [each for each in found if pattern.matches(each.transactional_id)]
     except PatternError as error:
         raise ApiError(Error.INVALID_REGULAR_EXPRESSION) from error
-    found = response.transaction_states
-    response.transaction_states = [each for each in found if pattern.matches(each.transactional_id)]

@@ -1,3 +1,5 @@
+"""Which overrides a group may have."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""The assignors: every partition has one owner that wants it, and moves are few."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Members on their way to targets that change: nobody ever shares a partition."""
+
 from __future__ import annotations
 
 from hypothesis import given

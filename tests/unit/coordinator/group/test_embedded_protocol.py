@@ -1,3 +1,5 @@
+"""Subscriptions and assignments of classic consumers, in every version."""
+
 from __future__ import annotations
 
 import pytest

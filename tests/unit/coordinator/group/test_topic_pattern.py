@@ -87,6 +87,6 @@ def test_an_expression_that_makes_other_engines_hang() -> None:
 
 
 def test_an_expression_that_costs_too_much_is_given_up() -> None:
-    pattern = TopicPattern("(.?){99}(a|b)*c(.?){99}", max_work=10_000)
+    pattern = TopicPattern("(.?){99}(a|b)*c(.?){99}", max_work=1_000)
     with pytest.raises(PatternError):
         pattern.matches("ab" * 100)
