@@ -41,7 +41,7 @@ def idle(run: Run) -> Figures:
     run.keep("settled", lambda: time.sleep(run.seconds(5)))
 
     def load() -> Figures:
-        time.sleep(run.seconds(6))
+        time.sleep(run.seconds(5))
         return {"memory_mb": run.server.memory_mb(), "threads": run.server.threads()}
 
     begin = time.monotonic()

@@ -23,6 +23,9 @@ from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
 MAX_OPERATIONS_PER_APPEND = 128
+# A stop leaves a snapshot if the next start would have to replay more records than these (about a quarter second). Each
+# start and stop changes every partition: without it starts would become slower and slower.
+LONG_REPLAY = 20_000
 logger = logging.getLogger("kafka.controller.QuorumController")
 
 Response = TypeVar("Response")
@@ -102,6 +105,8 @@ class ControllerLoop:
         try:
             while not self._stopping:
                 self._process(self._take())
+            if self._failure is None and self._quorum.records_behind_snapshot > LONG_REPLAY:
+                self._quorum.write_snapshot(self.cache.image)
             self._quorum.close()
         except BaseException as error:
             self._fail(error)

@@ -119,6 +119,11 @@ class EmbeddedQuorum:
         """Whether the voters stand in the log (KIP-853)."""
         return self.voters is not None
 
+    @property
+    def records_behind_snapshot(self) -> int:
+        """What the next start has to replay."""
+        return self.log.end_offset - self._snapshot_id.offset
+
     # -- opening
 
     def open(self) -> MetadataImage:

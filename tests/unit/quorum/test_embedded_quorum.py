@@ -14,6 +14,7 @@ from kafkapy.protocol.messages.metadata_records import (
     FeatureLevelRecord,
     TopicRecord,
 )
+from kafkapy.quorum.controller_loop import LONG_REPLAY
 from kafkapy.quorum.metadata_batch import decode_control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import EMPTY_PRODUCER_SNAPSHOT
 from tests.metadata_world import QuorumWorld
@@ -266,6 +267,20 @@ def test_snapshots_by_bytes_and_what_they_stand_for(tmp_path):
     world.create_topic("more")
     world.stop()
     assert "more" in world.open().topics.by_name
+
+
+def test_a_stop_leaves_a_snapshot_if_the_next_start_would_replay_long(world):
+    world.start()
+    formatted = snapshots(world)
+    world.create_topic("a", LONG_REPLAY // 5)
+    world.stop()  # changes each of them once more
+    assert snapshots(world) == formatted
+    world.start()
+    world.create_topic("b", LONG_REPLAY // 5)
+    world.stop()
+    assert len(snapshots(world)) == len(formatted) + 1
+    assert set(world.open().topics.by_name) == {"a", "b"}
+    assert world.quorum.records_behind_snapshot == 0
 
 
 def test_unfinished_snapshots_go(world):
