@@ -140,8 +140,8 @@ class Run:
         """The load's own figures, with what they cost beside them.
 
         `cpu_seconds` and `peak_memory_mb` are the broker process's, `foreign_cores` is what anybody else used
-        meanwhile: neither the broker, nor the kernel, this process or the load programs, which `load` has to wait for. The
-        broker may be started in `load`, and must not be stopped there.
+        meanwhile: neither the broker, nor the kernel, this process or the load programs, which `load` has to wait
+        for. The broker may be started in `load`, and must not be stopped there.
         """
         self.server.reset_peak_memory()
         kernel, busy, own = kernel_seconds(), busy_seconds(), own_seconds()
