@@ -22,6 +22,7 @@ QUEUES = ("queue.buffering.max.messages=1000000", "queue.buffering.max.kbytes=20
 CONSUMER_QUEUES = ("queued.min.messages=1000000", "fetch.queue.backoff.ms=1")
 QUIET = "log_level=3"
 LOAD_TIMEOUT_S = 600
+LEADERS_TIMEOUT_S = 60
 KTHREADD = "2"  # the parent of all kernel threads
 
 
@@ -89,7 +90,20 @@ class Run:
         """A topic with files of its own: growing the page cache is part of producing."""
         topic = f"bench-{time.monotonic_ns()}"
         self.server.create_topic(topic, partitions, config or {})
+        self.await_leaders(topic, partitions)
         return topic
+
+    def await_leaders(self, topic: str, partitions: int) -> None:
+        """A topic that was created need not be led yet: fetches, which leave nothing behind, say when it is."""
+        deadline = time.monotonic() + LEADERS_TIMEOUT_S
+        while True:
+            try:
+                self.requests(topic, 1, max(0.001, partitions / 5000), kind="fetch", partitions=partitions).result()
+                return
+            except RuntimeError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
         """What `make` returned the first time that this server's workload asked."""
