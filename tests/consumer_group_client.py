@@ -21,6 +21,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlter
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -83,6 +84,20 @@ class ConsumerGroupClient:
                     return
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+    def ask_about(self, topic: str) -> None:
+        """From now on the topic is another one, which was made before."""
+        request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
+        (found,) = self.ask(ApiKey.METADATA, 12, request).topics
+        self.topic, self.topic_id = topic, found.topic_id
+        self.joining["subscribed_topic_names"] = [topic]
+
+    def assigned(self, group: str) -> list[list[int]]:
+        """What the members have, in the order of their instances."""
+        request = ConsumerGroupDescribeRequest(group_ids=[self._group(group)])
+        (found,) = self.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, request).groups
+        members = sorted(found.members, key=lambda member: member.instance_id or "")
+        return [[p for entry in member.assignment.topic_partitions for p in entry.partitions] for member in members]
 
     def _say(self, label: str, *words: object) -> None:
         line = " ".join([f"{label}:", *map(str, words)]).replace(f"{self.topic}-", "").replace(self.topic, "TOPIC")

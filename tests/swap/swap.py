@@ -42,8 +42,8 @@ def pass_back_and_forth(variant: Variant, directory: Path) -> None:
         server.start()
         try:
             world.check(server.bootstrap)
-            # Only a broker of 4.x has groups of KIP-848 by default, and librdkafka's members of them.
-            world.write(server.bootstrap, with_consumer_protocol=server is kafka and variant.version.startswith("4."))
+            # Only a directory of 4.x has groups of KIP-848 by default, and librdkafka's members of them.
+            world.write(server.bootstrap, with_consumer_protocol=variant.version.startswith("4."))
             world.check(server.bootstrap)
         finally:
             end(server, killed=variant.killed)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.broker_process import BrokerProcess
 from tests.consumer_group_client import ConsumerGroupClient, subscription
-from tests.peers import ApacheKafka
+from tests.peers import ApacheKafka, run_tool
 
 PROPERTIES = {
     "group.consumer.heartbeat.interval.ms": "1000",
@@ -271,6 +271,27 @@ def test_both_say_the_same(script: Callable[[Client], None], ports: tuple[int, i
     ours, theirs = play(script, ports)
     assert ours == theirs
     assert len(ours) > 5
+
+
+@pytest.mark.parametrize("options", [("--members", "--verbose"), ("--state",)], ids=lambda options: options[0][2:])
+def test_the_tool_prints_the_same(options: tuple[str, ...], ports: tuple[int, int], kafka_43: Path) -> None:
+    topic = f"tool{options[0]}"
+    printed = []
+    for port in ports:
+        client = ConsumerGroupClient(port, topic)
+        client.join_heartbeat("one", rack_id="r1")
+        client.join_heartbeat("two", member="m2", instance_id="i2")
+        client.heartbeat("one revokes", member_epoch=2)
+        client.heartbeat("one has revoked", member_epoch=2, owned=[0, 1])
+        client.heartbeat("two", member="m2", member_epoch=3, instance_id="i2")
+        client.commit("one commits", "g", "m1", 3)
+        arguments = ("--bootstrap-server", f"localhost:{port}", "--describe", *options, "--group", f"{topic}-g")
+        name = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+        output = run_tool(kafka_43, name, *arguments).stdout.decode()
+        printed.append(sorted(" ".join(line.split()).replace(str(port), "PORT") for line in output.splitlines()))
+        client.close()
+    assert printed[0] == printed[1]
+    assert any(topic in line for line in printed[0])
 
 
 def play(script: Callable[[Client], None], ports: tuple[int, int]) -> list[list[str]]:
