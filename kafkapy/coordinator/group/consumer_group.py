@@ -17,6 +17,8 @@ from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
 
 CONSUMER_GROUP_TYPE = "consumer"
+# Types of the records of such groups.
+CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
 # Of a group that has just been made, before its first record.
 INITIAL_EPOCH = 1
 

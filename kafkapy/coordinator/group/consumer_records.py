@@ -37,7 +37,6 @@ from kafkapy.protocol.messages.coordinator_records import (
 
 GROUP_EPOCH_KEY, PARTITION_METADATA_KEY, SUBSCRIPTION_KEY = 3, 4, 5
 TARGET_EPOCH_KEY, TARGET_KEY, CURRENT_KEY, REGEX_KEY = 6, 7, 8, 16
-CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
 
 
 # -- to be written

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.consumer_description import described_group
 from kafkapy.coordinator.group.consumer_group import CONSUMER_GROUP_TYPE, ConsumerGroup
-from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import ForeignGroup
 from kafkapy.coordinator.group.group_config import GroupConfig
@@ -24,8 +22,6 @@ from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
-from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
-from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
@@ -33,6 +29,11 @@ from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy.coordinator.group.consumer_membership import HeartbeatCall, ResolveRegexes
+    from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
+    from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 CLASSIC_GROUP_TYPE = "classic"
 # From this version on DescribeGroups says that a group does not exist instead of calling it dead.
@@ -182,6 +183,8 @@ class GroupCoordinator:
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
         """The group as it stands, or ApiError GROUP_ID_NOT_FOUND, or the coordinator's own."""
+        from kafkapy.coordinator.group.consumer_description import described_group
+
         shard = self._runtime.shard(self.partition_for(group_id))
         return described_group(shard.consumers.existing(group_id), self.settings)
 

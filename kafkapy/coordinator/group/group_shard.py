@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.classic_member import SyncResponder
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
-from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
-from kafkapy.coordinator.group.consumer_group import ConsumerGroup
-from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
-from kafkapy.coordinator.group.consumer_migration import GroupMigration
-from kafkapy.coordinator.group.consumer_records import CONSUMER_KEYS, group_tombstones, replay_into
+from kafkapy.coordinator.group.consumer_group import CONSUMER_KEYS, ConsumerGroup
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import (
     GROUP_EPOCH_KEYS,
@@ -53,6 +50,10 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 
+if TYPE_CHECKING:
+    from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
+    from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
+
 Group = ClassicGroup | ConsumerGroup | ForeignGroup
 
 
@@ -76,10 +77,27 @@ class GroupShard:
         self._rebalance = ClassicRebalance(context, config)
         self.membership = ClassicMembership(self._rebalance, config, new_uuid)
         self.groups: dict[str, Group] = {}
-        migration = GroupMigration(context, settings, self._rebalance)
-        self.consumers = ConsumerMembership(context, settings, self.groups, migration, resolve_regexes)
-        self._classic_members = ClassicMembers(context, settings, self.consumers, new_uuid)
+        self._settings = settings
+        self._resolve_regexes = resolve_regexes
+        self._new_uuid = new_uuid
         self.offsets = OffsetStore(context.committed_offset)
+
+    # What consumer groups need is imported when there is the first one: a broker may never see one.
+
+    @cached_property
+    def consumers(self) -> ConsumerMembership:
+        """The heartbeats of consumer groups."""
+        from kafkapy.coordinator.group.consumer_membership import ConsumerMembership
+        from kafkapy.coordinator.group.consumer_migration import GroupMigration
+
+        migration = GroupMigration(self._context, self._settings, self._rebalance)
+        return ConsumerMembership(self._context, self._settings, self.groups, migration, self._resolve_regexes)
+
+    @cached_property
+    def _classic_members(self) -> ClassicMembers:
+        from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
+
+        return ClassicMembers(self._context, self._settings, self.consumers, self._new_uuid)
 
     # -- the log
 
@@ -127,6 +145,8 @@ class GroupShard:
         self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.now_ms())
 
     def _replay_consumer(self, kind: int, key: bytes, value: bytes | None) -> None:
+        from kafkapy.coordinator.group.consumer_records import replay_into
+
         group_id = group_id_of(key)
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
@@ -398,6 +418,8 @@ def _is_abandoned(group: Group) -> bool:
 
 def _group_tombstones(group: Group) -> list[CoordinatorRecord]:
     if isinstance(group, ConsumerGroup):
+        from kafkapy.coordinator.group.consumer_records import group_tombstones
+
         return group_tombstones(group)
     if isinstance(group, ForeignGroup):
         # The epoch record last: it is the one that ends the group.

@@ -7,8 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
-
 logger = logging.getLogger("kafka.coordinator.group")
 
 Matches = dict[str, frozenset[str]]
@@ -17,6 +15,8 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
     """The names that each expression matches as a whole, internal topics too, as Apache Kafka."""
+    from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
+
     matches: Matches = {}
     for expression in expressions:
         try:
