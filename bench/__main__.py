@@ -16,11 +16,12 @@ import argparse
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
 from bench import report
-from bench.goals import outcomes
+from bench.goals import Result, outcomes
 from bench.measure import FOREIGN_CPU_LIMIT, run_workload
 from bench.servers import SERVERS, raise_descriptor_limit
 from bench.soak import soak
@@ -56,22 +57,31 @@ def run(chosen: argparse.Namespace) -> None:
     servers = [SERVERS[name] for name in choose(chosen.servers, SERVERS, "server")]
     names = choose(chosen.workloads, WORKLOADS, "workload") or in_set(chosen.set)
     rounds: report.AllRounds = {}
+    result: Result = {}
+    failed: list[str] = []
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-", dir=chosen.directory) as directory:
         for name in names:
-            rounds[name] = run_workload(
-                WORKLOADS[name],
-                servers,
-                chosen.rounds,
-                Path(directory),
-                scale=chosen.scale,
-                limit=chosen.foreign_limit,
-            )
+            try:
+                rounds[name] = run_workload(
+                    WORKLOADS[name],
+                    servers,
+                    chosen.rounds,
+                    Path(directory),
+                    scale=chosen.scale,
+                    limit=chosen.foreign_limit,
+                )
+            except Exception:  # the others are still worth having
+                failed.append(name)
+                traceback.print_exc()
+                continue
             result = report.write(chosen.output, rounds)  # so that a run which breaks off leaves what it has
     print(report.table(result))
     print()
     print(report.goal_table(outcomes(result)))
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes; {chosen.output} and .html", file=sys.stderr)
+    if failed:
+        raise SystemExit(f"bench: failed: {', '.join(failed)}")
 
 
 def main() -> None:

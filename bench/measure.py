@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -52,10 +53,22 @@ def run_workload(
                     figures[server.name].append(result)
                 tell(workload, server.name, number, result, time.monotonic() - begin)
     finally:
-        for server in started:
-            server.stop()
-            server.remove()
+        end(started)
     return figures
+
+
+def end(servers: list[Server]) -> None:
+    """Stops them all; one that does not stop cleanly is killed, and told of when all have ended."""
+    complaints = []
+    for server in servers:
+        try:
+            server.stop()
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            complaints.append(str(error))
+            server.kill()
+        server.remove()
+    if complaints:
+        raise RuntimeError("; ".join(complaints))
 
 
 def tell(workload: Workload, server: str, number: int, figures: Figures, took: float) -> None:
