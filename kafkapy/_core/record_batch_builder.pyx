@@ -1,7 +1,8 @@
 """Builds record batches of magic 2: for the metadata log, the coordinators' topics, our client, and tests."""
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
@@ -20,16 +21,6 @@ cdef enum:
 
 cdef class RecordBatchBuilder:
     """Owns the records appended so far, encoded. Not thread-safe. `build` may be called any number of times."""
-
-    cdef uint8_t *records
-    cdef Py_ssize_t length, capacity
-    cdef readonly int64_t base_offset, base_timestamp, max_timestamp
-    cdef readonly int32_t record_count
-    cdef int32_t last_offset_delta, partition_leader_epoch, base_sequence
-    cdef int64_t producer_id
-    cdef int16_t attributes, producer_epoch
-    cdef int compression
-    cdef object level
 
     def __init__(self, int64_t base_offset=0, *, int compression=0, level=None, int timestamp_type=0,
                  int64_t producer_id=-1, int16_t producer_epoch=-1, int32_t base_sequence=-1,
@@ -132,10 +123,14 @@ cdef class RecordBatchBuilder:
         """The batch as bytes. ValueError if it has no record or is too large."""
         if self.record_count == 0:
             raise ValueError("a record batch has at least one record")
-        cdef bytes body = PyBytes_FromStringAndSize(<char *>self.records, self.length)
+        cdef const uint8_t *body = self.records
+        cdef Py_ssize_t body_size = self.length
+        cdef bytes compressed
         if self.compression:
-            body = compress(self.compression, body, self.level)
-        cdef Py_ssize_t size = BATCH_OVERHEAD + len(body)
+            compressed = compress(
+                self.compression, PyMemoryView_FromMemory(<char *>self.records, self.length, PyBUF_READ), self.level)
+            body, body_size = <const uint8_t *>PyBytes_AS_STRING(compressed), len(compressed)
+        cdef Py_ssize_t size = BATCH_OVERHEAD + body_size
         if size > INT32_MAX:
             raise ValueError(f"a record batch of {size} bytes is too large")
         cdef bytes batch = PyBytes_FromStringAndSize(NULL, size)
@@ -152,7 +147,7 @@ cdef class RecordBatchBuilder:
         store_int16(at + PRODUCER_EPOCH_AT, self.producer_epoch)
         store_int32(at + BASE_SEQUENCE_AT, self.base_sequence)
         store_int32(at + RECORD_COUNT_AT, self.record_count)
-        memcpy(at + BATCH_OVERHEAD, PyBytes_AS_STRING(body), len(body))
+        memcpy(at + BATCH_OVERHEAD, body, body_size)
         store_uint32(at + CRC_AT, crc32c_update(0, at + ATTRIBUTES_AT, <size_t>(size - ATTRIBUTES_AT)))
         return batch
 

@@ -121,3 +121,17 @@ def topic_key(
 ) -> Row:
     """A topic key: always dynamic."""
     return Row(name, type, default, validator, importance, CLUSTER_WIDE, documentation)
+
+
+def client_key(
+    name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
+) -> Row:
+    """A key of producers, consumers or admin clients: read when the client is made."""
+    return Row(name, type, default, validator, importance, READ_ONLY, documentation)
+
+
+def inert_client_key(
+    name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
+) -> Row:
+    """A client's key that is known and checked, and has no effect yet."""
+    return Row(name, type, default, validator, importance, READ_ONLY, documentation, has_effect=False)

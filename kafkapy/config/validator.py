@@ -29,7 +29,7 @@ class between:  # noqa: N801  (reads as a word of the tables)
 
     __slots__ = ("high", "low")
 
-    def __init__(self, low: int | None, high: int | None) -> None:
+    def __init__(self, low: float | None, high: float | None) -> None:
         self.low = low
         self.high = high
 
@@ -76,6 +76,15 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
     def __str__(self) -> str:
         return f"(case insensitive) {super().__str__()}"
+
+
+class one_of_any_case(one_of):  # noqa: N801
+    """One of the words, in any case, as `one_of` shows them."""
+
+    __slots__ = ()
+
+    def __call__(self, name: str, value: str) -> None:
+        super().__call__(name, value.lower())
 
 
 class list_of:  # noqa: N801
@@ -164,7 +173,22 @@ class _ThrottledReplicas:
         return "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
 
+class _AutoOffsetReset:
+    """A word, or a time before now in ISO 8601 form."""
+
+    _duration = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?")
+
+    def __call__(self, name: str, value: str) -> None:
+        if value not in ("latest", "earliest", "none") and not self._duration.fullmatch(value):
+            reason = "the value should be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS>'"
+            raise invalid_value(name, value, f"{reason}.")
+
+    def __str__(self) -> str:
+        return "[latest, earliest, none, by_duration:PnDTnHnMn.nS]"
+
+
 ANY = None
+AUTO_OFFSET_RESET = _AutoOffsetReset()
 NON_EMPTY_LIST = _NonEmptyList()
 NON_EMPTY_STRING = _NonEmptyString()
 NON_NULL_STRING = _NonNullString()

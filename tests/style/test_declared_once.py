@@ -9,10 +9,11 @@ import re
 
 import pytest
 
+from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from tests.style.sources import ROOT, package_sources
 
-KEYS = {*STATIC_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS}
+KEYS = {*STATIC_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS, *PRODUCER_ROWS, *CONSUMER_ROWS, *ADMIN_ROWS}
 CONFIG_KEY = re.compile(r'\bconfig\["([^"]+)"\]')
 CODE_BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 README = (ROOT / "README.md").read_text()
@@ -43,7 +44,8 @@ def named_outside_the_table() -> set[str]:
 def test_a_key_has_an_effect_or_says_that_it_has_none():
     """A row is `key` if the code reads it and `inert` if not: the warning at start depends on it."""
     named = named_outside_the_table()
-    assert not sorted(name for name, row in BROKER_ROWS.items() if row.has_effect and name not in named)
+    rows = (*BROKER_ROWS.values(), *PRODUCER_ROWS.values(), *CONSUMER_ROWS.values())
+    assert not sorted(row.name for row in rows if row.has_effect and row.name not in named)
 
 
 def load_generator():

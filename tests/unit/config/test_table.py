@@ -5,13 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.row import CLUSTER_WIDE, PER_BROKER, REQUIRED
 from kafkapy.config.startup_rules import REMOVED_KEYS
 from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS, broker_synonyms
 from kafkapy.config.value import default_value
 
 FACTS = json.loads((Path(__file__).parents[2] / "data" / "kafka_configs.json").read_text())
-TABLES = {"broker": BROKER_ROWS, "topic": TOPIC_ROWS}
+TABLES = {
+    "broker": BROKER_ROWS,
+    "topic": TOPIC_ROWS,
+    "producer": PRODUCER_ROWS,
+    "consumer": CONSUMER_ROWS,
+    "admin": ADMIN_ROWS,
+}
 CASES = [(kind, name) for kind in TABLES for name, fact in FACTS[kind].items() if "until" not in fact]
 
 

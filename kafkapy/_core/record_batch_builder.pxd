@@ -1,0 +1,18 @@
+"""RecordBatchBuilder: records appended and encoded, then a batch of magic 2. Owns its buffer; not thread-safe."""
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
+
+
+cdef class RecordBatchBuilder:
+    cdef uint8_t *records
+    cdef Py_ssize_t length, capacity
+    cdef readonly int64_t base_offset, base_timestamp, max_timestamp
+    cdef readonly int32_t record_count
+    cdef int32_t last_offset_delta, partition_leader_epoch, base_sequence
+    cdef int64_t producer_id
+    cdef int16_t attributes, producer_epoch
+    cdef int compression
+    cdef object level
+
+    cdef int reserve(self, Py_ssize_t more) except -1
+    cdef int put_record(self, Py_ssize_t size, int64_t timestamp_delta, int64_t offset_delta, list fields) except -1
+    cdef Py_ssize_t put_field(self, Py_ssize_t pos, object field) except -1

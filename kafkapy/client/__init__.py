@@ -1,0 +1,24 @@
+"""The client: produce to and consume from kafkapy or Apache Kafka, from Python."""
+
+from kafkapy._core.fetched_records import ConsumerRecord
+from kafkapy._core.record_accumulator import DeliveryFuture, RecordMetadata
+from kafkapy.client.consumer import Consumer, ConsumerRecords, WakeupError
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.group import RebalanceListener
+from kafkapy.client.partitioner import Partitioner
+from kafkapy.client.producer import Producer
+from kafkapy.types import TopicPartition
+
+__all__ = [
+    "Consumer",
+    "ConsumerRecord",
+    "ConsumerRecords",
+    "DeliveryFuture",
+    "OffsetAndMetadata",
+    "Partitioner",
+    "Producer",
+    "RebalanceListener",
+    "RecordMetadata",
+    "TopicPartition",
+    "WakeupError",
+]

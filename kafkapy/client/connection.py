@@ -1,0 +1,288 @@
+"""One connection of a client to a broker: connecting, agreeing on versions, requests in flight."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+from kafkapy._core.frame_socket import FrameSocket
+from kafkapy._core.message import Message
+from kafkapy._core.wire import Reader
+from kafkapy.client.api_versions import Versions, choose_version, served_versions
+from kafkapy.client.cluster import Node
+from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+
+log = logging.getLogger("kafkapy.client")
+
+SOFTWARE_NAME = "kafkapy"
+LARGEST_FRAME_BYTES = 1 << 30
+_API_VERSIONS_VERSION = 3
+
+# What a request becomes in the end: the response and its version, or the error.
+OnDone = Callable[[Any, int, Exception | None], None]
+
+
+class PendingRequest:
+    """A request of its caller's, until its response. `build(version)` makes the message when the version is known."""
+
+    __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "version")
+
+    def __init__(
+        self,
+        key: ApiKey,
+        build: Callable[[int], Message],
+        on_done: OnDone,
+        deadline_ms: int,
+        *,
+        highest: int | None = None,
+        expects_response: bool = True,
+    ) -> None:
+        self.key = key
+        self.build = build
+        self.on_done = on_done
+        self.deadline_ms = deadline_ms
+        self.highest = highest
+        self.expects_response = expects_response
+        self.version = -1
+
+
+class State(Enum):
+    CONNECTING = auto()
+    NEGOTIATING = auto()
+    READY = auto()
+    CLOSED = auto()
+
+
+class Connection:
+    """Owns a non-blocking socket and the requests on it.  Only whoever drives the client's network touches it.
+
+    Requests given to it before it is ready wait. A connection that fails ends all of them with NETWORK_EXCEPTION, and
+    is of no use any more.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        client_id: str,
+        software_version: str,
+        now_ms: int,
+        *,
+        setup_ms: int,
+        buffers: tuple[int, int],
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        """Begins to connect. `buffers`: sizes of the socket's send and receive buffers, -1 for the system's own;
+        `on_close` is called while the socket is still open. OSError if there is no way to the address."""
+        self.node = node
+        self.state = State.CONNECTING
+        self.versions: Versions = {}
+        self.last_used_ms = now_ms
+        self.failure: Exception | None = None
+        self._client_id = client_id
+        self._software_version = software_version
+        self._setup_deadline_ms = now_ms + setup_ms
+        self._buffers = buffers
+        self._on_close = on_close
+        self._waiting: deque[PendingRequest] = deque()
+        self._in_flight: deque[tuple[int, PendingRequest]] = deque()
+        self._correlation_id = 0
+        self.socket = self._open()
+        self._frames = FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
+
+    def _open(self) -> socket.socket:
+        """A socket on its way; OSError if the name means nothing or nobody listens."""
+        addresses = socket.getaddrinfo(self.node.host, self.node.port, type=socket.SOCK_STREAM)
+        failure: OSError | None = None
+        for family, kind, protocol, _, address in addresses:
+            opened = socket.socket(family, kind, protocol)
+            opened.setblocking(False)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for option, size in zip((socket.SO_SNDBUF, socket.SO_RCVBUF), self._buffers, strict=True):
+                if size > 0:
+                    opened.setsockopt(socket.SOL_SOCKET, option, size)
+            code = opened.connect_ex(address)
+            if code in (0, errno.EINPROGRESS):
+                return opened
+            opened.close()
+            failure = OSError(code, os.strerror(code))
+        raise failure or OSError(f"no address for {self.node.host}")
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent or waiting to be sent."""
+        return len(self._in_flight) + len(self._waiting)
+
+    @property
+    def wants_to_write(self) -> bool:
+        return self.state is State.CONNECTING or self._frames.is_sending
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state is State.CLOSED
+
+    def next_deadline_ms(self) -> int | None:
+        """When something is to be given up, on the monotonic clock; None: nothing is waited for."""
+        deadlines = [request.deadline_ms for _, request in self._in_flight]
+        deadlines += [request.deadline_ms for request in self._waiting]
+        if self.state in (State.CONNECTING, State.NEGOTIATING):
+            deadlines.append(self._setup_deadline_ms)
+        return min(deadlines, default=None)
+
+    def submit(self, request: PendingRequest) -> None:
+        """Sends a request, or keeps it until versions are agreed on."""
+        if self.state is State.READY:
+            self._send(request)
+        else:
+            self._waiting.append(request)
+
+    def step(self, now_ms: int) -> None:
+        """Goes on as far as the socket lets it, and gives responses to their callers."""
+        try:
+            if self.state is State.CONNECTING and not self._is_connected():
+                if now_ms >= self._setup_deadline_ms:
+                    self.close(ApiError(Error.NETWORK_EXCEPTION, f"No connection to {self._address} in time"))
+                return
+            if self._frames.is_sending:
+                self._frames.send()
+            if self._in_flight:
+                for frame in self._frames.receive():
+                    self.last_used_ms = now_ms
+                    self._receive(frame)
+            self._expire(now_ms)
+        except (OSError, ValueError, ProtocolViolation) as error:
+            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._address} failed: {error}"))
+
+    def notice_end(self) -> None:
+        """Looks whether a connection without requests was closed by the broker."""
+        try:
+            if self.state is State.READY and not self._in_flight and self._frames.receive():
+                self.close(ApiError(Error.NETWORK_EXCEPTION, f"{self._address} sent what nobody asked for"))
+        except (OSError, ValueError) as error:
+            self.close(ApiError(Error.NETWORK_EXCEPTION, str(error)))
+
+    def flush(self) -> None:
+        """Gives the socket what it takes now."""
+        try:
+            if self.state not in (State.CONNECTING, State.CLOSED) and self._frames.is_sending:
+                self._frames.send()
+        except OSError as error:
+            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._address} failed: {error}"))
+
+    def close(self, error: Exception) -> None:
+        """Ends the connection and everything on it."""
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self.failure = error
+        self._on_close(self)
+        self.socket.close()
+        pending = [request for _, request in self._in_flight] + list(self._waiting)
+        self._in_flight.clear()
+        self._waiting.clear()
+        for request in pending:
+            request.on_done(None, request.version, error)
+
+    @property
+    def _address(self) -> str:
+        return f"{self.node.host}:{self.node.port}"
+
+    def _is_connected(self) -> bool:
+        code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        try:
+            self.socket.getpeername()
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:
+                raise
+            return False
+        self.state = State.NEGOTIATING
+        self._ask_versions(_API_VERSIONS_VERSION)
+        return True
+
+    def _ask_versions(self, version: int) -> None:
+        message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
+        request = PendingRequest(
+            ApiKey.API_VERSIONS,
+            lambda version: message if version >= 3 else ApiVersionsRequest(),
+            self._negotiated,
+            self._setup_deadline_ms,
+        )
+        self._put(request, version)
+
+    def _negotiated(self, response: ApiVersionsResponse | None, version: int, error: Exception | None) -> None:
+        if response is None:
+            return
+        if response.error_code == Error.UNSUPPORTED_VERSION and version > 0:
+            self._ask_versions(0)
+            return
+        if response.error_code:
+            self.close(ApiError(Error.of(response.error_code)))
+            return
+        self.versions = served_versions(response)
+        self.state = State.READY
+        waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            self._send(request)
+
+    def _send(self, request: PendingRequest) -> None:
+        try:
+            self._put(request, choose_version(request.key, self.versions, request.highest))
+        except ApiError as error:
+            request.on_done(None, -1, error)
+
+    def _put(self, request: PendingRequest, version: int) -> None:
+        request.version = version
+        self._correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
+        header = RequestHeader(
+            request_api_key=request.key,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        prefix = header.encode(request_header_version(request.key, version))
+        self._frames.put(request.build(version).encode_chunks(version, prefix))
+        if request.expects_response:
+            self._in_flight.append((self._correlation_id, request))
+
+    def _receive(self, frame: bytes) -> None:
+        """A response; they come in the order of the requests."""
+        if not self._in_flight:
+            raise ValueError("a response that nobody asked for")
+        correlation_id, request = self._in_flight.popleft()
+        reader = Reader(frame)
+        header = ResponseHeader.read(reader, response_header_version(request.key, request.version))
+        if header.correlation_id != correlation_id:
+            self._in_flight.appendleft((correlation_id, request))
+            raise ValueError(f"response {header.correlation_id} where {correlation_id} was due")
+        version = request.version
+        if request.key == ApiKey.API_VERSIONS and frame[reader.pos : reader.pos + 2] == b"\x00\x23":
+            # A broker that does not know the version answers in version 0.
+            request.on_done(ApiVersionsResponse(error_code=int(Error.UNSUPPORTED_VERSION)), version, None)
+            return
+        try:
+            response = response_class(request.key).decode(frame, version, reader.pos)
+        except ProtocolViolation:
+            self._in_flight.appendleft((correlation_id, request))
+            raise
+        request.on_done(response, version, None)
+
+    def _expire(self, now_ms: int) -> None:
+        """A response that does not come in time ends the connection: those behind it would not come either."""
+        for _, request in self._in_flight:
+            if now_ms >= request.deadline_ms:
+                api = request.key.name
+                self.close(ApiError(Error.REQUEST_TIMED_OUT, f"{self._address} did not answer {api} in time"))
+                return
+        while self._waiting and now_ms >= self._waiting[0].deadline_ms:
+            late = self._waiting.popleft()
+            late.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT))

@@ -1,0 +1,398 @@
+"""The consumer: records of assigned partitions, or of those that its group gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy._core.fetched_records import ConsumerRecord
+from kafkapy.client.cluster import PartitionInfo
+from kafkapy.client.configuration import ClientConfig, consumer_config
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.fetcher import Fetcher
+from kafkapy.client.group import ConsumerGroup, RebalanceListener
+from kafkapy.client.network import Network
+from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
+from kafkapy.client.producer import load_interceptors
+from kafkapy.client.serialization import find_deserializer
+from kafkapy.client.subscription import Subscription
+from kafkapy.errors import ApiError
+from kafkapy.types import Clock, TopicPartition
+
+# Fetches, commits and heartbeats never wait for each other's answers on one connection.
+IN_FLIGHT_LIMIT = 100
+OnCommit = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], object]
+
+
+class WakeupError(Exception):
+    """`wakeup` was called while, or before, the consumer waited."""
+
+
+class ConsumerRecords(list[ConsumerRecord]):
+    """What a poll returned: records, those of a partition in their order."""
+
+    def by_partition(self) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """The records of each partition."""
+        found: dict[TopicPartition, list[ConsumerRecord]] = {}
+        for record in self:
+            found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
+        return found
+
+
+class Consumer:
+    """Reads records.  For one thread at a time, except `wakeup`; fetching, and heartbeats for the group, go on beside.
+
+    `properties` are Apache Kafka's own configuration keys; as keyword arguments they have `_` for `.`:
+    `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Either `subscribe`, and the group says which
+    partitions this member reads, or `assign` them. ConfigError for a configuration that cannot be.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
+    ) -> None:
+        config = consumer_config(properties, **settings)
+        self._config = config
+        self._key_deserializer = find_deserializer("key.deserializer", config["key.deserializer"])
+        self._value_deserializer = find_deserializer("value.deserializer", config["value.deserializer"])
+        self._interceptors = load_interceptors(config["interceptor.classes"])
+        self._max_records: int = config["max.poll.records"]
+        self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
+        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
+        self._network.metadata.allow_creation = config["allow.auto.create.topics"]
+        self._subscription = Subscription()
+        self._fetcher = Fetcher(self._network, self._subscription, config)
+        self._group = ConsumerGroup(self._network, self._subscription, config)
+        self._network.tasks += [self._group, self._fetcher]
+        self._is_woken = False
+        self._is_closed = False
+        self._rest: list[ConsumerRecord] = []
+        self._network.start()
+
+    @property
+    def config(self) -> ClientConfig:
+        """The typed configuration."""
+        return self._config
+
+    # What to read
+
+    def subscribe(
+        self, topics: Iterable[str] | re.Pattern[str] | str, listener: RebalanceListener | None = None
+    ) -> None:
+        """Reads these topics, or all whose name a compiled pattern is found in, shared with the other members of the
+        group. `listener` hears of partitions that come and go, within `poll`."""
+        self._check_open()
+        self._group.require()
+        with self._network.seat:
+            if isinstance(topics, re.Pattern):
+                self._subscription.subscribe((), topics)
+            else:
+                self._subscription.subscribe([topics] if isinstance(topics, str) else topics)
+            self._group.subscription_changed(listener)
+
+    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """Reads exactly these partitions, without a group's help."""
+        self._check_open()
+        wanted = [TopicPartition(*each) for each in partitions]
+        with self._network.seat:
+            self._subscription.assign_manually(wanted)
+            self._network.metadata.set_topics({each.topic for each in wanted})
+            self._group.assigned_manually()
+
+    def unsubscribe(self) -> None:
+        """Reads nothing any more and leaves the group."""
+        self._group.leave(self._api_timeout_s)
+        with self._network.seat:
+            self._subscription.unsubscribe()
+            self._network.metadata.set_topics(())
+        self._rest.clear()
+
+    def subscription(self) -> frozenset[str]:
+        """The topics subscribed to; with a pattern, those that match it now."""
+        return self._subscription.matching(self._network.cluster.topics)
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        """The partitions that are read."""
+        return frozenset(self._subscription.partitions)
+
+    # Records
+
+    def poll(self, timeout: float = 0.0) -> ConsumerRecords:
+        """The next records, at most max.poll.records; waits up to `timeout` seconds for the first. Keeps the membership
+        alive, calls the rebalance listener, and commits when auto-commit is due.
+
+        WakeupError after `wakeup`; ApiError for what cannot be repaired, such as a damaged batch.
+        """
+        self._check_open()
+        if not self._subscription.is_automatic and not self._subscription.is_manual:
+            raise RuntimeError("Consumer is not subscribed to any topics or assigned any partitions")
+        end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
+        while True:
+            self._raise_if_woken()
+            self._group.poll(end_ms)
+            records = self._collect()
+            if records:
+                return self._finish(records)
+            left_ms = end_ms - self._network.clock.monotonic_ms()
+            if left_ms <= 0:
+                self._network.try_drive()
+                return self._finish(self._collect())
+            self._network.wait_until(
+                lambda: self._fetcher.has_records or self._group.needs_attention or self._is_woken, left_ms / 1000
+            )
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        """Records one by one, without end."""
+        while True:
+            while self._rest:
+                yield self._rest.pop()
+            self._rest = self.poll(1.0)
+            self._rest.reverse()
+
+    def wakeup(self) -> None:
+        """Makes a `poll` that waits, or the next one, raise WakeupError. Any thread."""
+        self._is_woken = True
+        self._network.wake_waiters()
+
+    # Where to read
+
+    def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """The offset of the next record; waits for it to be found. TimeoutError."""
+        state = self._subscription.state(partition)
+        limit = self._api_timeout_s if timeout is None else timeout
+        if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
+            raise TimeoutError(f"Timeout of {limit} s expired before the position for partition {partition} was found")
+        if state.position is None:
+            raise self._fetcher.errors.pop(0)
+        return state.position
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Goes on at an offset."""
+        if offset < 0:
+            raise ValueError("seek offset must not be a negative number")
+        with self._network.seat:
+            self._subscription.state(partition).jump(offset)
+        self._drop_rest(partition)
+
+    def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        """Goes on at the first record of these partitions, or of all."""
+        self._seek_by(partitions, -2)
+
+    def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
+        """Goes on behind the last record of these partitions, or of all."""
+        self._seek_by(partitions, -1)
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Gives no records of these partitions until `resume`."""
+        for each in partitions:
+            self._subscription.state(each).is_paused = True
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        for each in partitions:
+            self._subscription.state(each).is_paused = False
+        self._network.wake_for(0)
+
+    def paused(self) -> frozenset[TopicPartition]:
+        return frozenset(where for where, state in self._subscription.partitions.items() if state.is_paused)
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Records between the position and the end, as the last fetch said; with read_committed, to the last stable
+        offset. None if it is not known."""
+        state = self._subscription.state(partition)
+        end = state.last_stable_offset if self._fetcher.isolation_level else state.high_watermark
+        return None if end < 0 or state.position is None else max(end - state.position, 0)
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition."""
+        found = self._look_up({TopicPartition(*each): -2 for each in partitions}, timeout)
+        return {where: each.offset for where, each in found.items() if each is not None}
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset behind the last record of each partition that this consumer could see."""
+        found = self._look_up({TopicPartition(*each): -1 for each in partitions}, timeout)
+        return {where: each.offset for where, each in found.items() if each is not None}
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record of each partition with that timestamp (ms since 1970) or a later one; None without one."""
+        if any(timestamp < 0 for timestamp in timestamps.values()):
+            raise ValueError("The target time cannot be negative")
+        return self._look_up(timestamps, timeout)
+
+    def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic; empty if there is no such topic."""
+        metadata = self._network.metadata
+        with self._network.seat:
+            metadata.add_topic(topic)
+            metadata.request_update()
+            seen = metadata.updates
+        limit = self._api_timeout_s if timeout is None else timeout
+        if not self._network.wait_until(lambda: metadata.updates > seen, limit):
+            raise TimeoutError(f"Timeout expired while fetching metadata of topic {topic}")
+        info = self._network.cluster.topics.get(topic)
+        return () if info is None else info.partitions
+
+    # Commits
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Commits these offsets (the next record to be read), or all positions, and waits for it. ApiError if the group
+        has gone on without this member; TimeoutError."""
+        self._group.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
+        self._tell_committed(self._to_commit(offsets))
+
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
+        on_commit: OnCommit | None = None,
+    ) -> None:
+        """Commits without waiting and without trying again; `on_commit(offsets, error)` is called within a later poll
+        or commit."""
+        wanted = self._to_commit(offsets)
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                self._tell_committed(wanted)
+            if on_commit is not None:
+                on_commit(wanted, error)
+
+        self._group.commit_async(wanted, done)
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed of these partitions; None for one without."""
+        wanted = [TopicPartition(*each) for each in partitions]
+        found = self._group.committed(wanted, self._api_timeout_s if timeout is None else timeout)
+        return {each: found.get(each) for each in wanted}
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Commits if auto-commit is on, leaves the group, and ends. May be called again."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        try:
+            self._group.close(timeout)
+        finally:
+            self._network.close()
+            for interceptor in self._interceptors:
+                if hasattr(interceptor, "close"):
+                    interceptor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Own
+
+    def _collect(self) -> list[ConsumerRecord]:
+        with self._network.seat:
+            return self._fetcher.collect(self._max_records)
+
+    def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
+        """Deserialized, and through the interceptors; the next fetches leave meanwhile."""
+        if records:
+            self._network.try_drive()
+        if self._key_deserializer is not None or self._value_deserializer is not None:
+            records = [self._deserialized(record) for record in records]
+        for interceptor in self._interceptors:
+            if records and hasattr(interceptor, "on_consume"):
+                records = interceptor.on_consume(records)
+        return ConsumerRecords(records)
+
+    def _deserialized(self, record: ConsumerRecord) -> ConsumerRecord:
+        key, value = record.key, record.value
+        if self._key_deserializer is not None:
+            key = self._key_deserializer(record.topic, key)
+        if self._value_deserializer is not None:
+            value = self._value_deserializer(record.topic, value)
+        return record.with_content(key, value)
+
+    def _seek_by(self, partitions: Iterable[TopicPartition], timestamp: int) -> None:
+        wanted = list(partitions) or list(self._subscription.partitions)
+        with self._network.seat:
+            for each in wanted:
+                self._subscription.state(each).jump_by(timestamp)
+        for each in wanted:
+            self._drop_rest(each)
+        self._network.wake_for(0)
+
+    def _drop_rest(self, partition: TopicPartition) -> None:
+        """What iterating has not given out yet is of the old position."""
+        if self._rest:
+            self._rest = [each for each in self._rest if (each.topic, each.partition) != partition]
+
+    def _look_up(
+        self, wanted: Mapping[TopicPartition, int], timeout: float | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """ListOffsets until every partition has answered; TimeoutError."""
+        network = self._network
+        limit = self._api_timeout_s if timeout is None else timeout
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        open_until: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)
+        failures: list[ApiError] = []
+
+        def on_found(where: TopicPartition, each: OffsetAndTimestamp | None, error: ApiError | None) -> None:
+            if error is None:
+                found[where] = each
+            elif error.error.retriable:
+                open_until[where] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
+            else:
+                failures.append(error)
+
+        def is_done() -> bool:
+            now = network.clock.monotonic_ms()
+            due = {w: wanted[w] for w, at in open_until.items() if w not in found and at <= now}
+            for where in due:
+                open_until[where] = 1 << 62
+            look_up(network, due, self._fetcher.isolation_level, on_found)
+            return bool(failures) or len(found) == len(wanted)
+
+        with network.seat:
+            for where in wanted:
+                network.metadata.add_topic(where.topic)
+        if not network.wait_until(is_done, limit, poll_ms=network.retry_backoff.pause_ms(0)):
+            raise TimeoutError(f"Failed to get offsets by times in {limit} s")
+        if failures:
+            raise failures[0]
+        return found
+
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if offsets is None:
+            return self._group.positions()
+        return {
+            TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
+            for where, each in offsets.items()
+        }
+
+    def _tell_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, "on_commit"):
+                interceptor.on_commit(offsets)
+
+    def _raise_if_woken(self) -> None:
+        if self._is_woken:
+            self._is_woken = False
+            raise WakeupError
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("This consumer has already been closed.")
+
+
+

@@ -1,0 +1,347 @@
+"""A consumer's membership in a classic group: joining, the leader's work, heartbeats, leaving."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum, auto
+
+from kafkapy.client.assignors import ASSIGNORS, Assignor
+from kafkapy.client.configuration import ClientConfig
+from kafkapy.client.consumer_protocol import (
+    PROTOCOL_TYPE,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from kafkapy.client.coordinator import Coordinator, MemberIdentity
+from kafkapy.client.network import NEVER, Network
+from kafkapy.client.subscription import Subscription
+from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.types import TopicPartition
+
+log = logging.getLogger("kafkapy.client")
+
+# How much longer than the rebalance the answer to JoinGroup may take.
+_JOIN_GRACE_MS = 5000
+_FATAL = frozenset(
+    (
+        Error.GROUP_AUTHORIZATION_FAILED,
+        Error.TOPIC_AUTHORIZATION_FAILED,
+        Error.INCONSISTENT_GROUP_PROTOCOL,
+        Error.INVALID_GROUP_ID,
+        Error.INVALID_SESSION_TIMEOUT,
+        Error.GROUP_MAX_SIZE_REACHED,
+        Error.FENCED_INSTANCE_ID,
+        Error.UNSUPPORTED_VERSION,
+    )
+)
+
+
+class Phase(Enum):
+    """Where the member is. Only `poll` begins to join: the application has to hear of it first."""
+
+    UNJOINED = auto()
+    JOINING = auto()  # JoinGroup is wanted or on its way
+    LEADING = auto()  # the leader waits for the topics' metadata
+    SYNCING = auto()
+    STABLE = auto()
+
+
+class Membership:
+    """Owns the member's identity and the exchange with the coordinator.  Touched with the network's seat held.
+
+    `rejoin_wanted` says that a rebalance is due; `new_assignment` is what came of the last one, until it is taken.
+    """
+
+    def __init__(
+        self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
+    ) -> None:
+        self._network = network
+        self._coordinator = coordinator
+        self._subscription = subscription
+        self._config = config
+        self.assignors = find_assignors(config["partition.assignment.strategy"])
+        self.identity = MemberIdentity(instance_id=config["group.instance.id"])
+        self.phase = Phase.UNJOINED
+        self.rejoin_wanted = False
+        self.is_lost = False  # the partitions were given to others meanwhile
+        self.new_assignment: list[TopicPartition] | None = None
+        self.fatal: Exception | None = None
+        self.reason = ""
+        self._assignor = self.assignors[0]
+        self._joined: JoinGroupResponse | None = None
+        self._not_before_ms = 0
+        self._next_heartbeat_ms = 0
+        self._heartbeat_is_out = False
+        self.last_poll_ms = 0
+
+    @property
+    def is_cooperative(self) -> bool:
+        """Whether partitions that stay are kept during a rebalance: if every assignor that is configured does so."""
+        return all(each.is_cooperative for each in self.assignors)
+
+    def begin_join(self) -> None:
+        """A rebalance begins; the application has been told."""
+        self.rejoin_wanted = False
+        self.phase = Phase.JOINING
+        self._not_before_ms = 0
+
+    def run(self, now_ms: int) -> int:
+        """Goes on with what is under way; returns when to look again."""
+        if self.phase is Phase.UNJOINED or self.fatal is not None:
+            return NEVER
+        try:
+            node_id = self._coordinator.node(now_ms)
+        except ApiError as error:
+            self.fatal = error
+            return NEVER
+        if node_id is None:
+            return self._coordinator.next_attempt_ms(now_ms)
+        if self.phase is Phase.JOINING:
+            if now_ms < self._not_before_ms:
+                return self._not_before_ms
+            self._join(node_id)
+            return NEVER
+        if self.phase is Phase.LEADING:
+            self._lead(node_id)
+            return NEVER
+        return self._keep_alive(node_id, now_ms) if self.phase is Phase.STABLE else NEVER
+
+    # Joining
+
+    def _join(self, node_id: int) -> None:
+        if self._joined is not None or self._heartbeat_is_out:
+            self._joined = None
+        topics = self._subscription.matching(self._network.cluster.topics)
+        owned = list(self._subscription.partitions)
+        generation = self.identity.generation
+        rack = self._config["client.rack"]
+        protocols = [
+            JoinGroupRequest.JoinGroupRequestProtocol(
+                name=each.name, metadata=encode_subscription(each, topics, owned, generation, rack)
+            )
+            for each in self.assignors
+        ]
+        interval_ms: int = self._config["max.poll.interval.ms"]
+
+        def build(version: int) -> JoinGroupRequest:
+            request = JoinGroupRequest(
+                group_id=self._coordinator.key,
+                session_timeout_ms=self._config["session.timeout.ms"],
+                member_id=self.identity.member_id,
+                protocol_type=PROTOCOL_TYPE,
+                protocols=protocols,
+            )
+            if version >= 1:
+                request.rebalance_timeout_ms = interval_ms
+            if version >= 5:
+                request.group_instance_id = self.identity.instance_id
+            if version >= 8:
+                request.reason = self.reason
+            return request
+
+        # The answer waits until every member has come.
+        self.phase = Phase.SYNCING
+        timeout_ms = max(self._network.request_timeout_ms, interval_ms + _JOIN_GRACE_MS)
+        self._network.submit(node_id, ApiKey.JOIN_GROUP, build, self._on_joined, timeout_ms=timeout_ms)
+
+    def _on_joined(self, response: JoinGroupResponse | None, version: int, error: Exception | None) -> None:
+        if self.phase is not Phase.SYNCING:
+            return  # left meanwhile
+        if response is None:
+            self._coordinator.forget()
+            self._retry_join()
+            return
+        code = Error.of(response.error_code)
+        if code is Error.MEMBER_ID_REQUIRED:
+            self.identity = self.identity._replace(member_id=response.member_id)
+            self.phase = Phase.JOINING
+        elif code:
+            self._failed(code)
+        else:
+            self.identity = self.identity._replace(generation=response.generation_id, member_id=response.member_id)
+            self._assignor = next(each for each in self.assignors if each.name == response.protocol_name)
+            self._joined = response
+            if response.leader == response.member_id and not response.skip_assignment:
+                self.phase = Phase.LEADING
+                topics = {
+                    topic
+                    for member in response.members
+                    for topic in decode_subscription(self._assignor, member.metadata, None).topics
+                }
+                for topic in topics:
+                    self._network.metadata.add_topic(topic)
+            else:
+                self._sync([])
+
+    def _lead(self, node_id: int) -> None:
+        """The leader's work, when the topics are known."""
+        assert self._joined is not None
+        members = {
+            each.member_id: decode_subscription(self._assignor, each.metadata, each.group_instance_id)
+            for each in self._joined.members
+        }
+        cluster = self._network.cluster
+        topics = {topic for member in members.values() for topic in member.topics}
+        if any(topic not in cluster.topics and topic not in cluster.errors for topic in topics):
+            self._network.metadata.request_update()
+            return
+        counts = {topic: len(cluster.topics[topic].partitions) for topic in topics if topic in cluster.topics}
+        assigned = self._assignor.assign(members, counts)
+        log.info("Group %s: %s by %s", self._coordinator.key, assigned, self._assignor.name)
+        self._sync(
+            [
+                SyncGroupRequest.SyncGroupRequestAssignment(member_id=each, assignment=encode_assignment(partitions))
+                for each, partitions in assigned.items()
+            ]
+        )
+
+    def _sync(self, assignments: list[SyncGroupRequest.SyncGroupRequestAssignment]) -> None:
+        self.phase = Phase.SYNCING
+        node_id = self._coordinator.node(self._network.clock.monotonic_ms())
+        if node_id is None:
+            self._retry_join()
+            return
+
+        def build(version: int) -> SyncGroupRequest:
+            request = SyncGroupRequest(
+                group_id=self._coordinator.key,
+                generation_id=self.identity.generation,
+                member_id=self.identity.member_id,
+                assignments=assignments,
+            )
+            if version >= 3:
+                request.group_instance_id = self.identity.instance_id
+            if version >= 5:
+                request.protocol_type, request.protocol_name = PROTOCOL_TYPE, self._assignor.name
+            return request
+
+        timeout_ms = max(self._network.request_timeout_ms, self._config["max.poll.interval.ms"] + _JOIN_GRACE_MS)
+        self._network.submit(node_id, ApiKey.SYNC_GROUP, build, self._on_synced, timeout_ms=timeout_ms)
+
+    def _on_synced(self, response: SyncGroupResponse | None, version: int, error: Exception | None) -> None:
+        if self.phase is not Phase.SYNCING:
+            return
+        if response is None:
+            self._coordinator.forget()
+            self._retry_join()
+        elif response.error_code:
+            self._failed(Error.of(response.error_code))
+        else:
+            self.new_assignment = decode_assignment(bytes(response.assignment))
+            self.phase = Phase.STABLE
+            self._next_heartbeat_ms = self._network.clock.monotonic_ms() + self._config["heartbeat.interval.ms"]
+
+    # Staying
+
+    def _keep_alive(self, node_id: int, now_ms: int) -> int:
+        last = self.last_poll_ms + self._config["max.poll.interval.ms"]
+        if now_ms >= last:
+            log.warning("Consumer poll timeout has expired: the member leaves group %s", self._coordinator.key)
+            self.send_leave("consumer poll timeout has expired.")
+            self.forget_membership(lost=True)
+            return NEVER
+        if now_ms < self._next_heartbeat_ms or self._heartbeat_is_out:
+            return min(last, NEVER if self._heartbeat_is_out else self._next_heartbeat_ms)
+        self._heartbeat_is_out = True
+        self._next_heartbeat_ms = now_ms + self._config["heartbeat.interval.ms"]
+        asked = self.identity
+
+        def build(version: int) -> HeartbeatRequest:
+            request = HeartbeatRequest(
+                group_id=self._coordinator.key, generation_id=asked.generation, member_id=asked.member_id
+            )
+            if version >= 3:
+                request.group_instance_id = asked.instance_id
+            return request
+
+        def answered(response: HeartbeatResponse | None, version: int, error: Exception | None) -> None:
+            self._heartbeat_is_out = False
+            if response is None:
+                self._coordinator.forget()
+            elif response.error_code and asked == self.identity and self.phase is Phase.STABLE:
+                self._heed_heartbeat(Error.of(response.error_code))
+
+        self._network.submit(
+            node_id, ApiKey.HEARTBEAT, build, answered, timeout_ms=self._config["session.timeout.ms"]
+        )
+        return self._next_heartbeat_ms
+
+    def _heed_heartbeat(self, code: Error) -> None:
+        if code is Error.REBALANCE_IN_PROGRESS:
+            self.reason = "group is already rebalancing"
+            self.rejoin_wanted = True
+        elif code in (Error.ILLEGAL_GENERATION, Error.UNKNOWN_MEMBER_ID):
+            self.forget_membership(lost=True, keeps_id=code is Error.ILLEGAL_GENERATION)
+        elif code in _FATAL:
+            self.fatal = ApiError(code)
+        else:
+            self._coordinator.heed(code)
+
+    def _failed(self, code: Error) -> None:
+        """JoinGroup or SyncGroup was refused."""
+        if code in _FATAL:
+            self.fatal = ApiError(code)
+            return
+        self._coordinator.heed(code)
+        if code in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
+            member_id = self.identity.member_id if code is Error.ILLEGAL_GENERATION else ""
+            self.identity = MemberIdentity(member_id=member_id, instance_id=self.identity.instance_id)
+        self._retry_join(at_once=code in (Error.UNKNOWN_MEMBER_ID, Error.REBALANCE_IN_PROGRESS))
+
+    def _retry_join(self, *, at_once: bool = False) -> None:
+        self.phase = Phase.JOINING
+        pause_ms = 0 if at_once else self._network.retry_backoff.pause_ms(0)
+        self._not_before_ms = self._network.clock.monotonic_ms() + pause_ms
+
+    # Leaving
+
+    def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
+        """This consumer is no member any more; it may join again."""
+        member_id = self.identity.member_id if keeps_id else ""
+        self.identity = MemberIdentity(member_id=member_id, instance_id=self.identity.instance_id)
+        self.phase = Phase.UNJOINED
+        self.is_lost = lost
+        self.rejoin_wanted = True
+        self.new_assignment = None
+
+    def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
+        """Says goodbye, if there is a coordinator to say it to and the member is not a static one."""
+        identity = self.identity
+        node_id = None if self._coordinator.fatal else self._coordinator.node(self._network.clock.monotonic_ms())
+        if node_id is None or not identity.member_id or identity.instance_id is not None:
+            on_done()
+            return
+
+        def build(version: int) -> LeaveGroupRequest:
+            if version < 3:
+                return LeaveGroupRequest(group_id=self._coordinator.key, member_id=identity.member_id)
+            member = LeaveGroupRequest.MemberIdentity(member_id=identity.member_id)
+            if version >= 5:
+                member.reason = reason
+            return LeaveGroupRequest(group_id=self._coordinator.key, members=[member])
+
+        self._network.submit(node_id, ApiKey.LEAVE_GROUP, build, lambda response, version, error: on_done())
+
+
+def find_assignors(configured: list[object]) -> list[Assignor]:
+    """The assignors of `partition.assignment.strategy`: our names, Java's class names, or Assignor objects."""
+    found = []
+    for each in configured:
+        assignor = each if isinstance(each, Assignor) else ASSIGNORS.get(str(each).removeprefix("class ").strip())
+        if assignor is None:
+            accepted = "range, roundrobin, sticky, cooperative-sticky, or an Assignor"
+            raise ConfigError(
+                f"Invalid value {each} for configuration partition.assignment.strategy: it must be of {accepted}"
+            )
+        found.append(assignor)
+    if not found:
+        raise ConfigError("Missing required configuration \"partition.assignment.strategy\"")
+    return found

@@ -1,0 +1,77 @@
+"""Finds offsets by time, the earliest and the latest ones: ListOffsets, to the leaders of the partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from kafkapy.client.cluster import NO_LEADER
+from kafkapy.client.network import Network
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.types import TopicPartition
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """A record's offset, its timestamp in ms since 1970 (-1: not asked by time), the epoch of its leader (-1: unknown)."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+Found = Callable[[TopicPartition, OffsetAndTimestamp | None, ApiError | None], None]
+
+
+def look_up(network: Network, wanted: Mapping[TopicPartition, int], isolation_level: int, on_found: Found) -> None:
+    """Asks for the offset at a timestamp (-1 latest, -2 earliest) of each partition, once; the seat is held.
+
+    `on_found(partition, found, error)` is called for each, perhaps at once; `found` is None if no record is so late.
+    A partition without a known leader gets LEADER_NOT_AVAILABLE, and new metadata are asked for.
+    """
+    by_leader: dict[int, list[TopicPartition]] = {}
+    for where in wanted:
+        by_leader.setdefault(network.cluster.leader(*where), []).append(where)
+    for leader, partitions in by_leader.items():
+        if leader == NO_LEADER:
+            network.metadata.request_update()
+            for where in partitions:
+                on_found(where, None, ApiError(Error.LEADER_NOT_AVAILABLE))
+        else:
+            _ask(network, leader, {where: wanted[where] for where in partitions}, isolation_level, on_found)
+
+
+def _ask(
+    network: Network, leader: int, wanted: dict[TopicPartition, int], isolation_level: int, on_found: Found
+) -> None:
+    def build(version: int) -> ListOffsetsRequest:
+        topics: dict[str, list[ListOffsetsRequest.ListOffsetsPartition]] = {}
+        for where, timestamp in wanted.items():
+            partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=where.partition, timestamp=timestamp)
+            topics.setdefault(where.topic, []).append(partition)
+        named = [ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()]
+        return ListOffsetsRequest(
+            replica_id=-1, isolation_level=isolation_level if version >= 2 else 0, topics=named
+        )
+
+    def answered(response: ListOffsetsResponse | None, version: int, error: Exception | None) -> None:
+        left = dict(wanted)
+        for topic in response.topics if response is not None else ():
+            for told in topic.partitions:
+                where = TopicPartition(topic.name, told.partition_index)
+                if left.pop(where, None) is None:
+                    continue
+                if told.error_code:
+                    network.metadata.request_update()
+                    on_found(where, None, ApiError(Error.of(told.error_code)))
+                elif told.offset < 0:
+                    on_found(where, None, None)
+                else:
+                    on_found(where, OffsetAndTimestamp(told.offset, told.timestamp, told.leader_epoch), None)
+        failure = error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error))
+        for where in left:
+            network.metadata.request_update()
+            on_found(where, None, failure)
+
+    network.submit(leader, ApiKey.LIST_OFFSETS, build, answered)

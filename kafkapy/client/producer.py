@@ -1,0 +1,292 @@
+"""The producer: records in, futures of their delivery out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkapy._core.compression import CODEC_NAMES
+from kafkapy._core.record_accumulator import (
+    DeliveryFuture,
+    PartitionQueue,
+    ProducerBatch,
+    RecordAccumulator,
+    TopicQueues,
+)
+from kafkapy.client.cluster import NO_LEADER, PartitionInfo
+from kafkapy.client.configuration import ClientConfig, producer_config
+from kafkapy.client.network import Network
+from kafkapy.client.partitioner import choose_sticky_partition, default_partition
+from kafkapy.client.producer_id import ProducerIdSource
+from kafkapy.client.sender import Sender
+from kafkapy.client.serialization import find_serializer, load_object
+from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy._core.record_accumulator import Headers, OnDelivery
+
+log = logging.getLogger("kafkapy.client")
+
+
+def load_interceptors(configured: Sequence[Any]) -> list[Any]:
+    """The objects of `interceptor.classes`: objects, classes, or `module:name` of a class."""
+    found = [load_object("interceptor.classes", each) if isinstance(each, str) else each for each in configured]
+    return [each() if isinstance(each, type) else each for each in found]
+
+
+class Producer(RecordAccumulator):
+    """Sends records to topics.  Thread-safe; one for a whole program is the rule.
+
+    `properties` are Apache Kafka's own configuration keys; as keyword arguments they have `_` for `.`:
+    `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. `send` and `send_many` add records and do not wait for
+    them; batches leave when they are full or after `linger.ms`. Errors of a record come by its future and its callback.
+    Callbacks run on whichever thread learns of the delivery, and must neither wait nor take long.
+
+    ConfigError for a configuration that cannot be.
+    """
+
+    def __init__(
+        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
+    ) -> None:
+        config = producer_config(properties, **settings)
+        codec = config["compression.type"]
+        super().__init__(
+            memory_limit=config["buffer.memory"],
+            batch_size=max(config["batch.size"], 1),
+            max_record_bytes=config["max.request.size"],
+            codec=CODEC_NAMES.index(codec),
+            level=_level(config, codec),
+            ignore_keys=config["partitioner.ignore.keys"],
+        )
+        self._config = config
+        self._key_serializer = find_serializer("key.serializer", config["key.serializer"])
+        self._value_serializer = find_serializer("value.serializer", config["value.serializer"])
+        self._partitioner = _find_partitioner(config["partitioner.class"])
+        self._interceptors = load_interceptors(config["interceptor.classes"])
+        self._max_block_ms: int = config["max.block.ms"]
+        self._linger_ms: int = config["linger.ms"]
+        self._network = Network(
+            config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock
+        )
+        self._identity = ProducerIdSource(self._network, self, is_idempotent=config["enable.idempotence"])
+        self._sender = Sender(self._network, self, config, self._identity, self._finished)
+        self._identity.sender = self._sender
+        self._network.tasks.append(self._sender)
+        self._closing = threading.Lock()
+        self._is_closed = False
+        self._is_plain = not (
+            self._key_serializer or self._value_serializer or self._partitioner or self._interceptors
+        )
+        self.takes_plain_records = self._is_plain
+        self._network.start()
+
+    @property
+    def config(self) -> ClientConfig:
+        """The typed configuration."""
+        return self._config
+
+    def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
+        """The partitions of a topic; waits at most max.block.ms for the metadata, then TimeoutError."""
+        self._queues_of(topic)
+        return self._network.cluster.topics[topic].partitions
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Sends everything now and waits until it is delivered or given up, at most `timeout` seconds (None: as long as
+        it takes). Whether all is done."""
+        waited_for = [batch for queue in list(self.active) for batch in queue.all_batches()]
+        with self._network.seat:
+            waited_for += self._sender.in_flight
+            self._sender.flushing += 1
+        try:
+            return self._network.wait_until(lambda: all(batch.is_done for batch in waited_for), timeout)
+        finally:
+            with self._network.seat:
+                self._sender.flushing -= 1
+
+    def close(self, timeout: float | None = None) -> None:
+        """Delivers what was sent, waiting at most `timeout` seconds, then gives the rest up and ends. May be called
+        again."""
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self.takes_plain_records = False
+        self.flush(timeout)
+        with self._network.seat:
+            self._sender.fail_all(ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery"))
+        self._network.close()
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, "close"):
+                interceptor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # What the accumulator asks for
+
+    def send_slowly(
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Headers | None,
+        on_delivery: OnDelivery | None,
+    ) -> DeliveryFuture:
+        """A record with whatever the quick way does not know: serializers, new topics, no memory left."""
+        if self._is_closed:
+            raise RuntimeError("Cannot perform operation after producer has been closed")
+        for interceptor in self._interceptors:
+            if hasattr(interceptor, "on_send"):
+                topic, value, key = interceptor.on_send(topic, value, key)
+        if self._interceptors:
+            on_delivery = self._with_interceptors(on_delivery)
+        key_bytes = key if self._key_serializer is None else self._key_serializer(topic, key)
+        value_bytes = value if self._value_serializer is None else self._value_serializer(topic, value)
+        topic_queues = self._queues_of(topic)
+        queue = self._queue_of(topic_queues, partition, key, key_bytes, value)
+        when = -1 if timestamp is None else timestamp
+        if timestamp is not None and timestamp < 0:
+            raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
+        future = self.append(queue, when, key_bytes, value_bytes, headers, on_delivery)
+        if future is None:
+            future = self._append_when_there_is_memory(queue, when, key_bytes, value_bytes, headers, on_delivery)
+        topic_queues.sticky_bytes += future.key_size + future.value_size + 8
+        return future
+
+    def choose_sticky(self, topic_queues: TopicQueues) -> None:
+        """Chooses where the records without a key go for the next batch."""
+        info = self._network.cluster.topics.get(topic_queues.topic)
+        partitions = () if info is None else info.partitions[: len(topic_queues.queues)]
+        available = [each.partition for each in partitions if each.leader != NO_LEADER]
+        waiting = [topic_queues.queues[number].batch_count for number in available]
+        adaptive = self._config["partitioner.adaptive.partitioning.enable"]
+        topic_queues.sticky = choose_sticky_partition(waiting, available, len(topic_queues.queues), adaptive=adaptive)
+        topic_queues.sticky_bytes = 0
+
+    def on_batch_closed(self) -> None:
+        """A batch is full: sends it if nobody else is at it."""
+        self._network.try_drive()
+
+    def on_queue_opened(self) -> None:
+        """The first record of a partition that had none: somebody has to look after its linger time."""
+        self._network.wake_for(self._network.clock.monotonic_ms() + self._linger_ms)
+
+    def wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:
+        """Waits for what becomes of a batch; TimeoutError."""
+        if not self._network.wait_until(lambda: batch.is_done, timeout):
+            if batch.is_done:
+                return
+            raise TimeoutError(f"No acknowledgement within {timeout} s")
+
+    # Own
+
+    def _finished(self, batch: ProducerBatch) -> None:
+        for future in batch.take_callbacks():
+            try:
+                future.notify()
+            except Exception:
+                log.exception("A delivery callback failed")
+
+    def _with_interceptors(self, on_delivery: OnDelivery | None) -> OnDelivery:
+        def notify(metadata: Any, error: BaseException | None) -> None:
+            for interceptor in self._interceptors:
+                if hasattr(interceptor, "on_acknowledgement"):
+                    interceptor.on_acknowledgement(metadata, error)
+            if on_delivery is not None:
+                on_delivery(metadata, error)
+
+        return notify
+
+    def _queues_of(self, topic: str) -> TopicQueues:
+        """The queues of a topic, when its metadata are known."""
+        known = self.topics.get(topic)
+        info = self._network.cluster.topics.get(topic)
+        if known is not None and info is not None and len(info.partitions) <= len(known.queues):
+            return known
+        if info is None:
+            self._await_topic(topic)
+            info = self._network.cluster.topics[topic]
+        return self.add_topic(topic, len(info.partitions))
+
+    def _await_topic(self, topic: str) -> None:
+        network = self._network
+        with network.seat:
+            network.metadata.add_topic(topic)
+
+        def is_known() -> bool:
+            error = network.cluster.errors.get(topic)
+            if error is not None and not error.retriable:
+                raise ApiError(error, f"Topic {topic}: {error.message}")
+            return topic in network.cluster.topics
+
+        network.wake_for(0)
+        if not network.wait_until(is_known, self._max_block_ms / 1000):
+            error = network.cluster.errors.get(topic)
+            reason = f" ({error.name})" if error is not None else ""
+            raise TimeoutError(f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}")
+
+    def _queue_of(
+        self, topic_queues: TopicQueues, partition: int | None, key: Any, key_bytes: Any, value: Any
+    ) -> PartitionQueue:
+        count = len(topic_queues.queues)
+        if partition is None and self._partitioner is not None:
+            partition = self._partitioner.partition(topic_queues.topic, key, key_bytes, value, count)
+        if partition is None and key_bytes is not None and not self._config["partitioner.ignore.keys"]:
+            encoded = key_bytes.encode() if isinstance(key_bytes, str) else key_bytes
+            partition = default_partition(encoded, count)
+        if partition is None:
+            if topic_queues.sticky < 0 or topic_queues.sticky_bytes >= self.batch_size:
+                self.choose_sticky(topic_queues)
+            partition = topic_queues.sticky
+        if not 0 <= partition < count:
+            raise ValueError(f"Partition {partition} of topic {topic_queues.topic} with {count} partitions")
+        return topic_queues.queues[partition]
+
+    def _append_when_there_is_memory(self, queue: PartitionQueue, *record: Any) -> DeliveryFuture:
+        found: list[DeliveryFuture] = []
+
+        def is_appended() -> bool:
+            future = self.append(queue, *record)
+            if future is not None:
+                found.append(future)
+            return future is not None
+
+        with self._network.seat:
+            self._sender.out_of_memory += 1
+        try:
+            if not self._network.wait_until(is_appended, self._max_block_ms / 1000):
+                raise TimeoutError(
+                    f"Failed to allocate {self.batch_size} bytes within the configured max blocking time "
+                    f"{self._max_block_ms} ms. Total memory: {self.memory_limit} bytes. Available memory: "
+                    f"{self.memory_limit - self.memory_used} bytes."
+                )
+        finally:
+            with self._network.seat:
+                self._sender.out_of_memory -= 1
+        return found[0]
+
+
+def _level(config: ClientConfig, codec: str) -> int | None:
+    return config[f"compression.{codec}.level"] if codec in ("gzip", "lz4", "zstd") else None
+
+
+def _find_partitioner(configured: Any) -> Any:
+    if configured is None:
+        return None
+    found = load_object("partitioner.class", configured) if isinstance(configured, str) else configured
+    if isinstance(found, type):
+        found = found()
+    if not hasattr(found, "partition"):
+        raise ConfigError(f"Invalid value {configured} for configuration partitioner.class: it has no method partition")
+    return found

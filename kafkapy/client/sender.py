@@ -1,0 +1,279 @@
+"""A producer's sender: takes batches that are due to the leaders of their partitions, and decides on each answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafkapy._core.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
+from kafkapy.client.cluster import NO_LEADER, Node
+from kafkapy.client.network import NEVER, Network
+from kafkapy.client.producer_id import ProducerIdSource
+from kafkapy.client.sequences import sequences_of
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.types import ZERO_UUID, TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.client.configuration import ClientConfig
+
+log = logging.getLogger("kafkapy.client")
+
+# Errors after which the leader is looked for anew.
+STALE_METADATA = frozenset(
+    (
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.LEADER_NOT_AVAILABLE,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.FENCED_LEADER_EPOCH,
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.KAFKA_STORAGE_ERROR,
+        Error.NETWORK_EXCEPTION,
+        Error.REPLICA_NOT_AVAILABLE,
+    )
+)
+# The broker does not know what came before: an idempotent producer begins a new epoch.
+_BROKEN_SEQUENCE = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.UNKNOWN_PRODUCER_ID))
+_FRAME_BYTES = 512  # what a produce request has beside its batches, about
+
+
+class Sender:
+    """Owns the batches on their way.  A task of the network: all of it runs with the seat held."""
+
+    def __init__(
+        self,
+        network: Network,
+        accumulator: RecordAccumulator,
+        config: ClientConfig,
+        identity: ProducerIdSource,
+        on_finished: Callable[[ProducerBatch], None],
+    ) -> None:
+        self._network = network
+        self._accumulator = accumulator
+        self._identity = identity
+        self._on_finished = on_finished
+        self._acks = -1 if config["acks"] == "all" else int(config["acks"])
+        self._linger_ms: int = config["linger.ms"]
+        self._retries: int = config["retries"]
+        self._delivery_timeout_ms: int = config["delivery.timeout.ms"]
+        self._request_timeout_ms: int = config["request.timeout.ms"]
+        self._max_request_bytes: int = config["max.request.size"]
+        self._transactional_id: str | None = config["transactional.id"]
+        self._limit: int = config["max.in.flight.requests.per.connection"]
+        self.in_flight: set[ProducerBatch] = set()
+        self.flushing = 0
+        self.out_of_memory = 0
+        self.highest_version: int | None = 11 if self._transactional_id is not None else None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every batch is done."""
+        return not self._accumulator.active and not self.in_flight
+
+    def run(self, now_ms: int) -> int:
+        """Sends what is due; returns when the next batch is."""
+        if not self._accumulator.active:
+            return NEVER
+        due = NEVER
+        identified = self._identity.run(now_ms)
+        chosen: dict[int, list[ProducerBatch]] = {}
+        sizes: dict[int, int] = {}
+        for queue in list(self._accumulator.active):
+            batch = queue.first()
+            if batch is None:
+                self._accumulator.retire(queue)
+                continue
+            if self._expire(queue, now_ms):
+                due = now_ms
+                continue
+            ready_ms = max(self._ready_ms(queue, batch), batch.retry_at_ms)
+            if ready_ms > now_ms:
+                due = min(due, ready_ms)
+                continue
+            due = min(due, batch.created_ms + self._delivery_timeout_ms)
+            if identified and self._identity.may_send_to(queue):
+                due = min(due, self._take(queue, batch, chosen, sizes, now_ms))
+        for node_id, batches in chosen.items():
+            self._send(node_id, batches, now_ms)
+        return due
+
+    def _ready_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> int:
+        if queue.closed_count or self.flushing or self.out_of_memory or self._identity.is_ending:
+            return 0
+        return batch.created_ms + self._linger_ms
+
+    def _take(
+        self,
+        queue: PartitionQueue,
+        batch: ProducerBatch,
+        chosen: dict[int, list[ProducerBatch]],
+        sizes: dict[int, int],
+        now_ms: int,
+    ) -> int:
+        """Puts the first batch of a queue with those for its leader, if it may go; returns when to look again."""
+        leader = self._network.cluster.leader(queue.topic, queue.partition)
+        if leader == NO_LEADER:
+            self._network.metadata.add_topic(queue.topic)
+            self._network.metadata.request_update()
+            return NEVER
+        if not self._network.is_ready(leader):
+            return self._network.ready_from_ms(leader)
+        size = sizes.get(leader, _FRAME_BYTES) + batch.size_estimate
+        if leader in chosen and size > self._max_request_bytes:
+            return now_ms
+        if self._identity.is_idempotent:
+            sequences = sequences_of(queue)
+            if not sequences.may_send(batch, self._limit):
+                return NEVER
+            queue.take()
+            if not batch.has_sequence:
+                sequences.assign(batch, self._identity.identity, self._transactional_id is not None)
+        else:
+            queue.take()
+        chosen.setdefault(leader, []).append(batch)
+        sizes[leader] = size
+        return now_ms if queue.batch_count else NEVER
+
+    def _expire(self, queue: PartitionQueue, now_ms: int) -> bool:
+        """Gives up batches that nobody took in time; whether there were any."""
+        expired = False
+        while True:
+            batch = queue.first()
+            if batch is None or now_ms - batch.created_ms < self._delivery_timeout_ms:
+                return expired
+            queue.take()
+            expired = True
+            message = (
+                f"Expiring {batch.record_count} record(s) for {queue.topic}-{queue.partition}:"
+                f"{now_ms - batch.created_ms} ms has passed since batch creation"
+            )
+            if batch.has_sequence:
+                self._identity.lose_track()
+            self._fail(batch, TimeoutError(message))
+
+    def _send(self, node_id: int, batches: list[ProducerBatch], now_ms: int) -> None:
+        for batch in batches:
+            batch.attempts += 1
+            batch.sent_ms = now_ms
+            self.in_flight.add(batch)
+        acks = self._acks
+
+        def build(version: int) -> ProduceRequest:
+            return self._request(batches, version)
+
+        def answered(response: ProduceResponse | None, version: int, error: Exception | None) -> None:
+            self._answered(batches, response, version, error)
+
+        ids_known = all(self._topic_id(batch) != ZERO_UUID for batch in batches)
+        highest = self.highest_version if self.highest_version is not None else None if ids_known else 12
+        self._network.submit(
+            node_id, ApiKey.PRODUCE, build, answered, highest=highest, expects_response=acks != 0
+        )
+        if acks == 0:
+            for batch in batches:
+                if batch in self.in_flight:
+                    self._complete(batch, -1, -1)
+
+    def _topic_id(self, batch: ProducerBatch) -> bytes:
+        info = self._network.cluster.topics.get(batch.queue.topic)
+        return ZERO_UUID if info is None else info.topic_id
+
+    def _request(self, batches: list[ProducerBatch], version: int) -> ProduceRequest:
+        topics: dict[str, ProduceRequest.TopicProduceData] = {}
+        for batch in batches:
+            topic = topics.get(batch.queue.topic)
+            if topic is None:
+                if version >= 13:
+                    topic = ProduceRequest.TopicProduceData(topic_id=self._topic_id(batch), partition_data=[])
+                else:
+                    topic = ProduceRequest.TopicProduceData(name=batch.queue.topic, partition_data=[])
+                topics[batch.queue.topic] = topic
+            data = ProduceRequest.PartitionProduceData(index=batch.queue.partition, records=batch.encode())
+            topic.partition_data.append(data)
+        return ProduceRequest(
+            transactional_id=self._transactional_id,
+            acks=self._acks,
+            timeout_ms=self._request_timeout_ms,
+            topic_data=list(topics.values()),
+        )
+
+    def _answered(
+        self, batches: list[ProducerBatch], response: ProduceResponse | None, version: int, error: Exception | None
+    ) -> None:
+        if response is None:
+            failure = error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error))
+            for batch in batches:
+                self._judge(batch, failure)
+            return
+        told: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
+        for topic in response.responses:
+            for partition in topic.partition_responses:
+                told[topic.topic_id if version >= 13 else topic.name, partition.index] = partition
+        nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
+        for batch in batches:
+            name: str | bytes = self._topic_id(batch) if version >= 13 else batch.queue.topic
+            answer = told.get((name, batch.queue.partition))
+            if answer is None:
+                self._judge(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))
+            elif not answer.error_code:
+                self._complete(batch, answer.base_offset, answer.log_append_time_ms)
+            else:
+                hint = answer.current_leader
+                where = TopicPartition(batch.queue.topic, batch.queue.partition)
+                self._network.metadata.heed_leader(where, hint.leader_id, hint.leader_epoch, nodes)
+                self._judge(batch, ApiError(Error.of(answer.error_code), answer.error_message))
+
+    def _judge(self, batch: ProducerBatch, error: ApiError) -> None:
+        """What becomes of a batch that was refused or lost."""
+        if batch not in self.in_flight:
+            return
+        now = self._network.clock.monotonic_ms()
+        if error.error in STALE_METADATA:
+            self._network.metadata.request_update()
+        if error.error is Error.DUPLICATE_SEQUENCE_NUMBER:
+            self._complete(batch, -1, -1)
+        elif self._may_retry(batch, error.error, now):
+            self.in_flight.discard(batch)
+            batch.retry_at_ms = now + self._network.retry_backoff.pause_ms(batch.attempts - 1)
+            batch.queue.put_back(batch)
+        else:
+            if batch.has_sequence and error.error is not Error.MESSAGE_TOO_LARGE:
+                self._identity.lose_track()
+            self._identity.heed(error)
+            self._fail(batch, error)
+
+    def _may_retry(self, batch: ProducerBatch, error: Error, now_ms: int) -> bool:
+        if batch.attempts > self._retries or now_ms - batch.created_ms >= self._delivery_timeout_ms:
+            return False
+        if self._identity.is_idempotent and error in _BROKEN_SEQUENCE:
+            if batch.epoch != self._identity.identity.epoch or not sequences_of(batch.queue).is_first(batch):
+                return True
+            if self._transactional_id is None:
+                self._identity.lose_track()
+                return True
+            return False
+        return error.retriable
+
+    def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
+        self.in_flight.discard(batch)
+        if self._identity.is_idempotent:
+            sequences_of(batch.queue).finish(batch)
+        batch.complete(base_offset, log_append_time)
+        self._on_finished(batch)
+
+    def _fail(self, batch: ProducerBatch, error: Exception) -> None:
+        self.in_flight.discard(batch)
+        if self._identity.is_idempotent:
+            sequences_of(batch.queue).finish(batch)
+        batch.fail(error)
+        self._on_finished(batch)
+
+    def fail_all(self, error: Exception) -> None:
+        """Gives up everything that waits; what is on its way is answered by its connection."""
+        for queue in list(self._accumulator.active):
+            while (batch := queue.take()) is not None:
+                self._fail(batch, error)
+            self._accumulator.retire(queue)
