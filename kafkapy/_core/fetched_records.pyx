@@ -1,4 +1,5 @@
 """What a consumer has fetched of a partition, taken out record by record: aborted and control batches passed over."""
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -39,6 +40,7 @@ cdef class ConsumerRecord:
                 f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
 
 
+@cython.no_gc_clear  # a collection must not take the buffer from under its view
 cdef class FetchedRecords:
     """Owns the place in one partition's fetched bytes, which it *pins*, and the decompressed batch it is in.
 
@@ -122,7 +124,7 @@ cdef class FetchedRecords:
             while self.old_records and len(records) < limit:
                 records.append(self.old_record(self.old_records.pop(0)))
             self.remaining = <int32_t>len(self.old_records)
-        while self.remaining > 0 and len(records) < limit:
+        while self.old_records is None and self.remaining > 0 and len(records) < limit:
             record = self.parse_record()
             self.remaining -= 1
             if record.offset >= self.next_offset:
@@ -217,7 +219,9 @@ cdef class FetchedRecords:
         self.remaining = <int32_t>len(self.old_records)
         self.header.size = self.view.len - self.position
         self.header.last_offset_delta = -1
-        self.header.base_offset = self.old_records[-1].offset + 1 if self.old_records else self.next_offset
+        self.header.base_offset = self.next_offset
+        for record in self.old_records:
+            self.header.base_offset = record.offset + 1
         if not self.remaining:
             self.leave_batch()
             self.is_exhausted = True

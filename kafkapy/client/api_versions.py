@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -51,5 +49,3 @@ def choose_version(key: ApiKey, served: Versions, highest: int | None = None) ->
             f"The broker serves {api.name} in versions {theirs[0]} to {theirs[1]}, the client speaks {low} to {high}",
         )
     return version
-
-

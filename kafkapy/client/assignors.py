@@ -80,7 +80,8 @@ def assign_sticky(members: Members, counts: PartitionCounts) -> Assignment:
 def assign_cooperatively(members: Members, counts: PartitionCounts) -> Assignment:
     """As `assign_sticky`, but a partition that moves is first taken from its owner, and given in the next round."""
     wanted = assign_sticky(members, counts)
-    owner = {where: member_id for member_id, each in _keep_owned(members, counts, evenly=False).items() for where in each}
+    owned = _keep_owned(members, counts, evenly=False)
+    owner = {where: member_id for member_id, each in owned.items() for where in each}
     return {
         member_id: [where for where in each if owner.get(where, member_id) == member_id]
         for member_id, each in wanted.items()
@@ -146,7 +147,7 @@ def _level(assigned: Assignment, readers: Mapping[str, list[str]], place: Mappin
 
 
 class Assignor(NamedTuple):
-    """An assignor by the name that members vote for. `is_cooperative`: partitions that stay are not given up meanwhile."""
+    """An assignor by the name that members vote for. `is_cooperative`: partitions that stay are kept meanwhile."""
 
     name: str
     assign: Callable[[Members, PartitionCounts], Assignment]

@@ -106,7 +106,9 @@ def _settle_delivery_timeout(config: ClientConfig) -> None:
     if config["delivery.timeout.ms"] < least:
         if config.is_set("delivery.timeout.ms"):
             raise ConfigError("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
-        log.warning("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms: now %d", least)
+        log.warning(
+            "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms: now %d", least
+        )
         config.replace("delivery.timeout.ms", least)
 
 
@@ -123,7 +125,8 @@ def _settle_idempotence(config: ClientConfig) -> None:
     if config["acks"] not in ("all", "-1"):
         if wanted:
             raise ConfigError(
-                "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee idempotence."
+                "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
+                "idempotence."
             )
         config.replace("enable.idempotence", False)
     if config["retries"] == 0:

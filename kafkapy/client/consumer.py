@@ -393,6 +393,3 @@ class Consumer:
     def _check_open(self) -> None:
         if self._is_closed:
             raise RuntimeError("This consumer has already been closed.")
-
-
-

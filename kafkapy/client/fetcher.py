@@ -107,9 +107,8 @@ class Fetcher:
             if state.reset is None:
                 state.reset = reset_timestamp(self._reset, self._network.clock.now_ms())
                 if state.reset is None:
-                    state.not_before_ms = NEVER
                     message = f"Undefined offset with no reset policy for partitions: [{where}]"
-                    self.errors.append(NoOffsetForPartition(where, message))
+                    self._complain(state, NoOffsetForPartition(where, message))
                     continue
             wanted[where] = state.reset
             state.is_fetching = True
@@ -126,12 +125,18 @@ class Fetcher:
             return  # a seek came between
         if error is not None:
             if not error.error.retriable and error.error is not Error.UNKNOWN_SERVER_ERROR:
-                self.errors.append(error)
+                self._complain(state, error)
             state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         elif found is None:
             state.jump_by(-1)
         else:
             state.jump(found.offset)
+
+    def _complain(self, state: PartitionState, error: ApiError) -> None:
+        """Something that the application has to hear of, with every poll until it does something about it."""
+        state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
+        if not self.errors:
+            self.errors.append(error)
 
     # Fetching
 
@@ -268,8 +273,7 @@ class Fetcher:
             state.buffers.append(fetched)
         else:
             message = f"The record at offset {state.fetch_offset} of {where} is larger than what was fetched"
-            self.errors.append(ApiError(Error.MESSAGE_TOO_LARGE, message))
-            state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
+            self._complain(state, ApiError(Error.MESSAGE_TOO_LARGE, message))
 
     def _heed(self, where: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]) -> None:
         """An error of one partition."""
@@ -280,7 +284,7 @@ class Fetcher:
             timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
             if timestamp is None:
                 message = f"Fetch position {state.fetch_offset} is out of range for partition {where}"
-                self.errors.append(NoOffsetForPartition(where, message))
+                self._complain(state, NoOffsetForPartition(where, message))
             else:
                 log.info("Position %d of %s is out of range: reset", state.fetch_offset, where)
                 state.jump_by(timestamp)
@@ -291,7 +295,7 @@ class Fetcher:
             self._network.metadata.heed_leader(where, leader.leader_id, leader.leader_epoch, nodes)
             self._network.metadata.request_update()
         else:
-            self.errors.append(ApiError(error, f"Fetching {where}: {error.message}"))
+            self._complain(state, ApiError(error, f"Fetching {where}: {error.message}"))
 
     # What the application takes
 

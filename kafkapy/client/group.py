@@ -141,10 +141,7 @@ class ConsumerGroup:
         return (
             bool(self._done)
             or membership.fatal is not None
-            or (
-                self._subscription.is_automatic
-                and (membership.rejoin_wanted or membership.new_assignment is not None)
-            )
+            or (self._subscription.is_automatic and (membership.rejoin_wanted or membership.new_assignment is not None))
         )
 
     def poll(self, end_ms: int) -> None:
@@ -169,8 +166,9 @@ class ConsumerGroup:
                 self._give_up()
                 with self._network.seat:
                     membership.begin_join()
-            if membership.phase is Phase.UNJOINED or membership.phase is Phase.STABLE and (
-                membership.new_assignment is None and not membership.rejoin_wanted
+            if membership.phase is Phase.UNJOINED or (
+                membership.phase is Phase.STABLE
+                and (membership.new_assignment is None and not membership.rejoin_wanted)
             ):
                 return
             if membership.new_assignment is None:
@@ -296,18 +294,17 @@ class ConsumerGroup:
 
         def answered(result: Any, error: Exception | None) -> None:
             state["open"] = False
-            if isinstance(error, ApiError) and (error.error in _RETRIED or error.error.retriable):
-                if error.error is not Error.REBALANCE_IN_PROGRESS:
-                    state["next"] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
-                    return
-            answers.append((result, error))
+            if _passes(error):
+                state["next"] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
+            else:
+                answers.append((result, error))
 
         def is_done() -> bool:
             now = network.clock.monotonic_ms()
-            if not answers and not state["open"] and now >= state["next"]:
-                if self._coordinator.node(now) is not None:
-                    state["open"] = True
-                    ask(answered)
+            is_due = not answers and not state["open"] and now >= state["next"]
+            if is_due and self._coordinator.node(now) is not None:
+                state["open"] = True
+                ask(answered)
             return bool(answers)
 
         if not network.wait_until(is_done, timeout_s, poll_ms=_POLL_MS):
@@ -360,6 +357,13 @@ class ConsumerGroup:
             except (ApiError, TimeoutError) as error:
                 _log_failure(error)
         self._call_back()
+
+
+def _passes(error: Exception | None) -> bool:
+    """Whether asking again may help; a rebalance is the application's business."""
+    if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
+        return False
+    return error.error in _RETRIED or error.error.retriable
 
 
 def _log_failure(error: Exception | None) -> None:

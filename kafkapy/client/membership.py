@@ -78,7 +78,7 @@ class Membership:
         self._assignor = self.assignors[0]
         self._joined: JoinGroupResponse | None = None
         self._not_before_ms = 0
-        self._next_heartbeat_ms = 0
+        self._next_heartbeat_ms: int = 0
         self._heartbeat_is_out = False
         self.last_poll_ms = 0
 
@@ -242,7 +242,7 @@ class Membership:
     # Staying
 
     def _keep_alive(self, node_id: int, now_ms: int) -> int:
-        last = self.last_poll_ms + self._config["max.poll.interval.ms"]
+        last: int = self.last_poll_ms + self._config["max.poll.interval.ms"]
         if now_ms >= last:
             log.warning("Consumer poll timeout has expired: the member leaves group %s", self._coordinator.key)
             self.send_leave("consumer poll timeout has expired.")
@@ -269,9 +269,7 @@ class Membership:
             elif response.error_code and asked == self.identity and self.phase is Phase.STABLE:
                 self._heed_heartbeat(Error.of(response.error_code))
 
-        self._network.submit(
-            node_id, ApiKey.HEARTBEAT, build, answered, timeout_ms=self._config["session.timeout.ms"]
-        )
+        self._network.submit(node_id, ApiKey.HEARTBEAT, build, answered, timeout_ms=self._config["session.timeout.ms"])
         return self._next_heartbeat_ms
 
     def _heed_heartbeat(self, code: Error) -> None:
@@ -343,5 +341,5 @@ def find_assignors(configured: list[object]) -> list[Assignor]:
             )
         found.append(assignor)
     if not found:
-        raise ConfigError("Missing required configuration \"partition.assignment.strategy\"")
+        raise ConfigError('Missing required configuration "partition.assignment.strategy"')
     return found

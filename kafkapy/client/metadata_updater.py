@@ -97,7 +97,7 @@ class MetadataUpdater:
 
     def _request(self, version: int) -> MetadataRequest:
         if self.wants_all:
-            topics = None if version >= 1 else []
+            topics: list[MetadataRequest.MetadataRequestTopic] | None = None if version >= 1 else []
         else:
             topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(self.topics)]
         allow = self.allow_creation or version < 4

@@ -14,7 +14,7 @@ from kafkapy.types import TopicPartition
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """A record's offset, its timestamp in ms since 1970 (-1: not asked by time), the epoch of its leader (-1: unknown)."""
+    """A record's offset, its timestamp in ms since 1970 (-1: not asked by time), its leader's epoch (-1: unknown)."""
 
     offset: int
     timestamp: int
@@ -51,9 +51,7 @@ def _ask(
             partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=where.partition, timestamp=timestamp)
             topics.setdefault(where.topic, []).append(partition)
         named = [ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()]
-        return ListOffsetsRequest(
-            replica_id=-1, isolation_level=isolation_level if version >= 2 else 0, topics=named
-        )
+        return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level if version >= 2 else 0, topics=named)
 
     def answered(response: ListOffsetsResponse | None, version: int, error: Exception | None) -> None:
         left = dict(wanted)

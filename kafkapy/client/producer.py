@@ -69,18 +69,14 @@ class Producer(RecordAccumulator):
         self._interceptors = load_interceptors(config["interceptor.classes"])
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
-        self._network = Network(
-            config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock
-        )
+        self._network = Network(config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock)
         self._identity = ProducerIdSource(self._network, self, is_idempotent=config["enable.idempotence"])
         self._sender = Sender(self._network, self, config, self._identity, self._finished)
         self._identity.sender = self._sender
         self._network.tasks.append(self._sender)
         self._closing = threading.Lock()
         self._is_closed = False
-        self._is_plain = not (
-            self._key_serializer or self._value_serializer or self._partitioner or self._interceptors
-        )
+        self._is_plain = not (self._key_serializer or self._value_serializer or self._partitioner or self._interceptors)
         self.takes_plain_records = self._is_plain
         self._network.start()
 

@@ -169,9 +169,7 @@ class Sender:
 
         ids_known = all(self._topic_id(batch) != ZERO_UUID for batch in batches)
         highest = self.highest_version if self.highest_version is not None else None if ids_known else 12
-        self._network.submit(
-            node_id, ApiKey.PRODUCE, build, answered, highest=highest, expects_response=acks != 0
-        )
+        self._network.submit(node_id, ApiKey.PRODUCE, build, answered, highest=highest, expects_response=acks != 0)
         if acks == 0:
             for batch in batches:
                 if batch in self.in_flight:

@@ -1,7 +1,7 @@
 """Serializers and deserializers: text, JSON and msgpack, and the lookup of what a configuration names.
 
-A serializer is a callable `(topic, value) -> bytes | None`, a deserializer `(topic, data) -> value`; None is the null of
-Kafka and passes through unchanged.
+A serializer is a callable `(topic, value) -> bytes | None`, a deserializer `(topic, data) -> value`; None is Kafka's
+null and passes through unchanged.
 """
 
 from __future__ import annotations
@@ -74,12 +74,14 @@ DESERIALIZERS: dict[str, Deserializer | None] = {
 
 def find_serializer(key: str, configured: Any) -> Serializer | None:
     """The serializer of a configuration's value: a callable, one of our names, or `module:name`. None: bytes stay."""
-    return _find(key, configured, SERIALIZERS)
+    found: Serializer | None = _find(key, configured, SERIALIZERS)
+    return found
 
 
 def find_deserializer(key: str, configured: Any) -> Deserializer | None:
     """As `find_serializer`."""
-    return _find(key, configured, DESERIALIZERS)
+    found: Deserializer | None = _find(key, configured, DESERIALIZERS)
+    return found
 
 
 def _find(key: str, configured: Any, known: dict[str, Any]) -> Any:

@@ -65,6 +65,7 @@ class PartitionState:
         self.fetch_offset = -1 if position is None else position
         self.buffers.clear()
         self.generation += 1
+        self.not_before_ms = 0
         self.reset = None
         self.wants_committed = False
 

@@ -180,8 +180,8 @@ class _AutoOffsetReset:
 
     def __call__(self, name: str, value: str) -> None:
         if value not in ("latest", "earliest", "none") and not self._duration.fullmatch(value):
-            reason = "the value should be either 'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS>'"
-            raise invalid_value(name, value, f"{reason}.")
+            words = "'earliest', 'latest', 'none' or of the format 'by_duration:<PnDTnHnMn.nS>'"
+            raise invalid_value(name, value, f"the value should be either {words}.")
 
     def __str__(self) -> str:
         return "[latest, earliest, none, by_duration:PnDTnHnMn.nS]"

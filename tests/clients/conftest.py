@@ -21,10 +21,11 @@ from tests.clients.confluent_client import ConfluentClient
 from tests.clients.console_client import ConsoleClient
 from tests.clients.java_client import JavaClient
 from tests.clients.kafka_python_client import KafkaPythonClient
+from tests.clients.kafkapy_client import KafkapyClient
 from tests.clients.kcat_client import KcatClient
 from tests.peers import ApacheKafka, kafka_directory
 
-CLIENTS = ("confluent-kafka", "kafka-python", "aiokafka", "kcat", "java-4.3", "java-3.9", "console")
+CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "kcat", "java-4.3", "java-3.9", "console")
 _numbers = itertools.count(1)
 
 
@@ -57,6 +58,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]
         if name == "console":
             return ConsoleClient(kafka_directory("4.3.0"))
         classes: dict[str, type[Client]] = {
+            "kafkapy": KafkapyClient,
             "confluent-kafka": ConfluentClient,
             "kafka-python": KafkaPythonClient,
             "aiokafka": AiokafkaClient,

@@ -14,7 +14,15 @@ from kafkapy.config.row import (
     client_key,
     inert_client_key,
 )
-from kafkapy.config.validator import ANY, AUTO_OFFSET_RESET, NON_EMPTY_STRING, at_least, one_of, one_of_any_case, one_of_ignoring_case
+from kafkapy.config.validator import (
+    ANY,
+    AUTO_OFFSET_RESET,
+    NON_EMPTY_STRING,
+    at_least,
+    one_of,
+    one_of_any_case,
+    one_of_ignoring_case,
+)
 
 ROWS = (
     client_key(

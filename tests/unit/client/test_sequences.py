@@ -1,0 +1,62 @@
+"""Sequences of an idempotent producer: assigned once, kept over attempts, anew with an epoch."""
+
+from __future__ import annotations
+
+from kafkapy._core.record_accumulator import RecordAccumulator
+from kafkapy.client.sequences import NOBODY, PartitionSequences, ProducerIdentity, sequence_after
+
+WHO = ProducerIdentity(7, 0)
+
+
+class Accumulator(RecordAccumulator):
+    def on_queue_opened(self):
+        """Nobody sends here."""
+
+
+def batches(*counts):
+    accumulator = Accumulator(memory_limit=1 << 20, batch_size=16384, max_record_bytes=1 << 20)
+    made = []
+    for count in counts:
+        queue = accumulator.add_topic(f"t{len(made)}", 1).queues[0]
+        for _ in range(count):
+            accumulator.append(queue, 1, None, b"v")
+        made.append(queue.take())
+    return made
+
+
+def test_batches_get_consecutive_sequences():
+    sequences, (first, second) = PartitionSequences(), batches(3, 2)
+    for batch in (first, second):
+        sequences.assign(batch, WHO, False)
+    assert (first.sequence, second.sequence, sequences.next_sequence) == (0, 3, 5)
+    assert (first.epoch, first.has_sequence) == (0, True)
+
+
+def test_only_the_first_is_sent_again_and_new_ones_while_there_is_room():
+    sequences, (first, second, third) = PartitionSequences(), batches(1, 1, 1)
+    sequences.assign(first, WHO, False)
+    sequences.assign(second, WHO, False)
+    assert sequences.may_send(first, 2) and not sequences.may_send(second, 2)
+    assert not sequences.may_send(third, 2)
+    sequences.finish(first)
+    assert sequences.may_send(second, 2) and sequences.may_send(third, 2)
+
+
+def test_a_new_epoch_numbers_the_unfinished_from_zero():
+    sequences, (first, second, third) = PartitionSequences(), batches(2, 3, 1)
+    for batch in (first, second, third):
+        sequences.assign(batch, WHO, False)
+    sequences.finish(first)
+    sequences.restart(WHO.next_epoch(), False)
+    assert [(batch.sequence, batch.epoch) for batch in (second, third)] == [(0, 1), (3, 1)]
+    assert sequences.next_sequence == 4
+
+
+def test_after_the_largest_sequence_comes_zero():
+    assert sequence_after(2**31 - 1, 1) == 0
+    assert sequence_after(2**31 - 3, 5) == 2
+
+
+def test_epochs_run_out():
+    assert ProducerIdentity(1, 5).next_epoch() == (1, 6)
+    assert ProducerIdentity(1, 2**15 - 2).next_epoch() is NOBODY

@@ -1,0 +1,61 @@
+"""What a consumer reads: kinds that exclude each other, positions, durations."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafkapy.client.subscription import Subscription, SubscriptionError, duration_ms, reset_timestamp
+from kafkapy.types import TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def test_by_hand_and_by_group_exclude_each_other():
+    subscription = Subscription()
+    subscription.assign_manually([T0])
+    with pytest.raises(SubscriptionError):
+        subscription.subscribe(["t"])
+    subscription.unsubscribe()
+    subscription.subscribe(["t"])
+    with pytest.raises(SubscriptionError):
+        subscription.assign_manually([T0])
+
+
+def test_partitions_that_stay_keep_their_state():
+    subscription = Subscription()
+    subscription.assign_manually([T0])
+    subscription.state(T0).jump(7)
+    subscription.assign_manually([T0, T1])
+    assert subscription.state(T0).position == 7
+    assert subscription.state(T1).position is None
+    with pytest.raises(ValueError, match="No current assignment for partition t-2"):
+        subscription.state(TopicPartition("t", 2))
+
+
+def test_a_jump_makes_earlier_fetches_stale():
+    subscription = Subscription()
+    subscription.assign_manually([T0])
+    state = subscription.state(T0)
+    before = state.generation
+    state.jump_by(-2)
+    assert (state.position, state.reset, state.is_fetchable, state.generation) == (None, -2, False, before + 1)
+    state.jump(3)
+    assert (state.position, state.fetch_offset, state.reset, state.is_fetchable) == (3, 3, None, True)
+
+
+def test_patterns():
+    subscription = Subscription()
+    subscription.subscribe((), re.compile("^a"))
+    assert subscription.matching(["ab", "ba", "a"]) == {"ab", "a"}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("PT1S", 1000), ("P1DT1H", 90_000_000), ("PT1M0.5S", 60_500)])
+def test_durations(text, expected):
+    assert duration_ms(text) == expected
+    assert reset_timestamp(f"by_duration:{text}", 10**12) == 10**12 - expected
+
+
+def test_resets():
+    assert (reset_timestamp("latest", 0), reset_timestamp("earliest", 0), reset_timestamp("none", 0)) == (-1, -2, None)
