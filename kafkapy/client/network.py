@@ -231,18 +231,18 @@ class Network:
             if not self._closed:
                 raise
 
-    @property
     def is_closed(self) -> bool:
+        """Whether `close` has been called; it may be by another thread at any moment."""
         return self._closed
 
     def _drive(self) -> None:
-        while not self.is_closed:
+        while not self.is_closed():
             if self._visitors or self.clock.monotonic_ms() - self._left_ms < HANDOVER_MS:
                 self._unparked.wait(HANDOVER_MS / 1000)
                 self._unparked.clear()
                 continue
             with self.seat:
-                if self.is_closed:
+                if self.is_closed():
                     return
                 due = self._step()
                 self._sleeps_until_ms = due

@@ -45,8 +45,8 @@ def test_a_hundred_keys_over_three_partitions():
 
 
 def test_signs_do_not_get_a_partition_each():
-    signs = {"鼠": 4, "牛": 1, "虎": 3, "兔": 5, "龙": 1, "蛇": 10, "马": 0, "羊": 10, "猴": 4, "鸡": 11, "狗": 8, "猪": 2}
-    assert {sign: partition_of_key(sign.encode(), 12) for sign in signs} == signs
+    expected = [4, 1, 3, 5, 1, 10, 0, 10, 4, 11, 8, 2]
+    assert [partition_of_key(sign.encode(), 12) for sign in "鼠牛虎兔龙蛇马羊猴鸡狗猪"] == expected
 
 
 def test_a_topic_has_partitions():
