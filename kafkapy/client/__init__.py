@@ -2,18 +2,22 @@
 
 from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy._core.record_accumulator import DeliveryFuture, RecordMetadata
+from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
 from kafkapy.client.consumer import Consumer, ConsumerRecords, WakeupError
-from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
 from kafkapy.client.partitioner import Partitioner
 from kafkapy.client.producer import Producer
 from kafkapy.types import TopicPartition
 
 __all__ = [
+    "AsyncConsumer",
+    "AsyncProducer",
     "Consumer",
     "ConsumerRecord",
     "ConsumerRecords",
     "DeliveryFuture",
+    "GroupMetadata",
     "OffsetAndMetadata",
     "Partitioner",
     "Producer",

@@ -10,7 +10,7 @@ from typing import Any, Self
 from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy.client.cluster import PartitionInfo
 from kafkapy.client.configuration import ClientConfig, consumer_config
-from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.group import ConsumerGroup, RebalanceListener
 from kafkapy.client.network import Network
@@ -274,6 +274,11 @@ class Consumer:
         wanted = [TopicPartition(*each) for each in partitions]
         found = self._group.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
+
+    def group_metadata(self) -> GroupMetadata:
+        """Who this consumer is in its group, for `Producer.send_offsets_to_transaction`."""
+        self._group.require()
+        return GroupMetadata(self._group.group_id or "", self._group.identity)
 
     def close(self, timeout: float = 30.0) -> None:
         """Commits if auto-commit is on, leaves the group, and ends. May be called again."""

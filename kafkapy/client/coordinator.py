@@ -47,6 +47,13 @@ class MemberIdentity(NamedTuple):
     instance_id: str | None = None
 
 
+class GroupMetadata(NamedTuple):
+    """A group and one of its members; a transaction commits offsets in its name."""
+
+    group_id: str
+    member: MemberIdentity = MemberIdentity()
+
+
 class Coordinator:
     """Owns the whereabouts of one group's or transaction's coordinator.  Touched with the network's seat held."""
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkapy.client.coordinator import (
-    COORDINATOR_MOVED,
     Coordinator,
+    MemberIdentity,
     OffsetAndMetadata,
     commit_offsets,
     fetch_offsets,
 )
+from kafkapy.client.exchange import POLL_MS, passes, until_answered
 from kafkapy.client.membership import Membership, Phase
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.subscription import Subscription
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from kafkapy.client.configuration import ClientConfig
 
 log = logging.getLogger("kafkapy.client")
-_POLL_MS = 50  # how often a commit that waits for its coordinator looks again
-_RETRIED = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS, Error.UNSTABLE_OFFSET_COMMIT}
 
 
 class RebalanceListener(Protocol):
@@ -90,7 +89,7 @@ class ConsumerGroup:
         def found(offsets: dict[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
             self._is_asking = False
             if error is not None:
-                if isinstance(error, ApiError) and error.error not in _RETRIED and not error.error.retriable:
+                if not passes(error):
                     self._membership.fatal = error
                 return
             for where in wanted:
@@ -101,7 +100,7 @@ class ConsumerGroup:
                         state.jump(offsets[where].offset)
 
         fetch_offsets(self._network, self._coordinator, wanted, found, require_stable=True)
-        return now_ms + _POLL_MS
+        return now_ms + POLL_MS
 
     def _watch_topics(self) -> None:
         """A rebalance is due when topics that are subscribed to come, go or grow."""
@@ -233,6 +232,11 @@ class ConsumerGroup:
 
     # Commits
 
+    @property
+    def identity(self) -> MemberIdentity:
+        """Who the group knows this consumer as."""
+        return self._membership.identity
+
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Where the application is in every partition that it has a position of."""
         return {
@@ -246,8 +250,10 @@ class ConsumerGroup:
         self.require()
         self._call_back()
         if offsets:
-            self._until_answered(
-                lambda done: commit_offsets(
+            until_answered(
+                self._network,
+                self._coordinator,
+                lambda node_id, done: commit_offsets(
                     self._network, self._coordinator, self._membership.identity, offsets, lambda e: done(None, e)
                 ),
                 timeout_s,
@@ -277,42 +283,16 @@ class ConsumerGroup:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """What is committed of these partitions."""
         self.require()
-        found: dict[TopicPartition, OffsetAndMetadata] = self._until_answered(
-            lambda done: fetch_offsets(self._network, self._coordinator, partitions, done, require_stable=True),
+        found: dict[TopicPartition, OffsetAndMetadata] = until_answered(
+            self._network,
+            self._coordinator,
+            lambda node_id, done: fetch_offsets(
+                self._network, self._coordinator, partitions, done, require_stable=True
+            ),
             timeout_s,
             "the committed offsets were found",
         )
         return found
-
-    def _until_answered(
-        self, ask: Callable[[Callable[[Any, Exception | None], None]], None], timeout_s: float, what: str
-    ) -> Any:
-        """Asks, again after errors that pass, until there is an answer."""
-        network = self._network
-        answers: list[tuple[Any, Exception | None]] = []
-        state = {"open": False, "next": 0}
-
-        def answered(result: Any, error: Exception | None) -> None:
-            state["open"] = False
-            if _passes(error):
-                state["next"] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
-            else:
-                answers.append((result, error))
-
-        def is_done() -> bool:
-            now = network.clock.monotonic_ms()
-            is_due = not answers and not state["open"] and now >= state["next"]
-            if is_due and self._coordinator.node(now) is not None:
-                state["open"] = True
-                ask(answered)
-            return bool(answers)
-
-        if not network.wait_until(is_done, timeout_s, poll_ms=_POLL_MS):
-            raise TimeoutError(f"Timeout of {timeout_s} s expired before {what}")
-        result, error = answers[0]
-        if error is not None:
-            raise error
-        return result
 
     def _knows_coordinator(self) -> bool:
         with self._network.seat:
@@ -357,13 +337,6 @@ class ConsumerGroup:
             except (ApiError, TimeoutError) as error:
                 _log_failure(error)
         self._call_back()
-
-
-def _passes(error: Exception | None) -> bool:
-    """Whether asking again may help; a rebalance is the application's business."""
-    if not isinstance(error, ApiError) or error.error is Error.REBALANCE_IN_PROGRESS:
-        return False
-    return error.error in _RETRIED or error.error.retriable
 
 
 def _log_failure(error: Exception | None) -> None:

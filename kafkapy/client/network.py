@@ -235,9 +235,12 @@ class Network:
         """Whether `close` has been called; it may be by another thread at any moment."""
         return self._closed
 
+    def _has_visitors(self) -> bool:
+        return self._visitors > 0
+
     def _drive(self) -> None:
         while not self.is_closed():
-            if self._visitors or self.clock.monotonic_ms() - self._left_ms < HANDOVER_MS:
+            if self._has_visitors() or self.clock.monotonic_ms() - self._left_ms < HANDOVER_MS:
                 self._unparked.wait(HANDOVER_MS / 1000)
                 self._unparked.clear()
                 continue
@@ -247,7 +250,7 @@ class Network:
                 due = self._step()
                 self._sleeps_until_ms = due
             self._select(due - self.clock.monotonic_ms())
-            if self._visitors:
+            if self._has_visitors():
                 self._wake()  # what woke this thread was meant for the one that waits
 
     def _select(self, pause_ms: int) -> None:

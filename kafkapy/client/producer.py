@@ -18,16 +18,18 @@ from kafkapy._core.record_accumulator import (
 )
 from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
+from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.network import Network
 from kafkapy.client.partitioner import choose_sticky_partition, default_partition
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
 from kafkapy.client.serialization import find_serializer, load_object
 from kafkapy.errors import ApiError, ConfigError, Error
-from kafkapy.types import Clock
+from kafkapy.types import Clock, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy._core.record_accumulator import Headers, OnDelivery
+    from kafkapy.client.transactions import Transactions
 
 log = logging.getLogger("kafkapy.client")
 
@@ -70,14 +72,17 @@ class Producer(RecordAccumulator):
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
         self._network = Network(config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock)
-        self._identity = ProducerIdSource(self._network, self, is_idempotent=config["enable.idempotence"])
+        self._transactions = self._make_transactions()
+        self._identity = self._transactions or ProducerIdSource(
+            self._network, self, is_idempotent=config["enable.idempotence"]
+        )
         self._sender = Sender(self._network, self, config, self._identity, self._finished)
         self._identity.sender = self._sender
         self._network.tasks.append(self._sender)
         self._closing = threading.Lock()
         self._is_closed = False
         self._is_plain = not (self._key_serializer or self._value_serializer or self._partitioner or self._interceptors)
-        self.takes_plain_records = self._is_plain
+        self.takes_plain_records = self._is_plain and self._transactions is None
         self._network.start()
 
     @property
@@ -111,6 +116,7 @@ class Producer(RecordAccumulator):
                 return
             self._is_closed = True
             self.takes_plain_records = False
+        self._abort_open_transaction(timeout)
         self.flush(timeout)
         with self._network.seat:
             self._sender.fail_all(ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery"))
@@ -127,6 +133,42 @@ class Producer(RecordAccumulator):
     ) -> None:
         self.close()
 
+    # Transactions
+
+    def init_transactions(self, timeout: float | None = None) -> None:
+        """Takes over the `transactional.id`: whoever had it before is fenced. Once, before anything is sent. Here as in
+        the other transactional methods `timeout` is in seconds, max.block.ms if it is left out; TimeoutError; ApiError
+        PRODUCER_FENCED when another producer has taken over."""
+        self._need_transactions().initialize(self._limit(timeout))
+
+    def begin_transaction(self) -> None:
+        """From here on records belong to a transaction."""
+        self._need_transactions().begin()
+        self.takes_plain_records = self._is_plain
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group: GroupMetadata,
+        timeout: float | None = None,
+    ) -> None:
+        """Commits a consumer's offsets with the transaction; `group` is what `Consumer.group_metadata` says."""
+        named = {
+            TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
+            for where, each in offsets.items()
+        }
+        self._need_transactions().send_offsets(named, group, self._limit(timeout))
+
+    def commit_transaction(self, timeout: float | None = None) -> None:
+        """Sends what is left and commits. Raises what a record failed with: then only `abort_transaction` helps."""
+        self.takes_plain_records = False
+        self._need_transactions().commit(self._limit(timeout))
+
+    def abort_transaction(self, timeout: float | None = None) -> None:
+        """Takes everything of the transaction back."""
+        self.takes_plain_records = False
+        self._need_transactions().abort(self._limit(timeout))
+
     # What the accumulator asks for
 
     def send_slowly(
@@ -142,6 +184,8 @@ class Producer(RecordAccumulator):
         """A record with whatever the quick way does not know: serializers, new topics, no memory left."""
         if self._is_closed:
             raise RuntimeError("Cannot perform operation after producer has been closed")
+        if self._transactions is not None:
+            self._transactions.check_open()
         for interceptor in self._interceptors:
             if hasattr(interceptor, "on_send"):
                 topic, value, key = interceptor.on_send(topic, value, key)
@@ -186,6 +230,31 @@ class Producer(RecordAccumulator):
             raise TimeoutError(f"No acknowledgement within {timeout} s")
 
     # Own
+
+    def _make_transactions(self) -> Transactions | None:
+        if self._config["transactional.id"] is None:
+            return None
+        from kafkapy.client.transactions import Transactions  # most producers have none
+
+        return Transactions(self._network, self, self._config)
+
+    def _need_transactions(self) -> Transactions:
+        if self._transactions is None:
+            raise RuntimeError(
+                "Cannot use transactional methods without enabling transactions by setting the transactional.id "
+                "configuration property"
+            )
+        return self._transactions
+
+    def _limit(self, timeout: float | None) -> float:
+        return self._max_block_ms / 1000 if timeout is None else timeout
+
+    def _abort_open_transaction(self, timeout: float | None) -> None:
+        if self._transactions is not None and self._transactions.can_abort:
+            try:
+                self._transactions.abort(5.0 if timeout is None else timeout)
+            except (ApiError, TimeoutError) as error:
+                log.warning("The transaction that was open could not be aborted: %s", error)
 
     def _finished(self, batch: ProducerBatch) -> None:
         for future in batch.take_callbacks():

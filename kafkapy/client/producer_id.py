@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from kafkapy._core.record_accumulator import PartitionQueue, RecordAccumulator
-from kafkapy.client.network import Network
+from kafkapy.client.network import NEVER, Network
 from kafkapy.client.sequences import NOBODY, ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -25,8 +25,6 @@ class ProducerIdSource:
     is raised and sequences begin at 0, as the broker expects of a new epoch (KIP-360).
     """
 
-    is_ending = False
-
     def __init__(self, network: Network, accumulator: RecordAccumulator, *, is_idempotent: bool) -> None:
         self._network = network
         self._accumulator = accumulator
@@ -37,6 +35,22 @@ class ProducerIdSource:
         self._not_before_ms = 0
         self._attempts = 0
         self._lost_track = False
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether batches leave at once because a transaction ends."""
+        return False
+
+    @property
+    def failure(self) -> ApiError | None:
+        """Why nothing can be sent any more, for the time being."""
+        return None
+
+    def next_ms(self, now_ms: int) -> int:
+        """When `run` has something to do, if it said that nothing may be sent."""
+        if self._is_asking or self._lost_track or self.identity.is_valid:
+            return NEVER
+        return max(self._not_before_ms, now_ms + 1)
 
     def run(self, now_ms: int) -> bool:
         """Whether batches may be sent now; asks for an id if there is none."""

@@ -77,6 +77,9 @@ class Sender:
         """Sends what is due; returns when the next batch is."""
         if not self._accumulator.active:
             return NEVER
+        if self._identity.failure is not None:
+            self.fail_all(self._identity.failure)
+            return NEVER
         due = NEVER
         identified = self._identity.run(now_ms)
         chosen: dict[int, list[ProducerBatch]] = {}
@@ -96,6 +99,8 @@ class Sender:
             due = min(due, batch.created_ms + self._delivery_timeout_ms)
             if identified and self._identity.may_send_to(queue):
                 due = min(due, self._take(queue, batch, chosen, sizes, now_ms))
+            else:
+                due = min(due, self._identity.next_ms(now_ms))
         for node_id, batches in chosen.items():
             self._send(node_id, batches, now_ms)
         return due
@@ -152,6 +157,7 @@ class Sender:
             )
             if batch.has_sequence:
                 self._identity.lose_track()
+            self._identity.heed(ApiError(Error.REQUEST_TIMED_OUT, message))
             self._fail(batch, TimeoutError(message))
 
     def _send(self, node_id: int, batches: list[ProducerBatch], now_ms: int) -> None:
@@ -273,5 +279,7 @@ class Sender:
         """Gives up everything that waits; what is on its way is answered by its connection."""
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
+                if batch.has_sequence:
+                    self._identity.lose_track()
                 self._fail(batch, error)
             self._accumulator.retire(queue)

@@ -1,0 +1,134 @@
+"""The client for asyncio: the same producer and consumer, awaited.
+
+The networking keeps its own thread; what waits does so on a thread of the loop's executor, and futures of deliveries
+come back to the loop together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from kafkapy._core.fetched_records import ConsumerRecord
+from kafkapy._core.record_accumulator import RecordMetadata
+from kafkapy.client.consumer import Consumer, ConsumerRecords
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.group import RebalanceListener
+from kafkapy.client.producer import Producer
+from kafkapy.types import TopicPartition
+
+POLL_S = 1.0
+
+
+class AsyncProducer:
+    """`Producer` for an event loop: `await producer.send(...)` is the record's RecordMetadata.
+
+    Made and used within the loop. `producer` is what it stands on.
+    """
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        self.producer = Producer(properties, **settings)
+        self._loop = asyncio.get_running_loop()
+
+    async def send(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
+        """Sends a record and waits for its delivery; `more` as in `Producer.send`. Raises what it failed with."""
+        return await (await self.enqueue(topic, value, key, **more))
+
+    async def enqueue(
+        self, topic: str, value: Any = None, key: Any = None, **more: Any
+    ) -> asyncio.Future[RecordMetadata]:
+        """Adds a record; the future of its delivery. Waits only while the topic is not known or memory is short."""
+        delivered: asyncio.Future[RecordMetadata] = self._loop.create_future()
+
+        def on_delivery(metadata: RecordMetadata | None, error: BaseException | None) -> None:
+            self._loop.call_soon_threadsafe(_settle, delivered, metadata, error)
+
+        if topic in self.producer.topics and self.producer.memory_used < self.producer.memory_limit // 2:
+            self.producer.send(topic, value, key, on_delivery=on_delivery, **more)
+        else:
+            await asyncio.to_thread(self.producer.send, topic, value, key, on_delivery=on_delivery, **more)
+        return delivered
+
+    async def flush(self, timeout: float | None = None) -> bool:
+        """As `Producer.flush`."""
+        return await asyncio.to_thread(self.producer.flush, timeout)
+
+    async def close(self, timeout: float | None = None) -> None:
+        """As `Producer.close`."""
+        await asyncio.to_thread(self.producer.close, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _settle(
+    delivered: asyncio.Future[RecordMetadata], metadata: RecordMetadata | None, error: BaseException | None
+) -> None:
+    if delivered.cancelled():
+        return
+    if error is not None:
+        delivered.set_exception(error)
+    elif metadata is not None:
+        delivered.set_result(metadata)
+
+
+class AsyncConsumer:
+    """`Consumer` for an event loop: `async for record in consumer`.  One task at a time.
+
+    `consumer` is what it stands on: what does not wait (seek, pause, assignment, ...) is called there.
+    """
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        self.consumer = Consumer(properties, **settings)
+
+    def subscribe(
+        self, topics: Iterable[str] | re.Pattern[str] | str, listener: RebalanceListener | None = None
+    ) -> None:
+        """As `Consumer.subscribe`; the listener is called on a thread of the executor."""
+        self.consumer.subscribe(topics, listener)
+
+    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
+        """As `Consumer.assign`."""
+        self.consumer.assign(partitions)
+
+    async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
+        """As `Consumer.poll`. A task that is cancelled while it waits wakes the consumer."""
+        waiting = asyncio.ensure_future(asyncio.to_thread(self.consumer.poll, timeout))
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            self.consumer.wakeup()
+            await asyncio.gather(waiting, return_exceptions=True)
+            raise
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """Records one by one, without end."""
+        while True:
+            for record in await self.poll(POLL_S):
+                yield record
+
+    async def commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None, timeout: float | None = None
+    ) -> None:
+        """As `Consumer.commit`."""
+        await asyncio.to_thread(self.consumer.commit, offsets, timeout)
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """As `Consumer.close`."""
+        await asyncio.to_thread(self.consumer.close, timeout)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
