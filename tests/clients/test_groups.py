@@ -168,7 +168,9 @@ def test_members_share_the_partitions(
     assert committed(bootstrap, group, topic, PARTITIONS) == offsets
 
 
-@pytest.mark.parametrize(("partitions", "members", "shares"), [(2, 1, [2]), (2, 3, [0, 1, 1]), (10, 5, [2] * 5)])
+@pytest.mark.parametrize(
+    ("partitions", "members", "shares"), [(2, 1, [2]), (2, 2, [1, 1]), (2, 3, [0, 1, 1]), (10, 5, [2] * 5)]
+)
 def test_shares(partitions: int, members: int, shares: list[int], new_topic: NewTopic, new_member: NewMember) -> None:
     topic = new_topic(partitions)
     threads = [new_member(topic, "roundrobin") for _ in range(members)]
@@ -176,6 +178,22 @@ def test_shares(partitions: int, members: int, shares: list[int], new_topic: New
         lambda: sorted(len(thread.assigned) for thread in threads) == shares,
         f"{shares}, not {[thread.assigned for thread in threads]}",
     )
+
+
+def test_two_groups_share_a_topic_each_for_itself(
+    new_topic: NewTopic, new_member: NewMember, clients: Clients, bootstrap: str, group: str
+) -> None:
+    """Four partitions, groups of four and of two: one each, two each, and every record for both groups."""
+    topic = new_topic(PARTITIONS)
+    groups = [[new_member(topic, "range", **{"group.id": f"{group}-{size}"}) for _ in range(size)] for size in (4, 2)]
+    for members, shares in zip(groups, ([1] * 4, [2] * 2), strict=True):
+        wait_until(lambda: [len(member.assigned) for member in members] == shares, f"{shares}")  # noqa: B023
+    sent = make_records(COUNT, PARTITIONS, text=True)
+    clients("confluent-kafka").produce(bootstrap, topic, "none", sent)
+    for members in groups:
+        wait_until(lambda: sum(len(member.received) for member in members) >= COUNT, "all is read")  # noqa: B023
+        received = [record for member in members for record in member.received]
+        assert_same(sent, sorted(received, key=lambda record: (record.partition, record.offset)))
 
 
 def test_an_idle_member_takes_over(new_topic: NewTopic, new_member: NewMember) -> None:
