@@ -31,7 +31,7 @@ def dump(kafka: Path, files: list[Path], *options: str) -> str:
 
 
 def dump_everything(kafka: Path, log_dirs: list[Path]) -> None:
-    """All segments with their indexes, producer snapshots, group and metadata records of a directory at rest."""
+    """All segments of a directory at rest, with indexes, producer snapshots, and coordinators' and metadata records."""
     partitions = [
         path
         for log_dir in log_dirs
@@ -48,9 +48,11 @@ def dump_everything(kafka: Path, log_dirs: list[Path]) -> None:
     snapshots = _files(data, ".snapshot")
     if snapshots:
         dump(kafka, snapshots)
-    written = [path for path in _files(groups, ".log") if path.stat().st_size]
-    if written:
-        dump(kafka, written, "--offsets-decoder")
+    transactions = [path for path in partitions if path.name.startswith("__transaction_state-")]
+    for coordinated, decoder in ((groups, "--offsets-decoder"), (transactions, "--transaction-log-decoder")):
+        written = [path for path in _files(coordinated, ".log") if path.stat().st_size]
+        if written:
+            dump(kafka, written, decoder)
     decoded = dump(kafka, _files(metadata, ".log"), "--cluster-metadata-decoder")
     assert "TOPIC_RECORD" in decoded
     checkpoints = [path for path in _files(metadata, ".checkpoint") if path.name != "bootstrap.checkpoint"]

@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 
 from tests.clients.confluent_client import ConfluentClient
 from tests.clients.records import CODECS, SentRecord, assert_same, make_records
+from tests.swap.transactions import OpenTransactions
 
 PARTITIONS = 2
 RECORDS = 60
@@ -34,13 +35,14 @@ class SwappedWorld:
         self.committed: dict[str, dict[tuple[str, int], int]] = {}
         self.deleted: list[str] = []
         self.epochs: dict[str, list[tuple[int, int]]] = {}
+        self.transactions = OpenTransactions()
         self._client = ConfluentClient()
         self._round = 0
 
     # -- writing
 
     def write(self, bootstrap: str, *, with_consumer_protocol: bool = False) -> None:
-        """A new topic for each codec, more for the old ones, configuration, deletion, committed offsets."""
+        """A new topic for each codec, more for the old ones, configuration, deletion, offsets, transactions."""
         self._round += 1
         admin = AdminClient({"bootstrap.servers": bootstrap})
         for codec in CODECS:
@@ -55,11 +57,12 @@ class SwappedWorld:
         self._grow(admin, bootstrap, f"none.{self._round}")
         self._delete(admin, f"doomed.{self._round}")
         self._commit(bootstrap, f"group.{self._round}", {})
+        self.transactions.write(bootstrap, self._round, lambda topic: new_topic(admin, topic, 1, {}))
         if with_consumer_protocol:
             self._commit(bootstrap, f"group848.{self._round}", {"group.protocol": "consumer"})
 
     def _create(self, admin: AdminClient, topic: str, partitions: int, configs: dict[str, str]) -> None:
-        admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(TIMEOUT)
+        new_topic(admin, topic, partitions, configs)
         self.records[topic] = []
         self.partitions[topic] = partitions
         self.configs[topic] = dict(configs)
@@ -112,7 +115,7 @@ class SwappedWorld:
         """Everything that was written is served, and nothing else."""
         admin = AdminClient({"bootstrap.servers": bootstrap})
         found = admin.list_topics(timeout=TIMEOUT).topics
-        assert {name for name in found if not name.startswith("__")} == set(self.records)
+        assert {name for name in found if not name.startswith("__")} == {*self.records, *self.transactions.committed}
         for topic, sent in self.records.items():
             partitions = found[topic].partitions
             assert sorted(partitions) == list(range(self.partitions[topic])), topic
@@ -122,6 +125,8 @@ class SwappedWorld:
         for group, offsets in self.committed.items():
             asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(TIMEOUT)
             assert {(entry.topic, entry.partition): entry.offset for entry in asked.topic_partitions} == offsets, group
+
+        self.transactions.check(bootstrap)
 
     def _check_config(self, admin: AdminClient, topic: str) -> None:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
@@ -136,7 +141,7 @@ class SwappedWorld:
             checkpoint = directory / "leader-epoch-checkpoint"
             epochs = read_epochs(checkpoint) if checkpoint.exists() else []
             before = self.epochs.get(directory.name, [])
-            assert epochs[: len(before)] == before, directory
+            assert goes_on(before, epochs), (directory, before, epochs)
             self.epochs[directory.name] = epochs
 
     def _partition_directories(self, log_dirs: list[Path]) -> Iterator[Path]:
@@ -145,6 +150,17 @@ class SwappedWorld:
                 # A deletion may be under way still; Kafka's tool looks at the internal topics.
                 if directory.is_dir() and not directory.name.endswith("-delete") and "." in directory.name:
                     yield directory
+
+
+def new_topic(admin: AdminClient, topic: str, partitions: int, configs: dict[str, str]) -> None:
+    admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(TIMEOUT)
+
+
+def goes_on(before: list[tuple[int, int]], epochs: list[tuple[int, int]]) -> bool:
+    """Whether the history has only grown. An epoch in which nothing was written gives way to the next one."""
+    if before and len(epochs) >= len(before) and epochs[len(before) - 1][1] == before[-1][1]:
+        before = [*before[:-1], epochs[len(before) - 1]]
+    return epochs[: len(before)] == before
 
 
 def read_epochs(checkpoint: Path) -> list[tuple[int, int]]:

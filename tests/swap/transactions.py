@@ -1,0 +1,102 @@
+"""Transactions that are open while a directory passes from one broker to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions as GroupPartitions
+from confluent_kafka.admin import AdminClient
+
+TIMEOUT = 60
+# As long as Apache Kafka allows by default: nothing times out between two brokers.
+TRANSACTION_TIMEOUT_MS = 900_000
+
+
+class OpenTransactions:
+    """One topic for each round: what was committed, what was aborted, and two transactions that stay open.
+
+    In the next round, at another broker, one of those is committed by the producer that has begun it, with offsets of a
+    group in it; the other is aborted by a new producer with its transactional id.
+    """
+
+    def __init__(self) -> None:
+        self.committed: dict[str, list[bytes]] = {}
+        self.uncommitted: dict[str, list[bytes]] = {}
+        self.offsets: dict[str, tuple[str, int]] = {}  # by group; -1001 while the transaction is open
+        self._open: list[tuple[str, Producer]] = []
+
+    def write(self, bootstrap: str, round_number: int, create_topic: Callable[[str], None]) -> None:
+        self._end_what_is_open(bootstrap)
+        topic = f"transactional.{round_number}"
+        create_topic(topic)
+        writer = producer(bootstrap, f"done.{round_number}")
+        for value, end in ((b"committed", writer.commit_transaction), (b"aborted", writer.abort_transaction)):
+            begin_with(writer, topic, value)
+            end(TIMEOUT)
+        self.committed[topic] = [b"committed"]
+        self.uncommitted[topic] = [b"committed", b"aborted", b"open", b"abandoned"]
+        surviving = producer(bootstrap, f"surviving.{round_number}")
+        begin_with(surviving, topic, b"open")
+        group = f"transactional-group.{round_number}"
+        metadata = Consumer({"bootstrap.servers": bootstrap, "group.id": group}).consumer_group_metadata()
+        surviving.send_offsets_to_transaction([TopicPartition(topic, 0, round_number)], metadata, TIMEOUT)
+        self.offsets[group] = (topic, -1001)
+        begin_with(producer(bootstrap, f"abandoned.{round_number}"), topic, b"abandoned")
+        self._open.append((topic, surviving))
+
+    def _end_what_is_open(self, bootstrap: str) -> None:
+        for topic, surviving in self._open:
+            round_number = int(topic.rpartition(".")[2])
+            surviving.commit_transaction(TIMEOUT)
+            self.committed[topic].append(b"open")
+            self.offsets[f"transactional-group.{round_number}"] = (topic, round_number)
+            successor = producer(bootstrap, f"abandoned.{round_number}")
+            begin_with(successor, topic, b"successor")
+            successor.commit_transaction(TIMEOUT)
+            self.committed[topic].append(b"successor")
+            self.uncommitted[topic].append(b"successor")
+        self._open.clear()
+
+    def check(self, bootstrap: str) -> None:
+        for topic, values in self.committed.items():
+            assert seen(bootstrap, topic, "read_committed") == values, topic
+            assert seen(bootstrap, topic, "read_uncommitted") == self.uncommitted[topic], topic
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        for group, (topic, offset) in self.offsets.items():
+            wanted = GroupPartitions(group, [TopicPartition(topic, 0)])
+            found = admin.list_consumer_group_offsets([wanted])[group].result(TIMEOUT)
+            assert [entry.offset for entry in found.topic_partitions] == [offset], group
+
+
+def producer(bootstrap: str, transactional_id: str) -> Producer:
+    settings = {"transactional.id": transactional_id, "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS}
+    made = Producer({"bootstrap.servers": bootstrap, **settings})
+    made.init_transactions(TIMEOUT)
+    return made
+
+
+def begin_with(writer: Producer, topic: str, value: bytes) -> None:
+    writer.begin_transaction()
+    writer.produce(topic, value, partition=0)
+    assert writer.flush(TIMEOUT) == 0
+
+
+def seen(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
+    """All values of partition 0 up to the end that this isolation level has."""
+    settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", **settings})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    values: list[bytes] = []
+    try:
+        while (message := consumer.poll(TIMEOUT)) is not None:
+            error = message.error()
+            if error is None:
+                values.append(message.value())
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return values
+            else:
+                raise KafkaException(error)
+        raise TimeoutError(f"{topic} has no end")
+    finally:
+        consumer.close()
