@@ -233,7 +233,7 @@ async def find_all_offsets(server: Server, groups: int) -> None:
 
 def load(server: Server, groups: int) -> dict[str, dict[str, float]]:
     """The server has just been started on an empty directory."""
-    server.create_topic(TOPIC, PARTITIONS_PER_GROUP)
+    server.create_topic(TOPIC, PARTITIONS_PER_GROUP, {})
     asyncio.run(coordinator_is_there(server))
     figures = {"restart, no groups": restart(server, 0)}
     figures[f"{groups} groups commit"] = asyncio.run(commit_offsets(server, groups))
@@ -266,7 +266,7 @@ def main() -> None:
     result: dict[str, dict[str, dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="kafkapy-bench-") as directory:
         for name in options.servers.split(","):
-            server = SERVERS[name](Path(directory))
+            server = SERVERS[name](Path(directory), {"group.initial.rebalance.delay.ms": "0"})
             server.start()
             try:
                 result[name] = load(server, options.groups)
