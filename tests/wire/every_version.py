@@ -589,6 +589,10 @@ TABLE: list[Any] = [
     (ApiKey.LEAVE_GROUP, "unknown member", lambda version, ids: {
         "group_id": "every-group-joined-1", "member_id": "unknown",
         **({"members": [{"member_id": "unknown", "group_instance_id": None}]} if version >= 3 else {})}),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, "unknown group", always(group_id="nobody", member_id="unknown", member_epoch=1)),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, "no subscription", always(
+        group_id="nobody", member_id="m", member_epoch=0, rebalance_timeout_ms=1000, topic_partitions=[])),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, "unknown", always(group_ids=["nobody", ""], include_authorized_operations=True)),
     (ApiKey.OFFSET_COMMIT, "an offset", offset_commit(TOPIC)),
     (ApiKey.OFFSET_COMMIT, "unknown topic", offset_commit("nobody")),
     (ApiKey.OFFSET_COMMIT, "unknown partition", offset_commit(TOPIC, 9)),
