@@ -5,11 +5,13 @@ position), and with it (greatest timestamp so far, last offset of the batch that
 when it is first needed; the segment that is appended to is opened whole.
 """
 
+import logging
 import os
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from kafkapy._core.index_file import CorruptIndexError
 from kafkapy._core.log_state import SegmentState
 from kafkapy._core.offset_index import OffsetIndex
 from kafkapy._core.record_batch import BatchSummary
@@ -33,6 +35,10 @@ TIME_INDEX_SUFFIX = ".timeindex"
 TRANSACTION_INDEX_SUFFIX = ".txnindex"
 DELETED_SUFFIX = ".deleted"
 SEGMENT_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+logger = logging.getLogger("kafka.log.LogSegment")
+
+AnyIndex = TypeVar("AnyIndex", OffsetIndex, TimeIndex)
 
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 NO_TIMESTAMP = -1
@@ -107,15 +113,32 @@ class LogSegment(SegmentState):
     def offset_index(self) -> OffsetIndex:
         index = self._offset_index
         if index is None:
-            index = self._offset_index = self._open_offset_index(writable=False)
+            index = self._offset_index = self._sound(self._open_offset_index(writable=False))
         return index
 
     @property
     def time_index(self) -> TimeIndex:
         index = self._time_index
         if index is None:
-            index = self._time_index = self._open_time_index(writable=False)
+            index = self._time_index = self._sound(self._open_time_index(writable=False))
         return index
+
+    def _sound(self, index: AnyIndex) -> AnyIndex:
+        """The index, emptied if it cannot be right: then reading begins at the start of the segment. OSError.
+
+        After an unclean stop indexes are built anew; after a clean one nobody has looked at them yet.
+        """
+        try:
+            index.sanity_check()
+            if not isinstance(index, OffsetIndex) or not index.entries or index.entry(index.entries - 1)[1] < self.size:
+                return index
+            reason = f"its last entry is behind the {self.size} bytes of the segment"
+        except CorruptIndexError as error:
+            reason = str(error)
+        logger.warning("%s is damaged and is emptied: %s", index.path, reason)
+        index.close()
+        self._filesystem.write_file(index.path, b"", sync=False)
+        return type(index)(index.path, self.base_offset, self._config.segment_index_bytes, False)
 
     @property
     def transaction_index(self) -> TransactionIndex:
@@ -134,6 +157,8 @@ class LogSegment(SegmentState):
         if self.is_open_for_append:
             return
         self.file  # noqa: B018 - opened for the side effect
+        if self.size:
+            self.offset_index, self.time_index  # noqa: B018 - damaged ones are emptied
         self._close_indexes(trim=False)
         self._offset_index = self._open_offset_index(writable=True)
         self._time_index = self._open_time_index(writable=True)

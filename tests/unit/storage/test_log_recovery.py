@@ -6,8 +6,9 @@ from zlib import crc32
 
 import pytest
 
+from kafkapy._core.record_batch import iterate_batches
 from kafkapy._core.segment_scan import scan_to_end
-from tests.log_world import LogWorld, batch, values_of
+from tests.log_world import NOW_MS, LogWorld, batch, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 
@@ -265,3 +266,30 @@ def test_old_formats_stay_readable(world):
     assert log.append_as_leader(batch(), 0).first_offset == 3
     with open(world.path / "00000000000000000000.log", "rb") as file:
         assert scan_to_end(file.fileno(), 0, log.size)[1] == 4
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize("damage", [b"\xff", b"\x00", b"\x7f", b"\x01", None])
+@pytest.mark.parametrize("base", [0, 17])
+def test_a_damaged_index_after_a_clean_stop(world, caplog, suffix, damage, base):
+    """Nobody has looked at it when it is first needed: it is emptied, and every record is found without it."""
+    settings = {"index.interval.bytes": 0, "segment.bytes": 1 << 20}
+    log = world.log(settings)
+    for number in range(20):
+        log.append_as_leader(batch(1, timestamp=NOW_MS + number, value=bytes(60_000)), 0)
+    log.close()
+    assert list(log.segments.base_offsets) == [0, 17]
+    path = world.path / f"{base:020d}{suffix}"
+    content = path.read_bytes()
+    assert content
+    path.write_bytes(content[:-5] if damage is None else damage * len(content))
+    world.is_clean = True
+    again = world.log(settings)
+    for offset in range(20):
+        fetched = again.read(offset, 100, max_offset=20, min_one_message=True)
+        assert next(iterate_batches(fetched.records.read())).base_offset == offset
+    if suffix == ".index":
+        assert "is damaged and is emptied" in caplog.text or "is torn" in caplog.text
+    assert again.append_as_leader(batch(1, value=b"more"), 0).first_offset == 20
+    assert not world.failures
+    again.close()
