@@ -29,8 +29,9 @@ from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogR
 from kafkapy.replica.hosted_partitions import HostedPartitions
 from kafkapy.replica.partition import ALL_REPLICAS, Partition
 from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.storage.checkpoint import MalformedCheckpoint
 from kafkapy.storage.log import Log
-from kafkapy.storage.log_manager import LogManager, read_checkpoint
+from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_results import FetchData
 from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
 
@@ -94,8 +95,8 @@ class ReplicaManager:
         for directory in self._log_manager.directories:
             if directory.is_online:
                 try:
-                    checkpoint = read_checkpoint(directory.high_watermarks)
-                except OSError as error:
+                    checkpoint = directory.high_watermarks.read()
+                except (OSError, MalformedCheckpoint) as error:
                     self._log_manager.take_offline(directory.path, error)
                     continue
                 for partition, offset in checkpoint.items():

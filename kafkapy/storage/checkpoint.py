@@ -26,7 +26,10 @@ class MalformedCheckpoint(ValueError):
 
 
 def read_entries(path: str, fields: int) -> list[list[str]]:
-    """The entries of a checkpoint file, `fields` words each; [] if it does not exist. MalformedCheckpoint, OSError."""
+    """The entries of a checkpoint file, `fields` words each; [] if there is none, or nothing in it, as in Kafka.
+
+    MalformedCheckpoint, OSError.
+    """
     try:
         lines = read_small_file(path).decode().split("\n")
     except FileNotFoundError:
@@ -35,6 +38,8 @@ def read_entries(path: str, fields: int) -> list[list[str]]:
         raise MalformedCheckpoint(f"{path}: {error}") from error
     if lines and not lines[-1]:
         lines.pop()
+    if not lines:
+        return []
     if len(lines) < 2 or lines[0] != str(VERSION) or not lines[1].isdigit():
         raise MalformedCheckpoint(f"{path}: no version {VERSION} checkpoint")
     entries = [line.split() for line in lines[2:]]

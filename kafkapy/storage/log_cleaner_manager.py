@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from kafkapy._core.segment_scan import first_batch_timestamp
 from kafkapy.errors import StorageError
+from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_cleaner_selection import (
     NO_LAG_LIMIT,
@@ -26,7 +27,7 @@ from kafkapy.storage.log_cleaner_selection import (
     log_to_clean,
 )
 from kafkapy.storage.log_directory import LogDirectory
-from kafkapy.storage.log_manager import LogManager, read_checkpoint
+from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_segment import LOG_SUFFIX, LogSegment
 from kafkapy.types import Clock, TopicPartition
 
@@ -214,6 +215,15 @@ class LogCleanerManager:
         if offsets is None:
             offsets = self._offsets[directory.path] = read_checkpoint(directory.cleaner_offsets)
         return offsets
+
+
+def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+    """The cleaner's checkpoint; empty if it is damaged, which costs another pass and no data. OSError."""
+    try:
+        return file.read()
+    except MalformedCheckpoint as error:
+        logger.warning("%s", error)
+        return {}
 
 
 def describe(log: Log) -> CompactedLog | None:

@@ -170,7 +170,7 @@ class LogManager:
                 if properties is not None and properties.directory_id is not None:
                     directory.directory_id = properties.directory_id
                 self._load_directory(directory, topic_config, is_stray)
-            except OSError as error:
+            except (OSError, MalformedCheckpoint) as error:
                 self.take_offline(directory.path, error)
             except StorageError:
                 if directory.is_online:  # else that is what it says
@@ -184,8 +184,8 @@ class LogManager:
     def _load_directory(
         self, directory: LogDirectory, topic_config: Callable[[str], "TopicConfig"], is_stray: IsStray
     ) -> None:
-        recovery_points = read_checkpoint(directory.recovery_points)
-        start_offsets = read_checkpoint(directory.log_start_offsets)
+        recovery_points = directory.recovery_points.read()
+        start_offsets = directory.log_start_offsets.read()
         loaders = []
         configs: dict[str, LogConfig] = {}
         for name in sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir()):
@@ -559,12 +559,3 @@ def is_unfinished_creation(path: str) -> bool:
     A log is created behind `partition.metadata`, so that there are no records in it.
     """
     return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}
-
-
-def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """The checkpoint; empty if it is damaged, which costs a longer recovery and no data."""
-    try:
-        return file.read()
-    except MalformedCheckpoint as error:
-        logger.warning("%s", error)
-        return {}

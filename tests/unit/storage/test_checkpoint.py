@@ -28,10 +28,15 @@ def test_same_content_is_not_written_again(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ["", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "0\n1\na x 1\n", "0\n0\na 0 1\n"],
+    ["\n", "1\n0\n", "0\nx\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "0\n1\na x 1\n", "0\n0\na 0 1\n"],
 )
 def test_damage_is_named(tmp_path, content):
     path = tmp_path / "checkpoint"
     path.write_text(content)
     with pytest.raises(MalformedCheckpoint, match="checkpoint"):
         OffsetCheckpointFile(str(path), Filesystem()).read()
+
+
+def test_a_file_with_nothing_in_it_has_no_entries(tmp_path):
+    (tmp_path / "checkpoint").write_text("")
+    assert OffsetCheckpointFile(str(tmp_path / "checkpoint"), Filesystem()).read() == {}

@@ -220,6 +220,18 @@ def test_strays_are_renamed_and_stay(world):
     manager.unlock()
 
 
+@pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
+@pytest.mark.parametrize("content", ["7\n0\n", "0\n2\nt 0 4\nu 0", "0\n", "\n"])
+def test_a_damaged_checkpoint_takes_the_directory_offline(two, name, content):
+    """As in Kafka: without it records might come back that were deleted."""
+    manager = two.start()
+    manager.shutdown(1)
+    with open(os.path.join(two.paths[1], name), "w") as file:
+        file.write(content)
+    again = two.start()
+    assert [directory.is_online for directory in again.directories] == [True, False]
+
+
 @pytest.mark.parametrize("name", ["photos", "a-b", "t-0.copy", "-3"])
 def test_a_foreign_directory_is_refused_before_anything_is_done(world, name):
     manager = world.start()
