@@ -74,7 +74,7 @@ class DamagedDirectory:
                 f"{each.name.split('.')[0]}{'-stray' if each.name.endswith('-stray') else ''}"
                 for directory in self.kafka.log_dirs
                 for each in directory.iterdir()
-                if each.is_dir()
+                if each.is_dir() and not each.name.startswith("__consumer_offsets")  # made when the reader comes
             )
             return found
         finally:
