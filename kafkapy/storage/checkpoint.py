@@ -25,10 +25,10 @@ class MalformedCheckpoint(ValueError):
     """A checkpoint file that does not follow the format; names the file and the line."""
 
 
-def read_entries(path: str, fields: int) -> list[list[str]]:
-    """The entries of a checkpoint file, `fields` words each; [] if there is none, or nothing in it, as in Kafka.
+def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[list[str]]:
+    """The entries of a checkpoint file, `fields` words each; [] if it does not exist. MalformedCheckpoint, OSError.
 
-    MalformedCheckpoint, OSError.
+    `may_be_empty`: a file with nothing in it has no entries, as in Kafka.
     """
     try:
         lines = read_small_file(path).decode().split("\n")
@@ -38,7 +38,7 @@ def read_entries(path: str, fields: int) -> list[list[str]]:
         raise MalformedCheckpoint(f"{path}: {error}") from error
     if lines and not lines[-1]:
         lines.pop()
-    if not lines:
+    if may_be_empty and not lines:
         return []
     if len(lines) < 2 or lines[0] != str(VERSION) or not lines[1].isdigit():
         raise MalformedCheckpoint(f"{path}: no version {VERSION} checkpoint")
@@ -74,7 +74,7 @@ class OffsetCheckpointFile:
         """Partition -> offset; empty if the file does not exist. MalformedCheckpoint, OSError."""
         return {
             TopicPartition(topic, int(partition)): int(offset)
-            for topic, partition, offset in read_entries(self.path, 3)
+            for topic, partition, offset in read_entries(self.path, 3, may_be_empty=True)
         }
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
