@@ -13,6 +13,7 @@ else used more than --foreign-limit cores is repeated, twice at most.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -87,6 +88,7 @@ def run(chosen: argparse.Namespace) -> None:
 def main() -> None:
     chosen = options()
     raise_descriptor_limit()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the brokers are ended too
     if chosen.action == "list":
         for workload in WORKLOADS.values():
             print(f"{workload.name:<40} {', '.join(workload.sets):<28} {', '.join(workload.servers)}")
