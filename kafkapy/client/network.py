@@ -188,7 +188,7 @@ class Network:
         """Drives one turn if nobody else does."""
         if self.seat.acquire(blocking=False):
             try:
-                self._step()
+                self._step(looks_at_idle=False)
             finally:
                 self.seat.release()
 
@@ -261,14 +261,17 @@ class Network:
                 except BlockingIOError:
                     continue  # another waiter has read it
 
-    def _step(self) -> int:
-        """One turn, with the seat held; returns when the next is due."""
+    def _step(self, *, looks_at_idle: bool = True) -> int:
+        """One turn, with the seat held; returns when the next is due. Connections without requests are only looked at
+        after waiting: it is a system call for each."""
         self._driver = threading.get_ident()
         try:
             now = self.clock.monotonic_ms()
             for connection in list(self._connections.values()):
                 connection.step(now)
             self._forget_closed()
+            if looks_at_idle:
+                self._look_at_idle()
             due = self.metadata.run(now)
             for task in self.tasks:
                 due = min(due, task.run(now))
@@ -348,14 +351,17 @@ class Network:
                 self.metadata.request_update()
             elif connection.state is State.READY:
                 self._failures.pop(node_id, None)
-            if not connection.is_closed and not connection.in_flight:
-                self._look_at_idle(connection)
 
-    def _look_at_idle(self, connection: Connection) -> None:
-        connection.notice_end()
-        idle_ms = self.clock.monotonic_ms() - connection.last_used_ms
-        if 0 <= self.config["connections.max.idle.ms"] < idle_ms:
-            connection.close(ApiError(Error.NETWORK_EXCEPTION, "The connection was idle"))
+    def _look_at_idle(self) -> None:
+        """Lets go of connections without requests that the broker has closed, or that have not been used for long."""
+        now = self.clock.monotonic_ms()
+        for connection in list(self._connections.values()):
+            if connection.in_flight:
+                continue
+            connection.notice_end()
+            if 0 <= self.config["connections.max.idle.ms"] < now - connection.last_used_ms:
+                connection.close(ApiError(Error.NETWORK_EXCEPTION, "The connection was idle"))
+        self._forget_closed()
 
     def _unregister(self, connection: Connection) -> None:
         if self._registered.pop(connection, None) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -98,12 +99,19 @@ class Producer(RecordAccumulator):
     def flush(self, timeout: float | None = None) -> bool:
         """Sends everything now and waits until it is delivered or given up, at most `timeout` seconds (None: as long as
         it takes). Whether all is done."""
-        waited_for = [batch for queue in list(self.active) for batch in queue.all_batches()]
         with self._network.seat:
-            waited_for += self._sender.in_flight
+            waited_for = deque(self._sender.in_flight)
+            for queue in list(self.active):
+                waited_for.extend(queue.all_batches())
             self._sender.flushing += 1
+
+        def is_done() -> bool:
+            while waited_for and waited_for[0].is_done:
+                waited_for.popleft()
+            return not waited_for
+
         try:
-            return self._network.wait_until(lambda: all(batch.is_done for batch in waited_for), timeout)
+            return self._network.wait_until(is_done, timeout)
         finally:
             with self._network.seat:
                 self._sender.flushing -= 1
