@@ -76,7 +76,9 @@ class GroupOfMembers:
         self.members: list[Member] = []
 
     def start(self, instance: str = "-") -> Member:
-        command = [*self._command, instance, str(SESSION_MS), str(MAX_POLL_MS)]
+        # A static member must be back before its session ends, however long its program takes to start.
+        times = (SESSION_MS, MAX_POLL_MS) if instance == "-" else (10 * SESSION_MS, 10 * MAX_POLL_MS)
+        command = [*self._command, instance, *map(str, times)]
         member = Member(command, self._directory / f"member-{len(self.members)}.log")
         self.members.append(member)
         return member
