@@ -22,7 +22,7 @@ QUEUES = ("queue.buffering.max.messages=1000000", "queue.buffering.max.kbytes=20
 CONSUMER_QUEUES = ("queued.min.messages=1000000", "fetch.queue.backoff.ms=1")
 QUIET = "log_level=3"
 LOAD_TIMEOUT_S = 600
-LEADERS_TIMEOUT_S = 60
+LEADERS_TIMEOUT_S = 600
 KTHREADD = "2"  # the parent of all kernel threads
 
 
