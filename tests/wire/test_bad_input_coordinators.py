@@ -362,3 +362,16 @@ def test_a_sequence_number_that_was_is_acknowledged_and_not_written(ours: World,
         before = world.log_end("sequences")
         assert world.write("sequences", *world.idempotent, 9) == Error.NONE
         assert world.log_end("sequences") == before
+
+
+def test_an_older_epoch_is_fenced_after_the_open_transaction_is_aborted(ours: World, theirs: World) -> None:
+    """Whoever knows the producer id ends the open transaction, as a new instance does; its epoch is looked at then."""
+    for world in (ours, theirs):
+        producer_id, epoch = world.init("aborted")
+        producer_id, epoch = world.init("aborted")
+        assert world.add_partitions(producer_id, epoch, transactional_id="aborted") == Error.NONE
+        codes = []
+        while not codes or codes[-1] == Error.CONCURRENT_TRANSACTIONS:
+            codes.append(world.init_answer("aborted", producer_id=producer_id, producer_epoch=epoch - 1).error_code)
+        assert codes[0] == Error.CONCURRENT_TRANSACTIONS
+        assert codes[-1] == Error.PRODUCER_FENCED

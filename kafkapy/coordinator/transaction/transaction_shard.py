@@ -268,9 +268,10 @@ class TransactionShard:
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Whether somebody who has this id and epoch may go on; one who asks after the id expired may too."""
-    if metadata.producer_epoch == NO_PRODUCER_EPOCH:
+    """Whether somebody who has this id and epoch may go on; one who asks after the id expired may too.
+
+    As in Kafka the epoch counts only where no transaction is open (`initialized`): an open one is aborted first.
+    """
+    if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True
-    if producer.producer_id == metadata.producer_id:
-        return producer.producer_epoch in (metadata.producer_epoch, metadata.last_producer_epoch)
     return producer.producer_id == metadata.previous_producer_id and producer.producer_epoch >= LAST_CLIENT_EPOCH
