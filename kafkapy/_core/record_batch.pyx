@@ -1,4 +1,5 @@
 """Record batches of magic 2 (KIP-98): header view, records, and the way in to building and validating them."""
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -49,6 +50,7 @@ cdef class Record:
                 f"headers={self.headers!r})")
 
 
+@cython.no_gc_clear  # a collection must not take the buffer from under its view
 cdef class RecordBatch:
     """A view of one batch in a buffer, which it *pins*. Immutable; any thread.
 

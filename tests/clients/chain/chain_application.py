@@ -22,7 +22,7 @@ def run(bootstrap: str, source: str, target: str, group: str, transactional_id: 
             "transactional.id": transactional_id,
             "transaction.timeout.ms": 10_000,
             # After a rebootstrap librdkafka 2.16 sends a group's offsets to a broker that it has let go of, and waits
-            # for ever; against Apache Kafka too.
+            # for ever.
             "metadata.recovery.strategy": "none",
         }
     )
