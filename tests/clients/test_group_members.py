@@ -1,4 +1,4 @@
-"""Classic groups of unmodified clients: members join, leave, crash and stall; each record has one reader.
+"""Groups of unmodified clients: members join, leave, crash and stall; each record has one reader.
 
 Static members restart one after the other without a rebalance. KAFKAPY_TEST_SERVER=apache runs it against Apache Kafka.
 """
@@ -33,7 +33,14 @@ from tests.server_process import ServerProcess
 
 PARTITIONS = 4
 RECORDS = 40
-PROPERTIES = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "0"}
+PROPERTIES = {
+    "group.min.session.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+}
 NewGroup = Callable[[str, str], GroupOfMembers]
 
 

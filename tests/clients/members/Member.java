@@ -21,11 +21,16 @@ public class Member {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", args[0]);
         settings.put("group.id", args[1]);
-        settings.put("partition.assignment.strategy", args[3]);
+        if (args[3].startsWith("consumer:")) { // the protocol of KIP-848: the broker sets the times
+            settings.put("group.protocol", "consumer");
+            settings.put("group.remote.assignor", args[3].substring("consumer:".length()));
+        } else {
+            settings.put("partition.assignment.strategy", args[3]);
+            settings.put("session.timeout.ms", args[5]);
+            settings.put("heartbeat.interval.ms", "300");
+        }
         if (!args[4].equals("-")) settings.put("group.instance.id", args[4]);
-        settings.put("session.timeout.ms", args[5]);
         settings.put("max.poll.interval.ms", args[6]);
-        settings.put("heartbeat.interval.ms", "300");
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
         Method poll;

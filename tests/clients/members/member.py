@@ -20,13 +20,15 @@ from tests.clients.legacy.installation import java_command, java_jars, kafkajs
 FOLDER = Path(__file__).parent
 SESSION_MS, MAX_POLL_MS = 3000, 4000
 DEADLINE_SECONDS = 60
-JAVA_RELEASES = {"java-4.3": "4.3.0", "java-0.10.1": "0.10.1.1"}
+JAVA_RELEASES = {"java-4.3": "4.3.0", "java-0.10.1": "0.10.1.1", "java-4.3-consumer": "4.3.0"}
 _PACKAGE = "org.apache.kafka.clients.consumer."
 JAVA_ASSIGNORS = {
     "range": f"{_PACKAGE}RangeAssignor",
     "roundrobin": f"{_PACKAGE}RoundRobinAssignor",
     "sticky": f"{_PACKAGE}StickyAssignor",
     "cooperative-sticky": f"{_PACKAGE}CooperativeStickyAssignor",
+    "consumer:range": "consumer:range",
+    "consumer:uniform": "consumer:uniform",
 }
 # Which assignors each client brings along.
 ASSIGNORS = {
@@ -36,6 +38,7 @@ ASSIGNORS = {
     "kafkajs": ("roundrobin",),
     "java-4.3": ("range", "roundrobin", "sticky", "cooperative-sticky"),
     "java-0.10.1": ("range", "roundrobin"),
+    "java-4.3-consumer": ("consumer:range", "consumer:uniform"),  # the broker's, in the protocol of KIP-848
 }
 WITH_STATIC_MEMBERS = ("librdkafka", "kafka-python", "aiokafka", "java-4.3")
 
