@@ -91,6 +91,7 @@ def create_topics(
             response[topic.name] = CreatedTopic(ErrorMessage(error.error, error.message))
             continue
         records += topic_records
+        _check_records(records)
         response[topic.name] = created._replace(topic_id=ZERO_UUID) if validate_only else created
     return ControllerResult([] if validate_only else records, response)
 
@@ -261,12 +262,15 @@ def create_partitions(
     response: dict[str, ErrorMessage] = {}
     for topic in topics:
         try:
-            records += _create_partitions(image, topic, rules)
-            response[topic.name] = SUCCESS
+            more = _create_partitions(image, topic, rules)
         except ApiError as error:
             # As Kafka: what the code says by itself has no message beside it.
             says_more = error.message != error.error.message
             response[topic.name] = ErrorMessage(error.error, error.message if says_more else None)
+            continue
+        records += more
+        _check_records(records)
+        response[topic.name] = SUCCESS
     return ControllerResult([] if validate_only else records, response)
 
 
@@ -307,6 +311,11 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
 def _check_total(partitions: int) -> None:
     if partitions > MAX_RECORDS_PER_USER_OPERATION:
         raise ApiError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+
+
+def _check_records(records: Sequence[MessageAndVersion]) -> None:
+    if len(records) > MAX_RECORDS_PER_USER_OPERATION:
+        raise ApiError(Error.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:

@@ -119,10 +119,19 @@ def test_names_taken():
     )  # fmt: skip
 
 
-def test_too_much_at_once():
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ([NewTopic("t", 10_001, 1)], "Excessively large number of partitions per request."),
+        ([NewTopic("t", 10_000, 1)], "Unable to perform excessively large batch operation."),
+        ([NewTopic("t", 5000, 1), NewTopic("u", 5000, 1)], "Unable to perform excessively large batch operation."),
+    ],
+)
+def test_too_much_at_once(topics, message):
     with pytest.raises(ApiError) as raised:
-        create(ONE, NewTopic("t", 10_001, 1))
-    assert raised.value.error is Error.POLICY_VIOLATION
+        create(ONE, *topics)
+    assert (raised.value.error, raised.value.message) == (Error.POLICY_VIOLATION, message)
+    assert len(create(ONE, NewTopic("t", 9999, 1)).records) == 10_000
 
 
 def test_fenced_brokers_get_replicas_only_if_there_are_not_enough_others():
