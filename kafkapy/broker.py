@@ -141,6 +141,7 @@ class Broker:
         self.controller.start(image)
         self._publisher.take_over(self.controller.image)
         self.replica_manager.startup(self.controller.image)
+        self._raise_fatal()
         try:
             self._register(clean_broker_epoch)
         except ApiError:
