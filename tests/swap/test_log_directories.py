@@ -105,7 +105,8 @@ def codes_of(directories: Directories, admin: AdminClient) -> list[object]:
         directories.alter(second, ("later", 0), ("later", 1)),
     ]
     create(admin, "t", "later", LONGEST)
-    wait_until(lambda: len(directories.describe("later", 1)) == 1, TIMEOUT)
+    for name, number in (("t", 0), ("later", 0), ("later", 1)):
+        wait_until(lambda: len(directories.describe(name, number)) == 1, TIMEOUT)  # noqa: B023
     said.append([directories.home("later", number) == second for number in (0, 1)])
     home, other = directories.home("t", 0), directories.other("t", 0)
     for path in ("/nowhere", "", "logs-1", f"{home}/"):

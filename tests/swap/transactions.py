@@ -59,9 +59,8 @@ class OpenTransactions:
         self._open.clear()
 
     def check(self, bootstrap: str) -> None:
-        for topic, values in self.committed.items():
-            assert seen(bootstrap, topic, "read_committed") == values, topic
-            assert seen(bootstrap, topic, "read_uncommitted") == self.uncommitted[topic], topic
+        assert seen(bootstrap, list(self.committed), "read_committed") == self.committed
+        assert seen(bootstrap, list(self.committed), "read_uncommitted") == self.uncommitted
         admin = AdminClient({"bootstrap.servers": bootstrap})
         for group, (topic, offset) in self.offsets.items():
             wanted = GroupPartitions(group, [TopicPartition(topic, 0)])
@@ -82,21 +81,25 @@ def begin_with(writer: Producer, topic: str, value: bytes) -> None:
     assert writer.flush(TIMEOUT) == 0
 
 
-def seen(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
-    """All values of partition 0 up to the end that this isolation level has."""
-    settings = {"isolation.level": isolation, "enable.partition.eof": True, "enable.auto.commit": False}
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", **settings})
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    values: list[bytes] = []
+def seen(bootstrap: str, topics: list[str], isolation: str) -> dict[str, list[bytes]]:
+    """All values of each topic's partition 0 up to the end that this isolation level has."""
+    settings: dict[str, str | bool] = {"isolation.level": isolation, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False, **settings})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in topics])
+    values: dict[str, list[bytes]] = {topic: [] for topic in topics}
+    unfinished = set(topics)
     try:
-        while (message := consumer.poll(TIMEOUT)) is not None:
+        while unfinished:
+            message = consumer.poll(TIMEOUT)
+            if message is None:
+                raise TimeoutError(f"{unfinished} have no end")
             error = message.error()
             if error is None:
-                values.append(message.value())
+                values[message.topic()].append(message.value())
             elif error.code() == KafkaError._PARTITION_EOF:
-                return values
+                unfinished.discard(message.topic())
             else:
                 raise KafkaException(error)
-        raise TimeoutError(f"{topic} has no end")
+        return values
     finally:
         consumer.close()

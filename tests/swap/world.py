@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -16,7 +17,7 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from tests.clients.confluent_client import ConfluentClient
+from tests.clients.confluent_client import ConfluentClient, received_record
 from tests.clients.records import CODECS, SentRecord, assert_same, make_records
 from tests.swap.transactions import OpenTransactions
 
@@ -36,7 +37,9 @@ class SwappedWorld:
         self.deleted: list[str] = []
         self.epochs: dict[str, list[tuple[int, int]]] = {}
         self.transactions = OpenTransactions()
-        self._client = ConfluentClient()
+        self._client = ConfluentClient(
+            settings={"fetch.wait.max.ms": 10}
+        )  # a closing consumer waits for its last fetch
         self._round = 0
 
     # -- writing
@@ -116,17 +119,39 @@ class SwappedWorld:
         admin = AdminClient({"bootstrap.servers": bootstrap})
         found = admin.list_topics(timeout=TIMEOUT).topics
         assert {name for name in found if not name.startswith("__")} == {*self.records, *self.transactions.committed}
-        for topic, sent in self.records.items():
+        for topic in self.records:
             partitions = found[topic].partitions
             assert sorted(partitions) == list(range(self.partitions[topic])), topic
             assert all(partition.leader == 1 and partition.isrs == [1] for partition in partitions.values()), topic
-            assert_same(sent, self._client.consume(bootstrap, topic, len(partitions), len(sent)))
             self._check_config(admin, topic)
+        found_records = self._read_everything(bootstrap)
+        for topic, sent in self.records.items():
+            assert_same(sent, found_records[topic])
         for group, offsets in self.committed.items():
             asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(TIMEOUT)
             assert {(entry.topic, entry.partition): entry.offset for entry in asked.topic_partitions} == offsets, group
 
         self.transactions.check(bootstrap)
+
+    def _read_everything(self, bootstrap: str) -> dict[str, list[SentRecord]]:
+        """By topic. One consumer for all: each one's start and end take half a second."""
+        settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False}
+        consumer = Consumer({**settings, "fetch.wait.max.ms": 10})
+        places = [(topic, number) for topic, count in self.partitions.items() for number in range(count)]
+        consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for topic, number in places])
+        found: dict[str, list[SentRecord]] = {topic: [] for topic in self.records}
+        wanted = sum(map(len, self.records.values()))
+        deadline = time.monotonic() + TIMEOUT
+        try:
+            while sum(map(len, found.values())) < wanted:
+                assert time.monotonic() < deadline, {topic: len(records) for topic, records in found.items()}
+                for message in consumer.consume(500, 0.1):
+                    if message.error():
+                        raise KafkaException(message.error())
+                    found[message.topic()].append(received_record(message))
+        finally:
+            consumer.close()
+        return found
 
     def _check_config(self, admin: AdminClient, topic: str) -> None:
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)

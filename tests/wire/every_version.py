@@ -628,6 +628,12 @@ TABLE: list[Any] = [
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, "a bad operation", alter_configs("retention.ms", "1", operation=9)),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, "unknown", alter_configs("retention.ms", "1", "nobody", operation=0)),
     (ApiKey.DESCRIBE_LOG_DIRS, "a topic", always(topics=[{"topic": TOPIC, "partitions": [0]}])),
+    (ApiKey.ALTER_REPLICA_LOG_DIRS, "nowhere", always(dirs=[{"path": "/nowhere", "topics": [
+        {"name": TOPIC, "partitions": [0, 9]}, {"name": "nobody", "partitions": [0]}]}])),
+    (ApiKey.ALTER_PARTITION_REASSIGNMENTS, "refused", always(timeout_ms=1000, topics=[
+        {"name": TOPIC, "partitions": [
+            {"partition_index": 0, "replicas": [7]}, {"partition_index": 9, "replicas": [1]}]},
+        {"name": "nobody", "partitions": [{"partition_index": 0, "replicas": None}]}])),
     (ApiKey.ELECT_LEADERS, "not needed", always(
         election_type=0, topic_partitions=[{"topic": TOPIC, "partitions": [0, 9]}], timeout_ms=1000)),
     (ApiKey.DESCRIBE_CLUSTER, "all", always(include_cluster_authorized_operations=True, endpoint_type=1)),
