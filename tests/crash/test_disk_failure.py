@@ -353,11 +353,22 @@ def test_a_disk_that_fills_up_at_every_place(small_disk: Path, world: World) -> 
     world.check()
 
 
+def fill_up(ballast: Path) -> None:
+    """To the last page, while the broker may write as well."""
+    with ballast.open("wb", buffering=0) as file:
+        while True:
+            try:
+                file.write(bytes(1 << 16))
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+                return
+
+
 def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, world: World) -> None:
     """A record still fits into the segment's last page; the file of recovery points does not."""
     world.begin()
     index = world.partition_in(small_disk)
-    (small_disk / "ballast").write_bytes(bytes(shutil.disk_usage(small_disk).free))
+    fill_up(small_disk / "ballast")
     assert world.produce(index) is Error.NONE
     wait_until_offline(world)
     assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
