@@ -120,7 +120,9 @@ def kafka_python(settings: Settings, report: Report) -> None:
     while (command := report.command()) != "stop":
         if command:
             time.sleep(int(command.split()[1]) / 1000)
-        batch = consumer.poll(timeout_ms=100)
+        # A short time may end in the middle of a look-up of the coordinator, after which 3.0.12 sometimes spins for
+        # ever, with every request of its answered.
+        batch = consumer.poll(timeout_ms=1000)
         report.assigned(each.partition for each in consumer.assignment())
         if batch:
             try:
