@@ -86,7 +86,9 @@ install_python_packages() {
   say "installing Python packages"
   [ -x "$PYTHON" ] || quietly "$python" -m venv "$VENV"
   quietly "$PYTHON" -m pip install -q "setuptools>=70" "cython>=3.1,<4"
-  quietly env KAFKAPY_LINK_ONLY=1 "$PYTHON" -m pip install -q --no-build-isolation -e "$ROOT$extra"
+  # By a plain path: found before a folder of the name `kafkapy`, as the clone is, that a user's script stands beside.
+  quietly env KAFKAPY_LINK_ONLY=1 "$PYTHON" -m pip install -q --no-build-isolation \
+    --config-settings editable_mode=compat -e "$ROOT$extra"
   echo "$wanted" >"$stamp"
 }
 

@@ -374,8 +374,8 @@ class Log(LogReader):
             written = self.segments.between(self.recovery_point, max(end_offset, self.recovery_point + 1))
             for segment in {*written, *rolled}:
                 self._flush_segment(segment)
-            for path in snapshots:
-                self._sync_snapshot(path)
+            for snapshot in snapshots:
+                self._sync_snapshot(snapshot)
             self.leader_epochs.write(self.log_end_offset)
             if names_version != self._names_synced:
                 self._ports.filesystem.sync_directory(self.path)

@@ -404,6 +404,31 @@ def test_a_failing_flush_takes_the_directory_offline(tmp_path):
     assert world.failures
 
 
+class DiskWithoutNames(Filesystem):
+    """Directories cannot be synced once `is_broken`."""
+
+    __slots__ = ("is_broken",)
+
+    def __init__(self):
+        self.is_broken = False
+
+    def sync_directory(self, path):
+        if self.is_broken:
+            raise OSError(errno.EIO, "Input/output error")
+        super().sync_directory(path)
+
+
+def test_a_flush_that_fails_behind_a_snapshot_takes_the_directory_offline(tmp_path):
+    disk = DiskWithoutNames()
+    world = LogWorld(tmp_path, filesystem=disk)
+    log = world.log()
+    log.append_as_leader(batch(1, producer_id=7, producer_epoch=0, base_sequence=0), 0)
+    disk.is_broken = True
+    log.roll()  # takes a snapshot; what was rolled is flushed in the background
+    world.run_scheduled()
+    assert world.failures
+
+
 def test_flush_policy(world):
     log = world.log({"flush.messages": 5})
     append(log, 4)
