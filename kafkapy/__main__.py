@@ -1,6 +1,7 @@
-"""One program, many tools: `kafkapy <tool> ...`, or the program under a tool's own name through a link.
+"""One program, many tools: `kafkapy <tool> ...`, or the program under the name of Apache Kafka's script through a link.
 
-Tools are imported only when they are asked for: the broker starts without the tools' code, and the reverse.
+`kafka-topics.sh` and `kafka-topics` are `kafkapy topics`. Tools are imported only when they are asked for: the broker
+starts without the tools' code, and the reverse.
 """
 
 from __future__ import annotations
@@ -11,38 +12,81 @@ from pathlib import Path
 
 from kafkapy import __version__
 
-# tool -> (module with `main(arguments) -> exit code`, what it is)
+# tool -> (module with `main(arguments) -> exit code`, what it is). A module of `kafkapy.tools` has a `TOOL` as well,
+# from which completion and docs/compatibility.md are made.
 TOOLS = {
     "broker": ("kafkapy.broker_command", "start a broker: `kafkapy broker start --config server.properties`"),
+    "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),
+    "console-consumer": ("kafkapy.tools.console_consumer", "print the records of a topic"),
+    "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),
+    "storage": ("kafkapy.storage_command", "format log directories, and say what is in them"),
+    "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
+    "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
+    "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
+    "server-start": ("kafkapy.tools.server_start", "start a broker: `kafkapy server-start [-daemon] server.properties`"),
+    "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
 }
-# The names of Apache Kafka's scripts that a link to this program answers to -> the words they stand for.
-SCRIPT_NAMES = {"kafka-server-start": ["broker", "start", "--config"]}
+# Apache Kafka's scripts whose name is not `kafka-` and the tool's.
+OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
+# What `kafka-run-class.sh` takes: the classes of those tools that have no script of their own in some release.
+CLASSES = {
+    "kafka.tools.GetOffsetShell": "get-offsets",
+    "org.apache.kafka.tools.GetOffsetShell": "get-offsets",
+    "kafka.tools.DumpLogSegments": "dump-log",
+    "org.apache.kafka.tools.DumpLogSegments": "dump-log",
+    "kafka.tools.ConsoleProducer": "console-producer",
+    "org.apache.kafka.tools.ConsoleProducer": "console-producer",
+    "kafka.tools.ConsoleConsumer": "console-consumer",
+    "org.apache.kafka.tools.consumer.ConsoleConsumer": "console-consumer",
+    "org.apache.kafka.tools.ProducerPerformance": "producer-perf-test",
+    "org.apache.kafka.tools.ConsumerPerformance": "consumer-perf-test",
+    "org.apache.kafka.tools.EndToEndLatency": "end-to-end-latency",
+    "kafka.tools.StorageTool": "storage",
+}
+
+
+def script_names() -> dict[str, str]:
+    """The scripts of Apache Kafka that this program answers to, without `.sh` -> the tool."""
+    names = {f"kafka-{name}": name for name in TOOLS if name not in ("broker", *OTHER_SCRIPTS.values())}
+    return names | OTHER_SCRIPTS
 
 
 def usage() -> str:
-    lines = ["usage: kafkapy <tool> [arguments]", "       kafkapy --version", "", "tools:"]
-    lines += [f"  {name:<12} {description}" for name, (_, description) in TOOLS.items()]
+    lines = ["usage: kafkapy <tool> [arguments]", "       kafkapy <tool> --help", "       kafkapy --version", "", "tools:"]
+    width = max(map(len, TOOLS)) + 2
+    lines += [f"  {name:<{width}}{description}" for name, (_, description) in TOOLS.items()]
+    lines += [f"  {'completion':<{width}}print a completion script: `kafkapy completion bash|zsh|fish`"]
     return "\n".join(lines)
 
 
+def words_of(program: str, arguments: list[str]) -> list[str]:
+    """The tool and its arguments, whatever name the program was started by."""
+    script = Path(program).name.removesuffix(".sh")
+    if script == "kafka-run-class":
+        return [CLASSES.get(arguments[0], arguments[0]), *arguments[1:]] if arguments else []
+    tool = script_names().get(script)
+    return arguments if tool is None else [tool, *arguments]
+
+
 def main(arguments: list[str] | None = None) -> int:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    script = Path(sys.argv[0]).name.removesuffix(".sh")
-    if script in SCRIPT_NAMES:
-        words = [*SCRIPT_NAMES[script], *words]
+    words = list(sys.argv[1:]) if arguments is None else arguments
+    words = words_of(sys.argv[0], words)
     if words and words[0] in ("--version", "-V"):
         print(f"kafkapy {__version__}")
         return 0
     if words and words[0] in ("--help", "-h", "help"):
         print(usage())
         return 0
+    if words[:1] == ["completion"]:
+        result: int = import_module("kafkapy.tools.completion").main(words[1:], TOOLS, script_names())
+        return result
     if not words or words[0] not in TOOLS:
         if words:
             print(f"kafkapy: there is no tool {words[0]!r}", file=sys.stderr)
         print(usage(), file=sys.stderr)
         return 1
     module, _ = TOOLS[words[0]]
-    result: int = import_module(module).main(words[1:])
+    result = import_module(module).main(words[1:])
     return result
 
 

@@ -1,0 +1,88 @@
+"""Command lines as Apache Kafka's tools read them with argparse4j: the performance tools, and those with subcommands.
+
+argparse4j is modelled on Python's argparse, which is what parses here; the words of its errors are argparse4j's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from kafkapy.tools.option import Arguments, Option, UsageError
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse without its way of ending the process, and with argparse4j's words."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+class ArgumentParser:
+    """The flags of one tool, or of one of its subcommands.  Immutable; flags may be abbreviated as long as they are
+    unambiguous."""
+
+    def __init__(self, options: Sequence[Option], groups: Sequence[str] = ()) -> None:
+        """`groups`: the groups of which exactly one flag has to be given."""
+        self._options = tuple(options)
+        self._groups = tuple(groups)
+
+    def parse(self, words: Sequence[str], command: str = "") -> Arguments:
+        """The arguments; UsageError in argparse4j's words."""
+        parser = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
+        for option in self._options:
+            parser.add_argument(*option.flags, dest=option.name, **_declaration(option))
+        known, unknown = parser.parse_known_args(list(words))
+        if unknown:
+            raise UsageError(f"unrecognized arguments: '{' '.join(unknown)}'")
+        found = {name: _flat(value) for name, value in vars(known).items()}
+        if "help" not in found and "version" not in found:
+            self._check(found)
+        return Arguments(self._options, found, (), command)
+
+    def _check(self, found: dict[str, list[Any]]) -> None:
+        for option in self._options:
+            if option.is_required and option.name not in found:
+                raise UsageError(f"argument {'/'.join(option.flags)} is required")
+        for group in dict.fromkeys(option.group for option in self._options if option.group):
+            members = [option for option in self._options if option.group == group]
+            given = [option for option in members if option.name in found]
+            if len(given) > 1:
+                first, second = ("/".join(option.flags) for option in given[:2])
+                raise UsageError(f"argument {second}: not allowed with argument {first}")
+            if not given and group in self._groups:
+                raise UsageError(f"one of the arguments {' '.join('/'.join(o.flags) for o in members)} is required")
+
+
+def _declaration(option: Option) -> dict[str, Any]:
+    """The keyword arguments of argparse's add_argument."""
+    if option.argument is None:
+        return {"action": "store_const", "const": True}
+    declaration: dict[str, Any] = {"action": "append", "type": _conversion(option)}
+    if option.is_many:
+        declaration["nargs"] = "+"
+    elif option.argument_is_optional:
+        declaration["nargs"] = "?"
+    return declaration
+
+
+def _conversion(option: Option) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        if option.choices and text not in option.choices:
+            offered = ",".join(option.choices)
+            raise argparse.ArgumentTypeError(f"invalid choice: '{text}' (choose from {{{offered}}})")
+        try:
+            return option.type.parse(text)
+        except ValueError:
+            shown = option.type.name.lower()
+            raise argparse.ArgumentTypeError(f"could not convert '{text}' to {shown}") from None
+
+    return convert
+
+
+def _flat(value: Any) -> list[Any]:
+    """All values of a flag, however often it was given and however many words it took."""
+    if value is True:
+        return []
+    return [each for part in value for each in (part if isinstance(part, list) else [part]) if each is not None]

@@ -1,0 +1,138 @@
+"""What a tool says about itself: the table of flags in joptsimple's layout, usage in argparse4j's, examples."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafkapy.tools.option import Option
+from kafkapy.tools.tool import Command, Grammar, Tool
+
+WIDTH = 80
+_GAP = "  "
+_INDENT = "  "
+
+
+def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
+    """All of `--help`: what it is for, the flags, examples to type."""
+    if tool.grammar is Grammar.JOPTSIMPLE:
+        text = f"{tool.description}\n{option_table(tool.all_options)}"
+    else:
+        text = _argparse_page(tool, program, command)
+    return text + _examples(tool, program, command)
+
+
+def usage_error(tool: Tool, program: str, message: str) -> str:
+    """What stands on standard error for a command line that cannot be carried out."""
+    if tool.grammar is Grammar.JOPTSIMPLE:
+        return f"{message}\n{option_table(tool.all_options)}"
+    name = tool.kafka_name or program
+    return f"{_argparse_usage(tool, name, None)}{name}: error: {message}\n"
+
+
+def option_table(options: Iterable[Option]) -> str:
+    """joptsimple's table of two columns, sorted by name."""
+    options = sorted(options, key=lambda option: option.name)
+    head = "Option (* = required)" if any(option.is_required for option in options) else "Option"
+    rows = [(head, "Description"), ("-" * len(head), "-" * len("Description"))]
+    rows += [(_shown(option), _described(option)) for option in options]
+    left = min((WIDTH - len(_GAP)) // 2, max(len(flag) for flag, _ in rows))
+    right = WIDTH - len(_GAP) - left
+    lines = []
+    for flag, description in rows:
+        flags, descriptions = _wrapped(flag, left), _wrapped(description, right)
+        height = max(len(flags), len(descriptions))
+        flags += [""] * (height - len(flags))
+        descriptions += [""] * (height - len(descriptions))
+        lines += [f"{a:<{left}}{_GAP}{b:<{right}}" for a, b in zip(flags, descriptions, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(option: Option) -> str:
+    text = ", ".join(sorted(option.flags, key=len))
+    if option.argument is not None:
+        argument = f"{option.type.name}: {option.argument}" if option.argument else option.type.name
+        text += f" [{argument}]" if option.argument_is_optional else f" <{argument}>"
+    return f"* {text}" if option.is_required else text
+
+
+def _described(option: Option) -> str:
+    if option.default is None:
+        return option.description
+    return f"{option.description} (default: {_default(option.default)})"
+
+
+def _default(value: Any) -> str:
+    return repr(value)[1:-1] if isinstance(value, str) else str(value)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width`; all but the first of each paragraph are indented."""
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        lines += textwrap.wrap(paragraph, width, subsequent_indent=_INDENT, break_on_hyphens=False) or [""]
+    return lines
+
+
+def _argparse_usage(tool: Tool, name: str, command: Command | None) -> str:
+    if command is not None:
+        name = f"{name} {command.name}"
+    parts = ["[-h]"]
+    if tool.commands and command is None:
+        parts += ["{" + ",".join(each.name for each in tool.commands) + "}", "..."]
+    for option in command.options if command is not None else tool.options:
+        part = option.flag
+        if option.argument is not None:
+            part += f" {option.argument}" + (f" [{option.argument} ...]" if option.is_many else "")
+        parts.append(part if option.is_required else f"[{part}]")
+    head = f"usage: {name} "
+    indent = " " * min(len(head), 30)
+    lines = textwrap.wrap(
+        " ".join(part.replace(" ", "\0") for part in parts),
+        WIDTH,
+        initial_indent=head,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\0", " ") + "\n"
+
+
+def _argparse_page(tool: Tool, program: str, command: Command | None) -> str:
+    name = tool.kafka_name or program
+    description = command.description if command is not None else tool.description
+    lines = [_argparse_usage(tool, name, command), *textwrap.wrap(description, WIDTH), ""]
+    options: Sequence[Option] = command.options if command is not None else tool.options
+    if tool.commands and command is None:
+        lines.append("positional arguments:")
+        lines.append("  {" + ",".join(each.name for each in tool.commands) + "}")
+        for each in tool.commands:
+            lines += _entry(f"  {each.name}", each.description)
+        lines.append("")
+    lines.append("named arguments:")
+    lines += _entry("-h, --help", "show this help message and exit")
+    for option in options:
+        flags = ", ".join(option.flags) + (f" {option.argument}" if option.argument is not None else "")
+        lines += _entry(flags, _described(option))
+    return "\n".join(lines) + "\n"
+
+
+def _entry(flags: str, description: str) -> list[str]:
+    """A flag and its meaning from column 26 on, on the next line if the flag is long."""
+    start = f"  {flags}"
+    lines = textwrap.wrap(description.replace("\n", " "), WIDTH - 26) or [""]
+    if len(start) <= 24:
+        return [f"{start:<26}{lines[0]}", *(f"{'':26}{line}" for line in lines[1:])]
+    return [start, *(f"{'':26}{line}" for line in lines)]
+
+
+def _examples(tool: Tool, program: str, command: Command | None) -> str:
+    prefix = f"{command.name} " if command is not None else ""
+    examples = [example for example in tool.examples if example.words.startswith(prefix)]
+    if not examples:
+        return ""
+    lines = ["", "Examples", ""]
+    for example in examples:
+        lines += [f"  {example.purpose}:", f"    {program} {example.words}".rstrip(), ""]
+    return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""Command lines as Apache Kafka's tools read them with joptsimple, which most of them do.
+
+`--opt value`, `--opt=value`, `-opt value`, `-o value` and `-ovalue`; flags in any order and repeated; `--` ends them.
+Long flags are not abbreviated: Kafka's tools switch that off. An argument that must be there is taken whatever it looks
+like, so that `--offset -1` works. A switch takes no value, and one that is given with `=` is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafkapy.tools.option import Arguments, Option, UsageError
+
+
+class OptionParser:
+    """The flags of one tool.  Immutable; `parse` may be called any number of times."""
+
+    def __init__(self, options: Iterable[Option]) -> None:
+        self._options = tuple(options)
+        self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}
+
+    def parse(self, words: Sequence[str]) -> Arguments:
+        """The arguments; UsageError in joptsimple's words. Required flags are not asked for when --help or --version
+        stands there."""
+        rest = list(reversed(words))
+        found: dict[str, list[Any]] = {}
+        positionals: list[str] = []
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                positionals += reversed(rest)
+                break
+            if word.startswith("--"):
+                self._take_long(word[2:], rest, found)
+            elif word.startswith("-") and len(word) > 1:
+                self._take_short(word[1:], rest, found)
+            else:
+                positionals.append(word)
+        if "help" not in found and "version" not in found:
+            self._check_required(found)
+        return Arguments(self._options, found, positionals)
+
+    def _take_long(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+        name, _, value = word.partition("=")
+        self._take(self._option(name), value, rest, found)
+
+    def _take_short(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+        """`-topic x`, `-t x`, `-tx`, or several switches of one letter in one word."""
+        name, _, value = word.partition("=")
+        if name in self._by_name:
+            self._take(self._by_name[name], value, rest, found)
+            return
+        for index, letter in enumerate(word):
+            option = self._option(letter)
+            if option.argument is not None:
+                self._take(option, word[index + 1 :], rest, found)
+                return
+            self._take(option, "", rest, found)
+
+    def _option(self, name: str) -> Option:
+        option = self._by_name.get(name)
+        if option is None:
+            raise UsageError(f"{name} is not a recognized option")
+        return option
+
+    def _take(self, option: Option, value: str, rest: list[str], found: dict[str, list[Any]]) -> None:
+        values = found.setdefault(option.name, [])
+        if option.argument is None:
+            return
+        if not value:
+            if option.argument_is_optional and (not rest or self._looks_like_an_option(rest[-1])):
+                return
+            if not rest:
+                raise UsageError(f"Option {option.name} requires an argument")
+            value = rest.pop()
+        for text in value.split(option.separator) if option.separator else (value,):
+            values.append(_typed(option, text))
+
+    def _looks_like_an_option(self, word: str) -> bool:
+        return word.startswith("-") and len(word) > 1
+
+    def _check_required(self, found: dict[str, list[Any]]) -> None:
+        missing = [option.name for option in self._options if option.is_required and option.name not in found]
+        if missing:
+            raise UsageError(f"Missing required option(s) [{', '.join(missing)}]")
+
+
+def _typed(option: Option, text: str) -> Any:
+    try:
+        return option.type.parse(text)
+    except ValueError:
+        raise UsageError(f"Cannot parse argument '{text}' of option {option.name}") from None

@@ -1,0 +1,62 @@
+"""A bar on standard error for long work, and nothing at all when standard error is not a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import Self, TextIO
+
+_PAUSE_S = 0.1
+_BAR_WIDTH = 24
+
+
+class Progress:
+    """How far a tool is.  Not thread-safe.
+
+    `total` is in units of `unit`; `advance` may be called for each record, and writes ten times a second at most. The bar
+    disappears at the end, so that it never stands between lines of output.
+    """
+
+    def __init__(self, total: int, unit: str, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._is_shown = total > 0 and self._stream.isatty()
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._started = self._written = time.monotonic() if self._is_shown else 0.0
+
+    def advance(self, count: int = 1) -> None:
+        """So much more is done."""
+        self._done += count
+        if not self._is_shown:
+            return
+        now = time.monotonic()
+        if now - self._written >= _PAUSE_S:
+            self._written = now
+            self._stream.write(f"\r{self._line(now)}\x1b[K")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Makes room for a line of output; the next `advance` brings the bar back."""
+        if self._is_shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def _line(self, now: float) -> str:
+        share = min(self._done / self._total, 1.0)
+        filled = int(share * _BAR_WIDTH)
+        rate = self._done / max(now - self._started, 1e-9)
+        left_s = (self._total - self._done) / rate if rate else 0.0
+        bar = "#" * filled + "." * (_BAR_WIDTH - filled)
+        line = f"[{bar}] {share:4.0%} {self._done:,} of {self._total:,} {self._unit}, {rate:,.0f}/s, {left_s:.0f} s left"
+        return line[: max(os.get_terminal_size(self._stream.fileno()).columns - 1, 20)]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
