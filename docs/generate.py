@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kafkapy.__main__ import TOOLS, script_names
 from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.startup_rules import REMOVED_KEYS
 from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS
@@ -15,6 +17,8 @@ from kafkapy.config.value import default_value, format_value
 from kafkapy.protocol.api import API_TABLE
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.tools.option import Option
+from kafkapy.tools.tool import Tool
 from tests.clients.legacy.catalog import ALL_CODECS, TRIED_AS_INSTALLED, TRIED_CLIENTS, TriedClient
 
 MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"
@@ -55,6 +59,14 @@ In tests/clients and tests/clients/legacy these write and read with every codec 
 others wrote. What a client has no word for is left out of what it reads, as Apache Kafka before 4 did: headers for
 clients before 0.11, timestamps for clients before 0.10; offsets and order stay. A client that does not know zstd cannot
 read it.
+
+"""
+
+TOOLS_HEAD = """
+## Tools
+
+`kafkapy <tool>`, or the same program through a link with the name of Apache Kafka's script, with or without `.sh`.
+A flag marked *ours* is not in Apache Kafka 4.3; *(deprecated)* is as there.
 
 """
 
@@ -130,7 +142,17 @@ def compatibility() -> str:
         if key in served or (kafkas is not None and "broker" in api.listeners):
             theirs = _range(kafkas[0], kafkas[1] - api.latest_version_unstable) if kafkas else "not served"
             lines.append(f"| {int(key)} | {api.name} | {theirs} | {served.get(key, 'not yet')} |")
-    return COMPATIBILITY + "\n".join(lines) + "\n" + CLIENTS + "\n".join(_clients()) + "\n"
+    return (
+        COMPATIBILITY
+        + "\n".join(lines)
+        + "\n"
+        + CLIENTS
+        + "\n".join(_clients())
+        + "\n"
+        + TOOLS_HEAD
+        + "\n".join(_tools())
+        + "\n"
+    )
 
 
 def _clients() -> Iterator[str]:
@@ -142,6 +164,37 @@ def _clients() -> Iterator[str]:
     rows += map(_client, TRIED_CLIENTS)
     for cells in sorted(rows, key=lambda cells: cells[0].lower()):
         yield f"| {' | '.join(cells)} |"
+
+
+def _tools() -> Iterator[str]:
+    """The lines of the tables of flags, one table for each tool."""
+    scripts = {tool: script for script, tool in script_names().items()}
+    for name, (module_name, description) in TOOLS.items():
+        tool: Tool | None = getattr(import_module(module_name), "TOOL", None)
+        if tool is None:
+            continue
+        yield f"### {name}"
+        yield ""
+        yield f"`{scripts[name]}.sh`: {description}."
+        yield ""
+        yield "| flag | value | default | meaning |"
+        yield "|---|---|---|---|"
+        yield from _flags("", tool.options)
+        for command in tool.commands:
+            yield from _flags(f"{command.name} ", command.options)
+        yield ""
+        for flag, reason in tool.not_here:
+            yield f"`--{flag}` is not taken: {reason}."
+            yield ""
+
+
+def _flags(prefix: str, options: Iterable[Option]) -> Iterator[str]:
+    for option in options:
+        flags = ", ".join(f"`{prefix}{flag}`" for flag in option.flags)
+        value = "" if option.argument is None else option.argument or option.type.name
+        default = "" if option.default is None else f"`{repr(option.default).strip(chr(39))}`"
+        meaning = option.description.replace("\n", " ") + (" *Ours.*" if option.is_ours else "")
+        yield f"| {flags} | {_cell(value)} | {default} | {_cell(meaning)} |"
 
 
 def _client(tried: TriedClient) -> tuple[str, ...]:

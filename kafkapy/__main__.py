@@ -19,12 +19,8 @@ TOOLS = {
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),
     "console-consumer": ("kafkapy.tools.console_consumer", "print the records of a topic"),
     "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),
-    "storage": ("kafkapy.storage_command", "format log directories, and say what is in them"),
     "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
-    "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
-    "server-start": ("kafkapy.tools.server_start", "start a broker: `kafkapy server-start [-daemon] server.properties`"),
-    "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
 }
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
@@ -52,7 +48,13 @@ def script_names() -> dict[str, str]:
 
 
 def usage() -> str:
-    lines = ["usage: kafkapy <tool> [arguments]", "       kafkapy <tool> --help", "       kafkapy --version", "", "tools:"]
+    lines = [
+        "usage: kafkapy <tool> [arguments]",
+        "       kafkapy <tool> --help",
+        "       kafkapy --version",
+        "",
+        "tools:",
+    ]
     width = max(map(len, TOOLS)) + 2
     lines += [f"  {name:<{width}}{description}" for name, (_, description) in TOOLS.items()]
     lines += [f"  {'completion':<{width}}print a completion script: `kafkapy completion bash|zsh|fish`"]
@@ -86,8 +88,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(usage(), file=sys.stderr)
         return 1
     module, _ = TOOLS[words[0]]
-    result = import_module(module).main(words[1:])
-    return result
+    code: int = import_module(module).main(words[1:])
+    return code
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ ANNOTATIONS = {
     "float64": "float", "string": "str", "bytes": "bytes", "records": "Any", "uuid": "bytes",
 }  # fmt: skip
 ZERO_DEFAULTS = {"bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "uuid": "ZERO_UUID"}
+# Kinds of messages that stand in records on disk: tools show them as JSON, by the names of the definitions.
+KINDS_IN_RECORDS = frozenset(["metadata", "coordinator-key", "coordinator-value", "data"])
 # Types whose length, and so whose encoding, differs between plain and compact versions.
 SIZED = frozenset(["string", "bytes", "records"])
 ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "string"])
@@ -84,12 +86,24 @@ class ClassWriter:
 
     def write_body(self, struct: Struct) -> None:
         self.line(f"__slots__ = FIELDS = {self.field_names(struct)}")
+        if self.message.kind in KINDS_IN_RECORDS:
+            self.write_json_fields(struct)
         self.line()
         self.write_constructor(struct)
         self.write_reader(struct)
         self.write_writer(struct)
         if any(field.struct is struct and field.tagged and not field.is_array for field in self.all_fields()):
             self.write_is_default(struct)
+
+    def write_json_fields(self, struct: Struct) -> None:
+        """Rows for `protocol/message_json.py`: name, attribute, versions, those in which it is tagged, type."""
+        self.line("JSON_FIELDS = (")
+        for field in struct.fields:
+            name = field.name[0].lower() + field.name[1:]
+            versions, tagged = tuple(sorted(field.versions)), tuple(sorted(field.tagged))
+            row = f'"{name}", "{field.attribute}", {versions}, {tagged}, "{field.type}"'
+            self.line(f"    ({row}),")
+        self.line(")")
 
     def all_fields(self) -> Iterator[Field]:
         for struct in [self.message.root, *self.message.structs.values()]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.config.properties import read_properties
-from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 
 # How long a broker that refuses connections is waited for: it may just be starting.
 PATIENCE_S = 2.0
@@ -75,3 +75,13 @@ def _failure(server: str) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
+
+
+def check_servers(servers: str) -> None:
+    """UsageError for what is no list of addresses, in Kafka's words."""
+    if not servers:
+        raise UsageError("Error while validating the bootstrap address\n")
+    for server in servers.split(","):
+        host, _, port = server.rpartition(":")
+        if not host or not port.isdigit():
+            raise UsageError("Please provide valid host:port like host1:9091,host2:9092\n ")

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from kafkapy.tools.option import Option
-from kafkapy.tools.tool import ARGPARSE_HELP, Grammar, Tool
+from kafkapy.tools.tool import ARGPARSE_HELP, Tool
 
 SHELLS = ("bash", "zsh", "fish")
 USAGE = f"""usage: kafkapy completion {{{",".join(SHELLS)}}}
@@ -73,7 +73,9 @@ def _bash(
     for script, tool in scripts.items():
         yield f"    {script}) tool={tool}; command=${{COMP_WORDS[1]}} ;;"
     yield "    *)"
-    yield f'      if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "{" ".join(descriptions)}" -- "$word")); return; fi'
+    yield '      if [ "$COMP_CWORD" -eq 1 ]; then'
+    yield f'        COMPREPLY=($(compgen -W "{" ".join(descriptions)} completion" -- "$word")); return'
+    yield "      fi"
     yield "      tool=${COMP_WORDS[1]}; command=${COMP_WORDS[2]} ;;"
     yield "  esac"
     yield "  case $tool/$before in"

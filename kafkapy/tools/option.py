@@ -93,8 +93,8 @@ class Option:
 class Arguments:
     """What the user gave.  Immutable after parsing.
 
-    `arguments["topic"]` is the value of a flag, or its default; `has` whether the user gave it; `values` all its values;
-    `positionals` the words that belong to no flag; `command` the subcommand of a tool that has some.
+    `arguments["topic"]` is the value of a flag, or its default; `has` whether the user gave it; `values` all its
+    values; `positionals` the words that belong to no flag; `command` the subcommand of a tool that has some.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Arguments:
         return self._options[name].name in self._found
 
     def __getitem__(self, name: str) -> Any:
-        """The value: for a switch whether it was given, else the argument, the default or None.  UsageError if a flag
-        with one value was given several times."""
+        """The value: for a switch whether it was given, else the argument, the default or None.  UsageError if a
+        flag with one value was given several times."""
         option = self._options[name]
         if option.argument is None:
             return name in self._found

@@ -15,8 +15,8 @@ _BAR_WIDTH = 24
 class Progress:
     """How far a tool is.  Not thread-safe.
 
-    `total` is in units of `unit`; `advance` may be called for each record, and writes ten times a second at most. The bar
-    disappears at the end, so that it never stands between lines of output.
+    `total` is in units of `unit`; `advance` may be called for each record, and writes ten times a second at most. The
+    bar disappears at the end, so that it never stands between lines of output.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO | None = None) -> None:
@@ -50,7 +50,9 @@ class Progress:
         rate = self._done / max(now - self._started, 1e-9)
         left_s = (self._total - self._done) / rate if rate else 0.0
         bar = "#" * filled + "." * (_BAR_WIDTH - filled)
-        line = f"[{bar}] {share:4.0%} {self._done:,} of {self._total:,} {self._unit}, {rate:,.0f}/s, {left_s:.0f} s left"
+        line = (
+            f"[{bar}] {share:4.0%} {self._done:,} of {self._total:,} {self._unit}, {rate:,.0f}/s, {left_s:.0f} s left"
+        )
         return line[: max(os.get_terminal_size(self._stream.fileno()).columns - 1, 20)]
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import FrameType
@@ -66,6 +66,7 @@ class Tool:
     error_prefix: what stands in front of an error that the tool did not foresee, as in Kafka's.
     required_groups: the groups of options of which exactly one has to be given (with ARGPARSE4J only).
     needs_arguments: without a single word the usage is printed, and the exit code is 1.
+    not_here: flags of Apache Kafka's that this tool does not take, and why.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Tool:
     error_prefix: str = ""
     required_groups: tuple[str, ...] = ()
     needs_arguments: bool = True
-    positionals: str = field(default="")
+    not_here: tuple[tuple[str, str], ...] = ()
 
     @property
     def all_options(self) -> tuple[Option, ...]:

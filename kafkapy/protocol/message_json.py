@@ -1,0 +1,45 @@
+"""Messages as JSON, as Apache Kafka's own converters write them: for tools that show what stands in records.
+
+Fields come in the order of their definition, those that the version has. A tagged field that holds its default is left
+out. Bytes are base64, uuids the short text of Kafka's.
+"""
+
+import base64
+import json
+from typing import Any
+
+from kafkapy._core.message import Message
+from kafkapy.types import uuid_to_string
+
+
+def message_json(message: Message, version: int) -> dict[str, Any]:
+    """The fields of a message that was read in `version`. Only messages of records on disk can be shown."""
+    fresh = type(message)()
+    shown: dict[str, Any] = {}
+    for name, attribute, versions, tagged, kind in type(message).JSON_FIELDS:  # type: ignore[attr-defined]
+        if version not in versions:
+            continue
+        value = getattr(message, attribute)
+        if version in tagged and _is_default(value, getattr(fresh, attribute)):
+            continue
+        shown[name] = _json_value(value, kind, version)
+    return shown
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return bool(value == default) or (value is None and isinstance(default, Message))
+
+
+def _json_value(value: Any, kind: str, version: int) -> Any:
+    if isinstance(value, Message):
+        return message_json(value, version)
+    if isinstance(value, list | tuple):
+        return [_json_value(each, kind, version) for each in value]
+    if isinstance(value, bytes | memoryview):
+        return uuid_to_string(bytes(value)) if kind == "uuid" else base64.b64encode(value).decode()
+    return value
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON, characters as they are."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,331 @@
+"""`kafka-console-consumer`: prints the records of topics."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
+from kafkapy.config.properties import read_properties
+from kafkapy.errors import ApiError
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, JsonFormatter, MessageFormatter, make_formatter
+from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
+from kafkapy.tools.tool import Example, Tool, run_tool, stops_by
+
+log = logging.getLogger("kafkapy.tools.console_consumer")
+
+EARLIEST, LATEST = -2, -1
+_SLICE_S = 3600.0
+_DEPRECATED = "(DEPRECATED) As {}, which replaces it."
+_DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+
+
+def check(arguments: Arguments) -> None:
+    """UsageError for what cannot go together."""
+    arguments.require_one_of("topic", "include")
+    if arguments.has("partition"):
+        if not arguments.has("topic"):
+            raise UsageError("The topic is required when partition is specified.")
+        if arguments.has("from-beginning") and arguments.has("offset"):
+            raise UsageError("Options from-beginning and offset cannot be specified together.")
+    elif arguments.has("offset"):
+        raise UsageError("The partition is required when offset is specified.")
+    arguments.require("bootstrap-server")
+    for old, new in (
+        ("consumer-property", "command-property"),
+        ("consumer.config", "command-config"),
+        ("property", "formatter-property"),
+    ):
+        if arguments.has(old) and arguments.has(new):
+            raise UsageError(f"Options --{old} and --{new} cannot be specified together.")
+
+
+def tell_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
+    for old, new in names:
+        if arguments.has(old):
+            print(f"Option --{old} is deprecated and will be removed in a future version. Use --{new} instead.")
+
+
+def consumer_properties(arguments: Arguments) -> dict[str, Any]:
+    """The consumer's configuration.  UsageError or ToolError for settings that contradict each other."""
+    tell_deprecated(arguments, ("consumer-property", "command-property"), ("consumer.config", "command-config"))
+    config = "consumer.config" if arguments.has("consumer.config") else "command-config"
+    from_file = read_properties(arguments[config]) if arguments.has(config) else {}
+    extra = parse_key_values(arguments.values("consumer-property") or arguments.values("command-property"))
+    group = _group(arguments, from_file, extra)
+    properties: dict[str, Any] = {**from_file, **extra}
+    _settle_reset(properties, is_from_beginning=arguments["from-beginning"])
+    properties["bootstrap.servers"] = arguments["bootstrap-server"]
+    properties.setdefault("client.id", "console-consumer")
+    if arguments.has("isolation-level") or "isolation.level" not in properties:
+        properties["isolation.level"] = arguments["isolation-level"]
+    if group is None:
+        group = f"console-consumer-{random.randrange(100000)}"
+        properties.setdefault("enable.auto.commit", "false")
+    properties["group.id"] = group
+    for key in ("key.deserializer", "value.deserializer"):
+        properties[key] = "bytes"
+    return properties
+
+
+def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str]) -> str | None:
+    """The group that the user named, in one or in several places; None if in none."""
+    named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
+    groups = list(dict.fromkeys(name for name in named if name is not None))
+    if len(groups) > 1:
+        shown = ", ".join(f"'{group}'" for group in groups)
+        raise UsageError(
+            "The group ids provided in different places (directly using '--group', via '--consumer-property', or via "
+            f"'--consumer.config') do not match. Detected group ids: {shown}"
+        )
+    if groups and arguments.has("partition"):
+        raise UsageError("Options group and partition cannot be specified together.")
+    return groups[0] if groups else None
+
+
+def _settle_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> None:
+    reset = properties.get("auto.offset.reset")
+    if reset is None:
+        properties["auto.offset.reset"] = "earliest" if is_from_beginning else "latest"
+    elif is_from_beginning and reset != "earliest":
+        raise ToolError(
+            f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}', please remove one option"
+        )
+
+
+def start_offset(arguments: Arguments) -> int:
+    """Where `--partition` begins: an offset, EARLIEST or LATEST."""
+    if not arguments.has("offset"):
+        return EARLIEST if arguments["from-beginning"] else LATEST
+    text: str = arguments["offset"]
+    named = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
+    if named is not None:
+        return named
+    try:
+        offset: int = LONG.parse(text)
+    except ValueError:
+        offset = -1
+    if offset < 0:
+        raise UsageError(
+            f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
+            "non-negative long."
+        )
+    return offset
+
+
+def formatter_of(arguments: Arguments) -> MessageFormatter:
+    """The formatter, configured by its file, the flags for deserializers, and the properties."""
+    if arguments["json"]:
+        return JsonFormatter()
+    tell_deprecated(arguments, ("property", "formatter-property"))
+    properties = read_properties(arguments["formatter-config"]) if arguments.has("formatter-config") else {}
+    for kind in ("key", "value"):
+        if arguments[f"{kind}-deserializer"]:
+            properties[f"{kind}.deserializer"] = arguments[f"{kind}-deserializer"]
+    properties.update(parse_key_values(arguments.values("property") or arguments.values("formatter-property")))
+    return make_formatter(arguments["formatter"], properties)
+
+
+class ConsoleConsumer:
+    """Writes records as they come.  One thread; `stop` may be called by a signal's handler."""
+
+    def __init__(
+        self, consumer: Consumer, formatter: MessageFormatter, output: BinaryIO, *, skips_errors: bool
+    ) -> None:
+        self._consumer = consumer
+        self._formatter = formatter
+        self._output = output
+        self._skips_errors = skips_errors
+        self.message_count = 0
+
+    def stop(self) -> None:
+        self._consumer.wakeup()
+
+    def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
+        """Until so many records (-1: without end), until none has come for `timeout_ms`, or until `stop`."""
+        try:
+            while max_messages < 0 or self.message_count < max_messages:
+                records = self._receive(timeout_ms)
+                if records is None:
+                    return
+                wanted = len(records) if max_messages < 0 else max_messages - self.message_count
+                self._rewind(records[wanted:])
+                self._print(records[:wanted])
+        except WakeupError:
+            return
+        except ApiError as error:
+            log.error("Error processing message, terminating consumer process: %s", error.message)
+
+    def _receive(self, timeout_ms: int | None) -> list[ConsumerRecord] | None:
+        start = time.monotonic()
+        limit_s = _SLICE_S if timeout_ms is None else timeout_ms / 1000
+        while True:
+            records = self._consumer.poll(limit_s)
+            if records:
+                return list(records)
+            if timeout_ms is not None and time.monotonic() - start >= limit_s:
+                log.error("Error processing message, terminating consumer process: no record came in %d ms", timeout_ms)
+                return None
+
+    def _rewind(self, unread: list[ConsumerRecord]) -> None:
+        """What is not printed is not committed either."""
+        first: dict[TopicPartition, int] = {}
+        for record in unread:
+            first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+        for partition, offset in first.items():
+            self._consumer.seek(partition, offset)
+
+    def _print(self, records: list[ConsumerRecord]) -> None:
+        try:
+            for text in self._formatted(records):
+                self._output.write(text)
+        finally:
+            self._output.flush()
+
+    def _formatted(self, records: list[ConsumerRecord]) -> Iterator[bytes]:
+        for record in records:
+            self.message_count += 1
+            try:
+                yield self._formatter.format(record)
+            except (ValueError, ToolError) as error:
+                if not self._skips_errors:
+                    raise ToolError(str(error)) from None
+                log.error("Error processing message, skipping this message: %s", error)
+
+
+def begin(consumer: Consumer, arguments: Arguments) -> None:
+    """Subscribes or assigns, as the flags say."""
+    if arguments.has("include"):
+        try:
+            pattern = re.compile(rf"\A(?:{arguments['include']})\Z")
+        except re.error as error:
+            raise ToolError(f"{arguments['include']} is not a regular expression: {error}") from None
+        consumer.subscribe(pattern)
+    elif not arguments.has("partition"):
+        consumer.subscribe([arguments["topic"]])
+    else:
+        partition = TopicPartition(arguments["topic"], arguments["partition"])
+        offset = start_offset(arguments)
+        consumer.assign([partition])
+        if offset == EARLIEST:
+            consumer.seek_to_beginning([partition])
+        elif offset == LATEST:
+            consumer.seek_to_end([partition])
+        else:
+            consumer.seek(partition, offset)
+
+
+def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
+    check(arguments)
+    properties = consumer_properties(arguments)
+    start_offset(arguments)
+    formatter = formatter_of(arguments)
+    await_broker(properties)
+    sys.stdout.flush()
+    stream = sys.stdout.buffer if output is None else output
+    max_messages = arguments["max-messages"] if arguments.has("max-messages") else -1
+    timeout_ms = arguments["timeout-ms"] if arguments.has("timeout-ms") and arguments["timeout-ms"] >= 0 else None
+    consumer = Consumer(properties)
+    console = ConsoleConsumer(consumer, formatter, stream, skips_errors=arguments["skip-message-on-error"])
+    with stops_by(console.stop) as signals:
+        try:
+            begin(consumer, arguments)
+            console.print_all(max_messages, timeout_ms)
+        finally:
+            consumer.close()
+            print(f"Processed a total of {console.message_count} messages", file=sys.stderr)
+    if arguments["enable-systest-events"]:
+        print("shutdown_complete")
+    return 128 + signals[0] if signals else 0
+
+
+OPTIONS = (
+    Option("topic", "The topic to read.", "topic"),
+    Option("include", "A regular expression: the topics whose whole name matches are read.", "Java regex (String)"),
+    Option("partition", "The partition to read, from its end unless --offset says otherwise.", "partition", INTEGER),
+    Option(
+        "offset",
+        "Where to begin: an offset, earliest or latest.",
+        "consume offset",
+        default="latest",
+        choices=("earliest", "latest"),
+    ),
+    Option("consumer-property", _DEPRECATED.format("--command-property"), "consumer_prop", is_deprecated=True),
+    Option("command-property", "A configuration key of the consumer, as key=value; may come again.", "consumer_prop"),
+    Option("consumer.config", _DEPRECATED.format("--command-config"), "config file", is_deprecated=True),
+    Option(
+        "command-config",
+        "A file of the consumer's configuration; --command-property wins over it.",
+        "config file",
+        completes="file",
+    ),
+    Option(
+        "formatter",
+        "What shows a record: the name of one of Kafka's formatters, such as "
+        "org.apache.kafka.tools.consumer.OffsetsMessageFormatter for __consumer_offsets.",
+        "class",
+        default=_DEFAULT_FORMATTER,
+    ),
+    Option("property", _DEPRECATED.format("--formatter-property"), "prop", is_deprecated=True),
+    Option("formatter-property", "What is shown, as key=value; may come again:\n" + FORMATTER_PROPERTIES, "prop"),
+    Option(
+        "formatter-config",
+        "A file of formatter properties; --formatter-property wins over it.",
+        "config file",
+        completes="file",
+    ),
+    Option("from-beginning", "Begin with the first record there is, unless the group has committed an offset."),
+    Option("max-messages", "End after so many records; without it, never.", "num_messages", INTEGER),
+    Option("timeout-ms", "End when no record has come for so long.", "timeout_ms", LONG),
+    Option("skip-message-on-error", "Go on after a record that cannot be shown."),
+    BOOTSTRAP_SERVER,
+    Option("key-deserializer", "What makes text of keys: a class, or module:name.", "deserializer for keys"),
+    Option("value-deserializer", "What makes text of values: a class, or module:name.", "deserializer for values"),
+    Option("enable-systest-events", "Say shutdown_complete at the end."),
+    Option(
+        "isolation-level",
+        "read_committed leaves out what is not committed, read_uncommitted shows everything.",
+        "",
+        default="read_uncommitted",
+        choices=("read_committed", "read_uncommitted"),
+    ),
+    Option("group", "The group to read as; a new one without it.", "consumer group id"),
+    JSON,
+)
+TOOL = Tool(
+    name="console-consumer",
+    description="This tool helps to read data from Kafka topics and outputs it to standard output.",
+    run=run,
+    options=OPTIONS,
+    examples=(
+        Example(
+            "Everything in a topic, then whatever comes",
+            "--bootstrap-server localhost:9092 --topic greetings --from-beginning",
+        ),
+        Example(
+            "Ten records with key, partition, offset and time",
+            "--bootstrap-server localhost:9092 --topic prices --from-beginning --max-messages 10 "
+            "--formatter-property print.key=true --formatter-property print.partition=true "
+            "--formatter-property print.offset=true --formatter-property print.timestamp=true",
+        ),
+        Example(
+            "What groups have committed",
+            "--bootstrap-server localhost:9092 --topic __consumer_offsets --from-beginning "
+            "--formatter org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
+        ),
+        Example(
+            "For another program, one JSON object on a line",
+            "--bootstrap-server localhost:9092 --topic prices --from-beginning --timeout-ms 2000 --json",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

@@ -1,0 +1,279 @@
+"""`kafka-consumer-perf-test`: how fast a consumer reads a topic."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from typing import Any
+
+from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
+from kafkapy.config.properties import read_properties
+from kafkapy.protocol.message_json import json_text
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.java_date import JavaDateFormat
+from kafkapy.tools.metric_table import print_metrics
+from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
+from kafkapy.tools.progress import Progress
+from kafkapy.tools.tool import Example, Termination, Tool, run_tool, stops_by
+
+_MEGABYTE = 1024 * 1024
+_POLL_S = 0.1
+_HEADER = (
+    "{}, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms, fetch.MB.sec, "
+    "fetch.nMsg.sec"
+)
+
+
+def check(arguments: Arguments) -> None:
+    """UsageError for what is missing or cannot go together; a warning for what is deprecated."""
+    arguments.require_one_of("num-records", "messages")
+    arguments.require("bootstrap-server")
+    arguments.require_one_of("topic", "include")
+    arguments.exclude("consumer.config", "command-config")
+    if arguments.has("messages"):
+        print("Warning: --messages is deprecated. Use --num-records instead.")
+    if arguments.has("consumer.config"):
+        print("Warning: --consumer.config is deprecated. Use --command-config instead.")
+    if not re.fullmatch(r"\d+", arguments["reporting-interval"]):
+        value = arguments["reporting-interval"]
+        raise UsageError(f"Cannot parse argument '{value}' of option reporting-interval")
+    if int(arguments["reporting-interval"]) <= 0:
+        raise ToolError("Reporting interval must be greater than 0.")
+
+
+def consumer_properties(arguments: Arguments) -> dict[str, Any]:
+    config = "consumer.config" if arguments.has("consumer.config") else "command-config"
+    properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}
+    properties.update(parse_key_values(arguments.values("command-property")))
+    group = arguments["group"] if arguments.has("group") else f"perf-consumer-{random.randrange(100000)}"
+    properties |= {
+        "bootstrap.servers": arguments["bootstrap-server"],
+        "group.id": group,
+        "receive.buffer.bytes": str(arguments["socket-buffer-size"]),
+        "max.partition.fetch.bytes": str(arguments["fetch-size"]),
+        "auto.offset.reset": "latest" if arguments["from-latest"] else "earliest",
+        "key.deserializer": "bytes",
+        "value.deserializer": "bytes",
+        "check.crcs": "false",
+    }
+    properties.setdefault("client.id", "perf-consumer-client")
+    return properties
+
+
+class JoinTimes:
+    """A rebalance listener that adds up how long the consumer was without partitions, in ms."""
+
+    def __init__(self) -> None:
+        self._assigned: set[TopicPartition] = set()
+        self._since_ms = now_ms()
+        self.total_ms = 0
+        self.round_ms = 0
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        self._assigned.difference_update(partitions)
+        if not self._assigned:
+            self._since_ms = now_ms()
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        if not self._assigned:
+            elapsed = now_ms() - self._since_ms
+            self.total_ms += elapsed
+            self.round_ms += elapsed
+        self._assigned.update(partitions)
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        self.on_partitions_revoked(partitions)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _per_second(amount: float, elapsed_ms: int) -> float:
+    """Java's division: infinite where no time has passed."""
+    if elapsed_ms:
+        return amount * 1000.0 / elapsed_ms
+    return float("inf") if amount else float("nan")
+
+
+def _shown(number: float) -> str:
+    """`%.4f` of Java's."""
+    if number != number:
+        return "NaN"
+    return "Infinity" if number == float("inf") else f"{number:.4f}"
+
+
+class ConsumerTest:
+    """One run, on one thread; `stop` by a signal's handler."""
+
+    def __init__(self, consumer: Consumer, arguments: Arguments, dates: JavaDateFormat) -> None:
+        self._consumer = consumer
+        self._wanted: int = arguments["num-records" if arguments.has("num-records") else "messages"]
+        self._timeout_ms: int = arguments["timeout"]
+        self._interval_ms = int(arguments["reporting-interval"])
+        self._shows_details: bool = arguments["show-detailed-stats"]
+        self._dates = dates
+        self._is_stopped = False
+        self.joins = JoinTimes()
+        self.count = 0
+        self.bytes = 0
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+    def read_all(self) -> None:
+        self.start_ms = reported_ms = consumed_ms = now = now_ms()
+        reported_count = reported_bytes = 0
+        with Progress(self._wanted, "records") as progress:
+            while self.count < self._wanted and now - consumed_ms <= self._timeout_ms and not self._is_stopped:
+                records = self._consumer.poll(_POLL_S)
+                now = now_ms()
+                if not records:
+                    continue
+                consumed_ms = now
+                self.count += len(records)
+                self.bytes += sum(map(_size, records))
+                progress.advance(len(records))
+                if now - reported_ms >= self._interval_ms:
+                    if self._shows_details:
+                        progress.clear()
+                        self._report(reported_ms, now, self.count - reported_count, self.bytes - reported_bytes)
+                    self.joins.round_ms = 0
+                    reported_ms, reported_count, reported_bytes = now, self.count, self.bytes
+        self.end_ms = now_ms()
+        if self.count < self._wanted and not self._is_stopped:
+            print(
+                "WARNING: Exiting before consuming the expected number of messages: timeout "
+                f"({self._timeout_ms} ms) exceeded. You can use the --timeout option to increase the timeout."
+            )
+
+    def _report(self, start_ms: int, end_ms: int, count: int, size: int) -> None:
+        """The line of an interval."""
+        fetch_ms = end_ms - start_ms - self.joins.round_ms
+        megabytes = size / _MEGABYTE
+        fetch_rates = (0.0, 0.0) if fetch_ms <= 0 else (_per_second(megabytes, fetch_ms), _per_second(count, fetch_ms))
+        cells = [
+            self._dates.format(end_ms),
+            "0",
+            _shown(self.bytes / _MEGABYTE),
+            _shown(_per_second(megabytes, end_ms - start_ms)),
+            str(self.count),
+            _shown(_per_second(count, end_ms - start_ms)),
+            str(self.joins.round_ms),
+            str(fetch_ms),
+            *map(_shown, fetch_rates),
+        ]
+        print(", ".join(cells), flush=True)
+
+    def totals(self) -> dict[str, Any]:
+        """What the summary says."""
+        elapsed_ms = self.end_ms - self.start_ms
+        fetch_ms = elapsed_ms - self.joins.total_ms
+        megabytes = self.bytes / _MEGABYTE
+        return {
+            "start.time": self._dates.format(self.start_ms),
+            "end.time": self._dates.format(self.end_ms),
+            "data.consumed.in.MB": megabytes,
+            "MB.sec": _per_second(megabytes, elapsed_ms),
+            "data.consumed.in.nMsg": self.count,
+            "nMsg.sec": _per_second(self.count, elapsed_ms),
+            "rebalance.time.ms": self.joins.total_ms,
+            "fetch.time.ms": fetch_ms,
+            "fetch.MB.sec": _per_second(megabytes, fetch_ms),
+            "fetch.nMsg.sec": _per_second(self.count, fetch_ms),
+        }
+
+
+def _size(record: ConsumerRecord) -> int:
+    return len(record.key or b"") + len(record.value or b"")
+
+
+def run(arguments: Arguments) -> int:
+    check(arguments)
+    dates = JavaDateFormat(arguments["date-format"])
+    properties = consumer_properties(arguments)
+    await_broker(properties)
+    if not arguments["hide-header"] and not arguments["json"]:
+        print(_HEADER.format("time, threadId" if arguments["show-detailed-stats"] else "start.time, end.time"))
+    with Consumer(properties) as consumer:
+        test = ConsumerTest(consumer, arguments, dates)
+        topics = [arguments["topic"]] if arguments.has("topic") else re.compile(rf"\A(?:{arguments['include']})\Z")
+        consumer.subscribe(topics, test.joins)
+        with stops_by(test.stop) as signals:
+            test.read_all()
+    totals = test.totals()
+    if arguments["json"]:
+        print(json_text(totals))
+    elif not arguments["show-detailed-stats"]:
+        print(", ".join(_shown(each) if isinstance(each, float) else str(each) for each in totals.values()))
+    if arguments["print-metrics"]:
+        client_id = properties["client.id"]
+        print_metrics(
+            {
+                f"consumer-fetch-manager-metrics:records-consumed-total:{{client-id={client_id}}}": test.count,
+                f"consumer-fetch-manager-metrics:bytes-consumed-total:{{client-id={client_id}}}": test.bytes,
+            }
+        )
+    if signals:
+        raise Termination(signals[0])
+    return 0
+
+
+OPTIONS = (
+    BOOTSTRAP_SERVER,
+    Option("topic", "The topic to read.", "topic"),
+    Option("include", "A regular expression: the topics whose whole name matches are read.", "Java regex (String)"),
+    Option("group", "The group to read as; a new one without it.", "gid"),
+    Option("fetch-size", "The most bytes of one partition in one answer.", "size", INTEGER, 1048576),
+    Option("command-property", "A configuration key of the consumer, as key=value; may come again.", "prop1=val1"),
+    Option("from-latest", "Begin at the end, unless the group has committed an offset."),
+    Option("socket-buffer-size", "receive.buffer.bytes: the size of the socket's buffer.", "size", INTEGER, 2097152),
+    Option(
+        "consumer.config",
+        "(DEPRECATED) As --command-config, which replaces it.",
+        "config file",
+        is_deprecated=True,
+        completes="file",
+    ),
+    Option("command-config", "A file of the consumer's configuration.", "config file", completes="file"),
+    Option("print-metrics", "Print what the consumer counted at the end."),
+    Option("show-detailed-stats", "Print a line for each reporting interval instead of a summary."),
+    Option(
+        "timeout",
+        "The longest time in milliseconds without a record.",
+        "milliseconds",
+        LONG,
+        10000,
+        argument_is_optional=True,
+    ),
+    Option("messages", "(DEPRECATED) As --num-records, which replaces it.", "count", LONG, is_deprecated=True),
+    Option("num-records", "REQUIRED: How many records to read.", "count", LONG),
+    Option("reporting-interval", "The milliseconds between lines of progress.", "interval_ms", default="5000"),
+    Option(
+        "date-format",
+        "How times are shown, as java.text.SimpleDateFormat has it.",
+        "date format",
+        default="yyyy-MM-dd HH:mm:ss:SSS",
+    ),
+    Option("hide-header", "Leave the header out."),
+    JSON,
+)
+TOOL = Tool(
+    name="consumer-perf-test",
+    description="This tool is used to verify the consumer performance.",
+    run=run,
+    options=OPTIONS,
+    examples=(
+        Example("Read a million records", "--bootstrap-server localhost:9092 --topic test --num-records 1000000"),
+        Example(
+            "A line for each second",
+            "--bootstrap-server localhost:9092 --topic test --num-records 1000000 --show-detailed-stats "
+            "--reporting-interval 1000",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

@@ -1,0 +1,189 @@
+"""The files beside a segment, as kafka-dump-log prints and checks them: indexes, producers, aborted transactions."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+from kafkapy._core.index_file import CorruptIndexError, IndexFile
+from kafkapy._core.offset_index import OffsetIndex
+from kafkapy._core.time_index import TimeIndex
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.producer_snapshot import CorruptSnapshot, decode_snapshot
+from kafkapy.storage.transaction_index import CorruptTransactionIndex, TransactionIndex
+from kafkapy.tools.dump_batches import LogContent
+from kafkapy.tools.option import ToolError
+
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+
+
+class IndexDump:
+    """Prints indexes and collects what contradicts the segments beside them.  `is_quiet` only checks."""
+
+    def __init__(self, output: TextIO, *, is_sanity_check: bool, is_quiet: bool, max_message_size: int) -> None:
+        self._write = output.write
+        self._is_sanity_check = is_sanity_check
+        self._is_quiet = is_quiet
+        self._max_message_size = max_message_size
+        self._offset_mismatches: dict[str, dict[int, int]] = {}
+        self._timestamp_mismatches: dict[str, list[tuple[int, int]]] = {}
+        self._out_of_order: dict[str, list[tuple[int, int]]] = {}
+        self._not_found: dict[str, list[tuple[int, int]]] = {}
+
+    def dump_offset_index(self, path: str) -> None:
+        """`.index`: offset and position of entries, each held against the batch that it points to."""
+        base_offset = _base_offset(path)
+        log = LogContent(_beside(path, ".log"))
+        if os.path.getsize(path) < _OFFSET_ENTRY.size:
+            self._write(f"{path} is empty.\n")
+            return
+        if self._is_sanity_check:
+            self._check(OffsetIndex(path, base_offset, os.path.getsize(path), False), path)
+            return
+        for offset, position in _offset_entries(path, base_offset):
+            batch = next(log.batches(position, self._max_message_size), None)
+            if batch is None:
+                raise ToolError(f"{path}: entry of offset {offset} points to {position}, where no batch begins")
+            if batch.last_offset != offset:
+                self._offset_mismatches.setdefault(os.path.abspath(path), {})[offset] = batch.last_offset
+            if not self._is_quiet:
+                self._write(f"offset: {offset} position: {position}\n")
+
+    def dump_time_index(self, path: str) -> None:
+        """`.timeindex`: timestamp and offset of entries, each held against the batch that ends with that offset."""
+        base_offset = _base_offset(path)
+        log = LogContent(_beside(path, ".log"))
+        if self._is_sanity_check:
+            self._check(TimeIndex(path, base_offset, max(os.path.getsize(path), _TIME_ENTRY.size), False), path)
+            return
+        positions = list(_offset_entries(_beside(path, ".index"), base_offset))
+        previous = -1
+        for timestamp, offset in _time_entries(path, base_offset):
+            self._check_time_entry(os.path.abspath(path), log, positions, (timestamp, offset), previous)
+            if not self._is_quiet:
+                self._write(f"timestamp: {timestamp} offset: {offset}\n")
+            previous = timestamp
+
+    def _check_time_entry(
+        self, path: str, log: LogContent, positions: list[tuple[int, int]], entry: tuple[int, int], previous: int
+    ) -> None:
+        timestamp, offset = entry
+        start = max((position for known, position in positions if known <= offset), default=0)
+        batch = next((each for each in log.batches(start) if each.last_offset >= offset), None)
+        if batch is None or batch.last_offset != offset:
+            self._not_found.setdefault(path, []).append((offset, -1 if batch is None else batch.last_offset))
+            return
+        greatest = max((record.timestamp for record in batch.records()), default=-1)
+        if greatest != timestamp:
+            self._timestamp_mismatches.setdefault(path, []).append((timestamp, greatest))
+        if previous >= timestamp:
+            self._out_of_order.setdefault(path, []).append((timestamp, previous))
+
+    def _check(self, index: IndexFile, path: str) -> None:
+        try:
+            index.sanity_check()
+        except CorruptIndexError as error:
+            raise ToolError(str(error)) from None
+        finally:
+            index.close(trim=False)
+        self._write(f"{path} passed sanity check.\n")
+
+    def print_offset_mismatches(self) -> None:
+        """To standard error, the greatest offsets first."""
+        for path, mismatches in self._offset_mismatches.items():
+            print(f"Mismatches in :{path}", file=sys.stderr)
+            for offset in sorted(mismatches, reverse=True):
+                print(f"  Index offset: {offset}, log offset: {mismatches[offset]}", file=sys.stderr)
+
+    def print_time_index_errors(self) -> None:
+        """To standard error, in the order of Kafka's."""
+        for path, pairs in self._timestamp_mismatches.items():
+            print(f"Found timestamp mismatch in :{path}", file=sys.stderr)
+            for timestamp, greatest in pairs:
+                print(f"  Index timestamp: {timestamp}, log timestamp: {greatest}", file=sys.stderr)
+        for path, pairs in self._out_of_order.items():
+            print(f"Found out of order timestamp in :{path}", file=sys.stderr)
+            for timestamp, previous in pairs:
+                print(f"  Index timestamp: {timestamp}, Previously indexed timestamp: {previous}", file=sys.stderr)
+        for pairs in self._not_found.values():
+            print("The following indexed offsets are not found in the log.", file=sys.stderr)
+            for offset, found in pairs:
+                print(f"Indexed offset: {offset}, found log offset: {found}", file=sys.stderr)
+
+
+def _base_offset(path: str) -> int:
+    name = os.path.basename(path).split(".")[0]
+    if not name.isdigit():
+        raise ToolError(f'For input string: "{name}"')
+    return int(name)
+
+
+def _beside(path: str, suffix: str) -> str:
+    directory, name = os.path.split(os.path.abspath(path))
+    return os.path.join(directory, name.split(".")[0] + suffix)
+
+
+def _entries(path: str, layout: struct.Struct) -> Iterator[tuple[int, int]]:
+    with open(path, "rb") as file:
+        content = file.read()
+    whole = len(content) - len(content) % layout.size
+    return layout.iter_unpack(memoryview(content)[:whole])
+
+
+def _offset_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
+    """Until an entry of zeros, which stands behind the last one of a preallocated file."""
+    for number, (relative, position) in enumerate(_entries(path, _OFFSET_ENTRY)):
+        if relative == 0 and number:
+            return
+        yield base_offset + relative, position
+
+
+def _time_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
+    for number, (timestamp, relative) in enumerate(_entries(path, _TIME_ENTRY)):
+        if relative == 0 and number:
+            return
+        yield timestamp, base_offset + relative
+
+
+def dump_producer_snapshot(path: str, output: TextIO) -> None:
+    """`.snapshot`: the producers of a log before an offset; a damaged one is named on standard error."""
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        entries = list(decode_snapshot(path, content))
+    except CorruptSnapshot as error:
+        print(error, file=sys.stderr)
+        return
+    for entry in entries:
+        first = entry.transaction_first_offset
+        output.write(
+            f"producerId: {entry.producer_id} producerEpoch: {entry.producer_epoch} "
+            f"coordinatorEpoch: {entry.coordinator_epoch} "
+            f"currentTxnFirstOffset: {f'OptionalLong[{first}]' if first >= 0 else 'OptionalLong.empty'} "
+            f"lastTimestamp: {entry.last_timestamp}"
+        )
+        last = entry.last_batch
+        if last is not None:
+            output.write(
+                f" firstSequence: {last.first_sequence} lastSequence: {last.last_sequence} "
+                f"lastOffset: {last.last_offset} offsetDelta: {last.last_offset - last.first_offset} "
+                f"timestamp: {last.timestamp}"
+            )
+        output.write("\n")
+
+
+def dump_transaction_index(path: str, output: TextIO) -> None:
+    """`.txnindex`: the aborted transactions that ended in the segment."""
+    try:
+        entries = TransactionIndex(path, Filesystem()).entries()
+    except CorruptTransactionIndex as error:
+        raise ToolError(str(error)) from None
+    for entry in entries:
+        output.write(
+            f"version: 0 producerId: {entry.producer_id} firstOffset: {entry.first_offset} "
+            f"lastOffset: {entry.last_offset} lastStableOffset: {entry.last_stable_offset}\n"
+        )

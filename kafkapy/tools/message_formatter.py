@@ -1,0 +1,214 @@
+"""How console-consumer shows records: Apache Kafka's formatters, under their class names and short ones."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from kafkapy.client import ConsumerRecord
+from kafkapy.errors import ConfigError
+from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_key, decode_coordinator_value
+from kafkapy.protocol.message_json import json_text, message_json
+from kafkapy.protocol.record_frame import UnknownRecordError
+from kafkapy.tools.option import ToolError, UsageError
+from kafkapy.tools.record_text import Decoder, find_text_deserializer
+
+log = logging.getLogger("kafkapy.tools.console_consumer")
+
+FORMATTER_PROPERTIES = """ print.timestamp=true|false
+ print.key=true|false
+ print.offset=true|false
+ print.epoch=true|false
+ print.partition=true|false
+ print.headers=true|false
+ print.value=true|false
+ key.separator=<what divides the parts, a tab>
+ line.separator=<what ends a record, a line feed>
+ headers.separator=<what divides headers, a comma>
+ null.literal=<what is shown for null>
+ key.deserializer, value.deserializer, headers.deserializer=<class or module:name>"""
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+
+
+class MessageFormatter(Protocol):
+    """Makes bytes of a record.  One thread."""
+
+    def configure(self, properties: Mapping[str, str]) -> None: ...
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        """What is written for a record, its line's end included; may be nothing."""
+        ...
+
+
+class DefaultFormatter:
+    """The parts that the properties ask for, divided by a separator."""
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        def is_set(name: str, default: bool = False) -> bool:
+            return properties[name].strip().lower() == "true" if name in properties else default
+
+        self._separator = properties.get("key.separator", "\t").encode()
+        self._line_separator = properties.get("line.separator", "\n").encode()
+        self._headers_separator = properties.get("headers.separator", ",").encode()
+        self._null_literal = properties.get("null.literal", "null").encode()
+        self._key_decoder = _decoder(properties.get("key.deserializer"))
+        self._value_decoder = _decoder(properties.get("value.deserializer"))
+        self._headers_decoder = _decoder(properties.get("headers.deserializer"))
+        self._columns: list[Callable[[ConsumerRecord], bytes]] = []
+        for name, column in (
+            ("timestamp", self._timestamp),
+            ("partition", lambda record: b"Partition:%d" % record.partition),
+            ("offset", lambda record: b"Offset:%d" % record.offset),
+            ("delivery", lambda record: b"Delivery:NONE"),
+            ("epoch", self._epoch),
+            ("headers", self._headers),
+            ("key", lambda record: self._decoded(record.key, self._key_decoder)),
+            ("value", lambda record: self._decoded(record.value, self._value_decoder)),
+        ):
+            if is_set(f"print.{name}", default=name == "value"):
+                self._columns.append(column)
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        if not self._columns:
+            return b""
+        return self._separator.join([column(record) for column in self._columns]) + self._line_separator
+
+    def _timestamp(self, record: ConsumerRecord) -> bytes:
+        if record.timestamp < 0:
+            return b"NO_TIMESTAMP"
+        return f"{TIMESTAMP_TYPES[record.timestamp_type]}:{record.timestamp}".encode()
+
+    def _epoch(self, record: ConsumerRecord) -> bytes:
+        return b"Epoch:NONE" if record.leader_epoch < 0 else b"Epoch:%d" % record.leader_epoch
+
+    def _headers(self, record: ConsumerRecord) -> bytes:
+        if not record.headers:
+            return b"NO_HEADERS"
+        shown = [f"{name}:".encode() + self._decoded(value, self._headers_decoder) for name, value in record.headers]
+        return self._headers_separator.join(shown)
+
+    def _decoded(self, data: bytes | None, decoder: Decoder | None) -> bytes:
+        data = self._null_literal if data is None else data
+        return data if decoder is None else decoder(data).encode()
+
+
+def _decoder(name: str | None) -> Decoder | None:
+    """None without a name, and for one that cannot be found, which is logged: as Kafka's formatter does."""
+    if name is None:
+        return None
+    try:
+        return find_text_deserializer(name)
+    except ConfigError as error:
+        log.error("Unable to instantiate a deserializer from %s: %s", name, error)
+        return None
+
+
+class NoOpFormatter:
+    """Shows nothing: to see how fast records come."""
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Has no properties."""
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        return b""
+
+
+class CoordinatorFormatter:
+    """Records of a coordinator's topic as JSON, those of some types only."""
+
+    def __init__(self, coordinator: Coordinator, types: frozenset[int]) -> None:
+        self._coordinator = coordinator
+        self._types = types
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Has no properties."""
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        if record.key is None:
+            return b""
+        try:
+            key = decode_coordinator_key(record.key, self._coordinator)
+            kind = key.API_KEY
+            if kind not in self._types:
+                return b""
+            shown: dict[str, Any] = {
+                "key": {"type": kind, "data": message_json(key, key.LOWEST_VERSION)},
+                "value": None,
+            }
+            if record.value is not None:
+                version = int.from_bytes(record.value[:2], "big")
+                value = decode_coordinator_value(kind, record.value, self._coordinator)
+                shown["value"] = {"version": version, "data": message_json(value, version)}
+        except UnknownRecordError:
+            return b""
+        except ValueError as error:
+            raise ToolError(f"Could not read record at offset {record.offset} due to: {error}") from None
+        return json_text(shown).encode() + b"\n"
+
+
+class JsonFormatter:
+    """`--json`: everything about a record, one object on each line. What is no UTF-8 is base64 in an object."""
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Has no properties."""
+
+    def format(self, record: ConsumerRecord) -> bytes:
+        shown = {
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "timestampType": TIMESTAMP_TYPES[record.timestamp_type],
+            "headers": [[name, _json_text(value)] for name, value in record.headers],
+            "key": _json_text(record.key),
+            "value": _json_text(record.value),
+        }
+        return json_text(shown).encode() + b"\n"
+
+
+def _json_text(data: bytes | None) -> Any:
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+_OFFSET_TYPES = frozenset((0, 1))
+_GROUP_METADATA_TYPES = frozenset((2,))
+_SHARE_GROUP_TYPES = frozenset((10, 11, 12, 13, 14, 15))
+_PACKAGE = "org.apache.kafka.tools.consumer."
+_MAKERS: dict[str, Callable[[], MessageFormatter]] = {
+    "DefaultMessageFormatter": DefaultFormatter,
+    "LoggingMessageFormatter": DefaultFormatter,
+    "NoOpMessageFormatter": NoOpFormatter,
+    "OffsetsMessageFormatter": lambda: CoordinatorFormatter(Coordinator.GROUP, _OFFSET_TYPES),
+    "GroupMetadataMessageFormatter": lambda: CoordinatorFormatter(Coordinator.GROUP, _GROUP_METADATA_TYPES),
+    "TransactionLogMessageFormatter": lambda: CoordinatorFormatter(Coordinator.TRANSACTION, frozenset((0,))),
+    "ShareGroupMessageFormatter": lambda: CoordinatorFormatter(Coordinator.GROUP, _SHARE_GROUP_TYPES),
+    "group.share.ShareGroupStateMessageFormatter": lambda: CoordinatorFormatter(Coordinator.SHARE, frozenset((0, 1))),
+}
+FORMATTERS = {_PACKAGE + name: maker for name, maker in _MAKERS.items()}
+# The names that these had before Kafka 3.9 and 4.0, which scripts and books still type.
+_OLD_NAMES = {
+    "kafka.coordinator.GroupMetadataManager$OffsetsMessageFormatter": "OffsetsMessageFormatter",
+    "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter": "OffsetsMessageFormatter",
+    "kafka.coordinator.group.GroupMetadataManager$GroupMetadataMessageFormatter": "GroupMetadataMessageFormatter",
+    "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter": "TransactionLogMessageFormatter",
+    "kafka.tools.DefaultMessageFormatter": "DefaultMessageFormatter",
+    "kafka.tools.LoggingMessageFormatter": "LoggingMessageFormatter",
+    "kafka.tools.NoOpMessageFormatter": "NoOpMessageFormatter",
+}
+
+
+def make_formatter(name: str, properties: Mapping[str, str]) -> MessageFormatter:
+    """The formatter of a class name of Kafka's, configured.  UsageError for one that nobody knows."""
+    maker = FORMATTERS.get(_PACKAGE + _OLD_NAMES[name] if name in _OLD_NAMES else name)
+    if maker is None:
+        raise UsageError(name)
+    formatter = maker()
+    formatter.configure(properties)
+    return formatter

@@ -1,0 +1,293 @@
+"""`kafka-producer-perf-test`: how many records a producer delivers, and how long each takes."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kafkapy.client import Producer
+from kafkapy.config.properties import read_properties
+from kafkapy.protocol.message_json import json_text
+from kafkapy.tools.bootstrap import JSON, await_broker
+from kafkapy.tools.metric_table import print_metrics
+from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.producer_stats import ProducerStats
+from kafkapy.tools.progress import Progress
+from kafkapy.tools.throttle import Throttle
+from kafkapy.tools.tool import Example, Grammar, Tool, run_tool
+from kafkapy.types import random_uuid, uuid_to_string
+
+DEFAULT_TRANSACTION_MS = 3000
+_LETTERS = bytes(65 + byte % 26 for byte in range(256))
+_SOURCES = ("bootstrap-server", "command-property", "producer-props", "producer.config", "command-config")
+
+
+def check(arguments: Arguments) -> None:
+    """UsageError in Kafka's words."""
+    if arguments["num-records"] <= 0:
+        raise UsageError("--num-records should be greater than zero.")
+    if max(arguments["warmup-records"], 0) >= arguments["num-records"]:
+        raise UsageError(
+            "The value for --warmup-records must be strictly fewer than the number of records in the test, "
+            "--num-records."
+        )
+    if arguments.has("record-size") and arguments["record-size"] <= 0:
+        raise UsageError("--record-size should be greater than zero.")
+    if not any(map(arguments.has, _SOURCES)):
+        raise UsageError(
+            "At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or "
+            "--command-config must be specified."
+        )
+    for new, old in (("command-property", "producer-props"), ("command-config", "producer.config")):
+        if arguments.has(new) and arguments.has(old):
+            raise UsageError(f"--{new} and --{old} cannot be specified together.")
+    if arguments.has("transaction-duration-ms") and arguments["transaction-duration-ms"] <= 0:
+        raise UsageError("--transaction-duration-ms should be greater than zero.")
+    if arguments["reporting-interval"] <= 0:
+        raise UsageError("--reporting-interval should be greater than zero.")
+
+
+def producer_properties(arguments: Arguments) -> dict[str, Any]:
+    """The producer's configuration; `transactional.id` in it if there are to be transactions."""
+    for old, new in (("producer-props", "command-property"), ("producer.config", "command-config")):
+        if arguments.has(old):
+            print(f"Option --{old} has been deprecated and will be removed in a future version. Use --{new} instead.")
+    properties: dict[str, Any] = {}
+    config = "producer.config" if arguments.has("producer.config") else "command-config"
+    if arguments.has(config):
+        properties.update(read_properties(arguments[config]))
+    for word in arguments.values("producer-props") or arguments.values("command-property"):
+        pieces = word.split("=")
+        if len(pieces) != 2:
+            raise ToolError(f"Invalid property: {word}")
+        properties[pieces[0]] = pieces[1]
+    properties["key.serializer"] = properties["value.serializer"] = "bytes"
+    properties.setdefault("client.id", "perf-producer-client")
+    if arguments.has("bootstrap-server"):
+        properties["bootstrap.servers"] = arguments["bootstrap-server"]
+    if arguments.has("transactional-id"):
+        properties["transactional.id"] = arguments["transactional-id"]
+    elif arguments.has("transaction-duration-ms"):
+        properties.setdefault("transactional.id", f"performance-producer-{uuid_to_string(random_uuid())}")
+    return properties
+
+
+def read_payloads(path: str, delimiter: str) -> list[bytes]:
+    """The values in a file, divided by a delimiter.  ToolError for a file without any."""
+    print(f"Reading payloads from: {os.path.abspath(path)}")
+    if not os.path.exists(path) or not os.path.getsize(path):
+        raise ToolError("File does not exist or empty file provided.")
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        pieces = file.read().split("\n" if delimiter == "\\n" else delimiter)
+    payloads = [piece.encode() for piece in (pieces[:-1] if not pieces[-1] else pieces)]
+    print(f"Number of records read: {len(payloads)}")
+    return payloads
+
+
+def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
+    """What gives the value of the n-th record."""
+    chance = random.Random(0)
+    if arguments.has("payload-file"):
+        payloads = read_payloads(arguments["payload-file"], arguments["payload-delimiter"])
+        return lambda number: chance.choice(payloads)
+    if arguments.has("record-size"):
+        size = arguments["record-size"]
+        return lambda number: chance.randbytes(size).translate(_LETTERS)
+    return lambda number: b"%d" % number
+
+
+class ProducerTest:
+    """One run.  Sends from one thread; deliveries are told by the producer's."""
+
+    def __init__(self, producer: Producer, arguments: Arguments, transaction_ms: int | None) -> None:
+        self._producer = producer
+        self._topic: str = arguments["topic"]
+        self._count: int = arguments["num-records"]
+        self._warmup = max(arguments["warmup-records"], 0)
+        self._interval_ms: int = arguments["reporting-interval"]
+        self._transaction_ms = transaction_ms
+        self._throttle = Throttle(arguments["throughput"])
+        self.is_json: bool = arguments["json"]
+        self.stats = ProducerStats(self._count, self._interval_ms, is_silent=self.is_json)
+        self.steady: ProducerStats | None = None
+        self.failures = 0
+
+    def send_all(self, payload_of: Callable[[int], bytes]) -> None:
+        with Progress(self._count, "records") as progress:
+            self.stats.before_output = progress.clear
+            for number in self._transactions(range(self._count)):
+                if self._warmup and number == self._warmup:
+                    self.steady = ProducerStats(
+                        self._count - self._warmup, self._interval_ms, is_steady=True, is_silent=self.is_json
+                    )
+                    self.steady.before_output = progress.clear
+                    self.stats.is_silent = True
+                payload = payload_of(number)
+                start_ms = now_ms()
+                self._producer.send(self._topic, payload, on_delivery=self._told(start_ms, len(payload), self.steady))
+                self._throttle.after(number, start_ms)
+                progress.advance()
+
+    def _transactions(self, numbers: range) -> Iterator[int]:
+        """The numbers, and around them begin and commit, as long as each transaction is to last."""
+        if self._transaction_ms is None:
+            yield from numbers
+            return
+        started_ms = None
+        for number in numbers:
+            if started_ms is None:
+                self._producer.begin_transaction()
+                started_ms = now_ms()
+            yield number
+            if now_ms() - started_ms >= self._transaction_ms:
+                self._producer.commit_transaction()
+                started_ms = None
+        if started_ms is not None:
+            self._producer.commit_transaction()
+
+    def _told(self, start_ms: int, size: int, steady: ProducerStats | None) -> Callable[[Any, Any], None]:
+        def told(metadata: Any, error: BaseException | None) -> None:
+            if error is not None:
+                self.failures += 1
+                print(error, file=sys.stderr)
+                return
+            now = now_ms()
+            self.stats.record(now - start_ms, size, now)
+            if steady is not None:
+                steady.record(now - start_ms, size, now)
+
+        return told
+
+    def print_totals(self) -> None:
+        totals = [self.stats] + ([self.steady] if self.steady is not None else [])
+        if self.is_json:
+            shown = [each.totals() for each in totals]
+            print(json_text(shown[0] | {"steadyState": shown[1]} if len(shown) > 1 else shown[0]))
+        else:
+            for each in totals:
+                print(each.total_line())
+
+
+def now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def run(arguments: Arguments) -> int:
+    check(arguments)
+    payload_of = payloads_of(arguments)
+    properties = producer_properties(arguments)
+    transaction_ms = None
+    if "transactional.id" in properties:
+        given = arguments["transaction-duration-ms"]
+        transaction_ms = DEFAULT_TRANSACTION_MS if given is None else given
+    await_broker(properties)
+    with Producer(properties) as producer:
+        if transaction_ms is not None:
+            producer.init_transactions()
+        if arguments["warmup-records"] > 0:
+            print(
+                f"Warmup first {arguments['warmup-records']} records. Steady state results will print after the "
+                "complete test summary."
+            )
+        test = ProducerTest(producer, arguments, transaction_ms)
+        test.send_all(payload_of)
+        producer.flush()
+        test.print_totals()
+        if arguments["print-metrics"]:
+            client_id = properties["client.id"]
+            print_metrics(
+                {
+                    f"producer-metrics:record-send-total:{{client-id={client_id}}}": test.stats.count,
+                    f"producer-metrics:record-error-total:{{client-id={client_id}}}": test.failures,
+                    f"producer-metrics:byte-total:{{client-id={client_id}}}": test.stats.bytes,
+                }
+            )
+    return 0
+
+
+_EXACTLY_ONE = " Exactly one of --record-size, --payload-file and --payload-monotonic is needed."
+_OVER = " It wins over --command-property and --command-config."
+OPTIONS = (
+    Option("bootstrap-server", "The brokers to ask first, as HOST1:PORT1,HOST2:PORT2." + _OVER, "BOOTSTRAP-SERVER"),
+    Option("topic", "The topic to write to.", "TOPIC", is_required=True),
+    Option("num-records", "How many records to send.", "NUM-RECORDS", LONG, is_required=True),
+    Option("record-size", "The size of each value in bytes." + _EXACTLY_ONE, "RECORD-SIZE", INTEGER, group="payload"),
+    Option(
+        "payload-file",
+        "A UTF-8 file of values, from which each record takes one at random." + _EXACTLY_ONE,
+        "PAYLOAD-FILE",
+        group="payload",
+        completes="file",
+    ),
+    Option("payload-monotonic", "The values are 0, 1, 2, ..." + _EXACTLY_ONE, group="payload"),
+    Option("payload-delimiter", "What divides the values in --payload-file.", "PAYLOAD-DELIMITER", default="\\n"),
+    Option(
+        "throughput",
+        "At most about so many records per second; -1 for as many as there can be.",
+        "THROUGHPUT",
+        DOUBLE,
+        is_required=True,
+    ),
+    Option(
+        "producer-props",
+        "(DEPRECATED) As --command-property, which replaces it.",
+        "PROP-NAME=PROP-VALUE",
+        is_many=True,
+        is_deprecated=True,
+    ),
+    Option(
+        "command-property", "Configuration keys of the producer, as key=value.", "PROP-NAME=PROP-VALUE", is_many=True
+    ),
+    Option(
+        "producer.config",
+        "(DEPRECATED) As --command-config, which replaces it.",
+        "CONFIG-FILE",
+        is_deprecated=True,
+        completes="file",
+    ),
+    Option("command-config", "A file of the producer's configuration.", "CONFIG-FILE", completes="file"),
+    Option("print-metrics", "Print what the producer counted at the end."),
+    Option(
+        "transactional-id",
+        "Send in transactions, with this id." + _OVER,
+        "TRANSACTIONAL-ID",
+    ),
+    Option(
+        "transaction-duration-ms",
+        "Send in transactions that are committed after so long; 3000 if only --transactional-id is given.",
+        "TRANSACTION-DURATION",
+        LONG,
+    ),
+    Option("warmup-records", "So many records at first are left out of a second summary.", "WARMUP-RECORDS", LONG, 0),
+    Option("reporting-interval", "The milliseconds between lines of progress.", "INTERVAL-MS", LONG, 5000),
+    JSON,
+)
+TOOL = Tool(
+    name="producer-perf-test",
+    description="This tool is used to verify the producer performance. With --transactional-id or "
+    "--transaction-duration-ms, or a transactional.id in the configuration, records are sent in transactions.",
+    run=run,
+    options=OPTIONS,
+    grammar=Grammar.ARGPARSE4J,
+    kafka_name="kafka-producer-perf-test",
+    required_groups=("payload",),
+    examples=(
+        Example(
+            "A million records of 100 bytes, as fast as possible",
+            "--bootstrap-server localhost:9092 --topic test --num-records 1000000 --record-size 100 --throughput -1",
+        ),
+        Example(
+            "10,000 records per second, compressed and lingering",
+            "--bootstrap-server localhost:9092 --topic test --num-records 100000 --record-size 1000 "
+            "--throughput 10000 --command-property compression.type=lz4 linger.ms=10",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

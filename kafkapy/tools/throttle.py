@@ -1,0 +1,33 @@
+"""Keeps a sender at about so many records per second."""
+
+from __future__ import annotations
+
+import time
+
+# Shorter pauses are saved up: a sleep lasts longer than it is asked to.
+_SHORTEST_SLEEP_S = 0.002
+
+
+class Throttle:
+    """`target` records per second; below 0 without limit; 0 stops for ever after the first, as in Kafka."""
+
+    def __init__(self, target: float) -> None:
+        self._target = target
+        self._start_ms = time.monotonic_ns() // 1_000_000
+        self._pause_s = 1 / target if target > 0 else 0.0
+        self._owed_s = 0.0
+
+    def after(self, count: int, now_ms: int) -> None:
+        """Sleeps if `count` records by now are too many."""
+        if self._target < 0:
+            return
+        elapsed_s = (now_ms - self._start_ms) / 1000
+        if elapsed_s <= 0 or count / elapsed_s <= self._target:
+            return
+        while self._target == 0:
+            time.sleep(3600)
+        self._owed_s += self._pause_s
+        if self._owed_s >= _SHORTEST_SLEEP_S:
+            start = time.monotonic()
+            time.sleep(self._owed_s)
+            self._owed_s -= time.monotonic() - start
