@@ -8,10 +8,11 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 from kafkapy._core.batch_layout cimport (
-    ATTRIBUTES_AT, BASE_TIMESTAMP_AT, BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG,
-    HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LENGTH_AT, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD, MAX_TIMESTAMP_AT, NO_TIMESTAMP,
-    RECORD_COUNT_AT, TRANSACTIONAL_FLAG, parse_batch_header)
+    ATTRIBUTES_AT, BASE_TIMESTAMP_AT, BATCH_OVERHEAD, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG,
+    HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LENGTH_AT, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT, NO_TIMESTAMP, RECORD_COUNT_AT, TRANSACTIONAL_FLAG, parse_batch_header)
 from kafkapy._core.batch_validation cimport crc_is_valid
+from kafkapy._core.codecs cimport CODEC_MASK
 from kafkapy._core.crc32c cimport crc32c_update
 from kafkapy._core.log_state cimport SegmentState
 from kafkapy._core.offset_map cimport MAP_FULL

@@ -33,7 +33,6 @@ cdef enum:
     LOG_OVERHEAD = 12                    # base offset and length: before what the length counts
     SMALLEST_LENGTH = 14                 # of a message of magic 0, the least that any format can have
 
-    CODEC_MASK = 0x07
     LOG_APPEND_TIME_FLAG = 0x08
     TRANSACTIONAL_FLAG = 0x10
     CONTROL_FLAG = 0x20
@@ -41,7 +40,6 @@ cdef enum:
 
     NO_TIMESTAMP = -1
     NO_PRODUCER_ID = -1
-    LARGEST_CODEC = 4
 
 # What reading a header can answer.
 cdef enum:

@@ -9,9 +9,10 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, uint32_t
 
 from kafkapy._core.batch_layout cimport (
-    ATTRIBUTES_AT, BASE_OFFSET_AT, BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG,
-    HEADER_BAD_LENGTH, HEADER_BAD_MAGIC, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LARGEST_CODEC, LEADER_EPOCH_AT,
-    LOG_APPEND_TIME_FLAG, MAX_TIMESTAMP_AT, TRANSACTIONAL_FLAG, last_sequence_of, parse_batch_header)
+    ATTRIBUTES_AT, BASE_OFFSET_AT, BATCH_OVERHEAD, CONTROL_FLAG, CRC_AT, DELETE_HORIZON_FLAG, HEADER_BAD_LENGTH,
+    HEADER_BAD_MAGIC, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LEADER_EPOCH_AT, LOG_APPEND_TIME_FLAG,
+    MAX_TIMESTAMP_AT, TRANSACTIONAL_FLAG, last_sequence_of, parse_batch_header)
+from kafkapy._core.codecs cimport CODEC_MASK, LARGEST_CODEC
 from kafkapy._core.crc32c cimport crc32c_update
 from kafkapy._core.primitives cimport (
     load_int16, load_int64, store_int16, store_int32, store_int64, store_uint32)

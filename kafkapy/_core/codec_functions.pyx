@@ -2,22 +2,19 @@
 
 from importlib.util import find_spec
 
+from kafkapy._core.codecs cimport CODEC_GZIP, CODEC_LZ4, CODEC_ZSTD
+
 cdef extern from "<dlfcn.h>" nogil:
     enum:
         RTLD_LAZY
     void *dlopen(const char *path, int flags)
     void *dlsym(void *handle, const char *name)
 
-cdef enum:
-    GZIP = 1
-    LZ4 = 3
-    ZSTD = 4
-
 # Where the functions may be, by codec: the modules that contain them, then the systems' libraries.
 PLACES = {
-    GZIP: (("zlib",), "libz.so.1"),
-    LZ4: (("lz4.frame._frame",), "liblz4.so.1"),
-    ZSTD: (("zstandard._cffi",), "libzstd.so.1"),
+    CODEC_GZIP: (("zlib",), "libz.so.1"),
+    CODEC_LZ4: (("lz4.frame._frame",), "liblz4.so.1"),
+    CODEC_ZSTD: (("zstandard._cffi",), "libzstd.so.1"),
 }
 
 cdef CodecFunctions functions
@@ -36,8 +33,8 @@ def find_codec_functions(int codec):
         for path in [*[shared_object(name) for name in modules], library]:
             if find_in(codec, path):
                 break
-    return (functions.has_gzip and codec == GZIP or functions.has_lz4 and codec == LZ4
-            or functions.has_zstd and codec == ZSTD)
+    return (functions.has_gzip and codec == CODEC_GZIP or functions.has_lz4 and codec == CODEC_LZ4
+            or functions.has_zstd and codec == CODEC_ZSTD)
 
 
 def shared_object(str name):
@@ -53,9 +50,9 @@ cdef bint find_in(int codec, object path) except -1:
     cdef void *handle = dlopen(name if path is not None else NULL, RTLD_LAZY)
     if handle == NULL:
         return False
-    if codec == GZIP:
+    if codec == CODEC_GZIP:
         return find_gzip(handle)
-    return find_lz4(handle) if codec == LZ4 else find_zstd(handle)
+    return find_lz4(handle) if codec == CODEC_LZ4 else find_zstd(handle)
 
 
 cdef bint find_gzip(void *handle) noexcept nogil:

@@ -11,22 +11,23 @@ block of lz4 (4 MiB at most), or a block of snappy (at most 22 times its compres
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
+from kafkapy._core.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, parse_batch_header
+from kafkapy._core.codecs cimport (
+    CODEC_GZIP, CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD, GZIP_COST, GZIP_WINDOW, LZ4_COST, LZ4_FLAGS_AT,
+    LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT, ZSTD_COST)
 from kafkapy._core.primitives cimport load_int32, read_unsigned_varint
 
-NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+NONE, GZIP, SNAPPY, LZ4, ZSTD = CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD
+ATTRIBUTES_MASK = CODEC_MASK
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 CHUNK_BYTES = 65536
 
 cdef enum:
     PIECE_BYTES = 16384                  # compressed bytes handed to a library at a time
-    GZIP_WINDOW = 31                     # zlib: 32 KiB window, gzip header and trailer
     LARGEST_ZSTD_WINDOW = 1 << 27
     ZSTD_MAGIC = 0xfd2fb528
     SKIPPABLE_MAGIC = 0x184d2a50         # and the 15 after it
-    XERIAL_HEADER_BYTES = 16
     XERIAL_BLOCK_BYTES = 32768           # what snappy-java writes by default
-    LZ4_FLAGS_AT = 4
-    LZ4_INDEPENDENT_BLOCKS = 0x20
     LARGEST_LZ4_RATIO = 255
     LARGEST_GZIP_RATIO = 1032            # of deflate
     LARGEST_ZSTD_BLOCK = 131072
@@ -46,21 +47,21 @@ class DecompressedTooLargeError(DecompressionError):
 
 def compress(int codec, data, level=None):
     """The bytes-like object compressed as Kafka's own clients do; `level` as in `compression.<codec>.level`."""
-    if codec == 0:
+    if codec == CODEC_NONE:
         return bytes(data)
-    if codec == 1:
+    if codec == CODEC_GZIP:
         import zlib
         compressor = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, GZIP_WINDOW)
         return compressor.compress(data) + compressor.flush()
-    if codec == 2:
+    if codec == CODEC_SNAPPY:
         return compress_snappy(data)
-    if codec == 3:
+    if codec == CODEC_LZ4:
         import lz4.frame
         fast = level is None or level == KAFKA_LZ4_DEFAULT_LEVEL
         return lz4.frame.compress(
             data, compression_level=0 if fast else level, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False,
             store_size=False)
-    if codec == 4:
+    if codec == CODEC_ZSTD:
         import zstandard
         return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
     raise ValueError(f"unknown compression codec {codec}")
@@ -92,15 +93,15 @@ def decompress(int codec, data, int64_t max_bytes):
 def decompress_chunks(int codec, data):
     """An iterator over chunks of at most CHUNK_BYTES, none empty. Raises DecompressionError while iterating."""
     view = memoryview(data).cast("B")
-    if codec == 0:
+    if codec == CODEC_NONE:
         return plain_chunks(view)
-    if codec == 1:
+    if codec == CODEC_GZIP:
         return gzip_chunks(view)
-    if codec == 2:
+    if codec == CODEC_SNAPPY:
         return snappy_chunks(view)
-    if codec == 3:
+    if codec == CODEC_LZ4:
         return lz4_chunks(view)
-    if codec == 4:
+    if codec == CODEC_ZSTD:
         return zstd_chunks(view)
     raise ValueError(f"unknown compression codec {codec}")
 
@@ -109,20 +110,50 @@ def largest_decompressed_size(int codec, data):
     """A bound, in bytes, of what `decompress` could give, found without decompressing. Damage makes it end early."""
     cdef Py_buffer view
     cdef int64_t size
-    if codec == 2:
+    if codec == CODEC_SNAPPY:
         return largest_snappy_size(memoryview(data).cast("B"))
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         size = view.len
-        if codec == 1:
+        if codec == CODEC_GZIP:
             size *= LARGEST_GZIP_RATIO
-        elif codec == 3:
+        elif codec == CODEC_LZ4:
             size = largest_lz4_size(<const uint8_t *>view.buf, view.len)
-        elif codec == 4:
+        elif codec == CODEC_ZSTD:
             size = largest_zstd_size(<const uint8_t *>view.buf, view.len)
         return size
     finally:
         PyBuffer_Release(&view)
+
+
+def work_to_open(records):
+    """At most so many bytes of lz4 take as long to open as the batch at the beginning of `records`, bytes-like.
+
+    0: not compressed, not of magic 2, or not whole, which is found out quickly.
+    """
+    cdef Py_buffer view
+    cdef BatchHeader header
+    cdef bint is_whole
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        is_whole = parse_batch_header(<const uint8_t *>view.buf, 0, view.len, &header) == HEADER_OK
+    finally:
+        PyBuffer_Release(&view)
+    if not is_whole:
+        return 0
+    cdef int codec = header.attributes & CODEC_MASK
+    cdef int cost = cost_of(codec)
+    return cost * largest_decompressed_size(codec, memoryview(records)[BATCH_OVERHEAD:header.size]) if cost else 0
+
+
+cdef int cost_of(int codec) noexcept nogil:
+    if codec == CODEC_GZIP:
+        return GZIP_COST
+    if codec == CODEC_SNAPPY:
+        return SNAPPY_COST
+    if codec == CODEC_LZ4:
+        return LZ4_COST
+    return ZSTD_COST if codec == CODEC_ZSTD else 0
 
 
 cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
@@ -156,11 +187,11 @@ cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogi
 def largest_snappy_size(view):
     """Of the blocks' claims, which none may exceed."""
     cdef int64_t size = 0
-    if view[:8] != XERIAL_MAGIC:
+    if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
         return max(snappy_length(view), 0)
     start = XERIAL_HEADER_BYTES
     while len(view) - start >= 4:
-        if view[start:start + 8] == XERIAL_MAGIC:
+        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
             start += XERIAL_HEADER_BYTES
             continue
         length = int.from_bytes(view[start:start + 4], "big", signed=True)
@@ -295,14 +326,14 @@ cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t e
 
 
 def snappy_chunks(view):
-    if view[:8] != XERIAL_MAGIC:
+    if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
         yield from snappy_block_chunks(view)
         return
-    if len(view) < XERIAL_HEADER_BYTES or int.from_bytes(view[12:16], "big", signed=True) < 1:
+    if len(view) < XERIAL_HEADER_BYTES or int.from_bytes(view[XERIAL_VERSION_AT:XERIAL_VERSION_AT + 4], "big", signed=True) < 1:
         raise DecompressionError("snappy: bad header")
     start = XERIAL_HEADER_BYTES
     while len(view) - start >= 4:
-        if view[start:start + 8] == XERIAL_MAGIC:
+        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
             start += XERIAL_HEADER_BYTES
             continue
         length = int.from_bytes(view[start:start + 4], "big", signed=True)

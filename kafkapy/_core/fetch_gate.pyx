@@ -4,7 +4,8 @@
 
 It takes a consumer's fetch without a session, or in one that is open, for data that is there. It declines, and Python
 decides: followers, sessions that begin, end or change their partitions, an epoch to compare, an offset that is out of
-range, transactions, a segment that nobody has opened yet, and too few bytes, which is a fetch that has to wait. tests/property/test_gate_twin.py holds the two to the same answers.
+range, transactions, a segment that nobody has opened yet, and too few bytes, which is a fetch that has to wait.
+tests/property/test_gate_twin.py holds the two to the same answers.
 """
 
 from cpython.ref cimport PyObject
@@ -12,6 +13,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from kafkapy._core.codecs cimport CODEC_ZSTD
 from kafkapy._core.fetch_session_state cimport (
     FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
 from kafkapy._core.frame_cursor cimport (
@@ -36,7 +38,6 @@ cdef enum:
     TOPIC_IDS_FROM = 13
     REPLICA_STATE_FROM = 15
     UUID_BYTES = 16
-    ZSTD = 4
     CONSUMER = -1
     READ_COMMITTED = 1
     INITIAL_EPOCH = 0
@@ -124,7 +125,7 @@ cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPart
     partition.last_request = gate.serial
     if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
-    if request.version < ZSTD_FROM and partition.log.config.codec == ZSTD:
+    if request.version < ZSTD_FROM and partition.log.config.codec == CODEC_ZSTD:
         return False  # refused
     if max_bytes > request.remaining:
         max_bytes = request.remaining

@@ -5,9 +5,10 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.batch_layout cimport (
-    BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LOG_APPEND_TIME_FLAG,
+    BATCH_OVERHEAD, CONTROL_FLAG, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LOG_APPEND_TIME_FLAG,
     TRANSACTIONAL_FLAG, BatchHeader, parse_batch_header)
 from kafkapy._core.batch_validation cimport crc_is_valid
+from kafkapy._core.codecs cimport CODEC_MASK
 from kafkapy._core.primitives cimport load_int16, read_varint, read_varlong
 from kafkapy._core.compression import DecompressionError, decompress
 from kafkapy.errors import ApiError, Error

@@ -15,6 +15,7 @@ import zlib
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint32_t
 
+from kafkapy._core.codecs cimport CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_ZSTD
 from kafkapy._core.primitives cimport load_int32, load_int64, load_uint32, store_int32, store_int64, store_uint32
 from kafkapy._core.compression import DecompressedTooLargeError, DecompressionError, compress, decompress
 from kafkapy.errors import ApiError, Error
@@ -30,11 +31,8 @@ cdef enum:
     BODY_AT_MAGIC_1 = 26
     LOG_OVERHEAD = 12
     SMALLEST_SIZE = 14                   # of magic 0 without key and value
-    CODEC_MASK = 0x07
     LOG_APPEND_TIME_FLAG = 0x08
-    LZ4 = 3
-    LARGEST_CODEC = 3                    # zstd came with magic 2
-    ZSTD = 4
+    LARGEST_CODEC = CODEC_LZ4            # zstd came with magic 2
     NO_TIMESTAMP = -1
 
 LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
@@ -201,13 +199,13 @@ def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DE
     cdef LegacyRecord inner
     cdef int codec = wrapper.attributes & CODEC_MASK
     cdef bint is_empty = True
-    if codec == 0 or codec == ZSTD or wrapper.value is None:
+    if codec == CODEC_NONE or codec == CODEC_ZSTD or wrapper.value is None:
         raise ApiError(
             Error.INVALID_RECORD, f"Message at offset {wrapper.offset} is no wrapper of magic {wrapper.magic}")
     if codec > LARGEST_CODEC:
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
     try:
-        value = correct_lz4_header(wrapper.value) if codec == LZ4 and wrapper.magic == 0 else wrapper.value
+        value = correct_lz4_header(wrapper.value) if codec == CODEC_LZ4 and wrapper.magic == 0 else wrapper.value
         messages = decompress(codec, value, max_bytes)
     except DecompressedTooLargeError as error:
         raise ApiError(
@@ -275,7 +273,7 @@ def build_message_set(records, *, int magic, int compression=0, level=None, int 
     if compression == 0 or is_empty:
         return bytes(messages)
     value = compress(compression, messages, level)
-    if compression == LZ4 and magic == 0:
+    if compression == CODEC_LZ4 and magic == 0:
         value = broken_lz4_header(value)
     return build_message(last_offset, max_timestamp, None, value, magic=magic, attributes=attributes)
 

@@ -5,9 +5,8 @@
 
 What it does not take, it declines with nothing changed, and the Python way decides: anything but one plain batch of
 magic 2 per partition, which the topic keeps as it is; a codec that was not used before, or too much to decompress; a new,
-repeated or transactional producer batch; a roll, a flush or an index that may be full; a request that is not what clients
-send. tests/property/test_gate_twin.py holds the two to the same
-answers and the same files.
+repeated or transactional producer batch; a roll, a flush or an index that may be full; a request that is not what
+clients send. tests/property/test_gate_twin.py holds the two to the same answers and the same files.
 """
 
 from cpython.ref cimport PyObject
@@ -16,9 +15,9 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
-from kafkapy._core.batch_layout cimport (
-    BATCH_OVERHEAD, CODEC_MASK, HEADER_OK, LARGEST_CODEC, BatchHeader, last_sequence_of, parse_batch_header)
+from kafkapy._core.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, last_sequence_of, parse_batch_header
 from kafkapy._core.batch_validation cimport BatchLimits, assign_in_place, check_batch, prepare_check
+from kafkapy._core.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
 from kafkapy._core.gate_context cimport GatheredBatch, GatheredRequest
@@ -36,7 +35,6 @@ cdef enum:
     FLEXIBLE_FROM = 9
     TOPIC_IDS_FROM = 13
     ZSTD_FROM = 7
-    ZSTD = 4
     LOG_START_OFFSET_FROM = 5
     RECORD_ERRORS_FROM = 8
     UUID_BYTES = 16
@@ -88,7 +86,7 @@ cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
     """Whether the attributes say nothing but a codec, which the version may bring and the topic keeps."""
-    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == ZSTD and version < ZSTD_FROM):
+    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < ZSTD_FROM):
         return False
     return config.codec < 0 or config.codec == attributes
 

@@ -5,9 +5,10 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.batch_layout cimport (
-    BATCH_OVERHEAD, CODEC_MASK, CONTROL_FLAG, DELETE_HORIZON_FLAG, HEADER_OK, LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG,
+    BATCH_OVERHEAD, CONTROL_FLAG, DELETE_HORIZON_FLAG, HEADER_OK, LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG,
     BatchHeader, last_sequence_of, parse_batch_header)
 from kafkapy._core.batch_validation cimport crc_is_valid
+from kafkapy._core.codecs cimport CODEC_MASK
 from kafkapy._core.primitives cimport read_varint, read_varlong
 from kafkapy._core.batch_validation import (
     BatchSummary, RecordValidationError, assign_offsets, scan_batches, validate_batches)

@@ -8,8 +8,9 @@ from libc.string cimport memcpy
 
 from kafkapy._core.batch_layout cimport (
     ATTRIBUTES_AT, BASE_OFFSET_AT, BASE_SEQUENCE_AT, BASE_TIMESTAMP_AT, BATCH_OVERHEAD, CONTROL_FLAG, CRC_AT,
-    LARGEST_CODEC, LAST_OFFSET_DELTA_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD, MAGIC_AT,
+    LAST_OFFSET_DELTA_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD, MAGIC_AT,
     MAX_TIMESTAMP_AT, NO_TIMESTAMP, PRODUCER_EPOCH_AT, PRODUCER_ID_AT, RECORD_COUNT_AT, TRANSACTIONAL_FLAG)
+from kafkapy._core.codecs cimport LARGEST_CODEC
 from kafkapy._core.crc32c cimport crc32c_update
 from kafkapy._core.primitives cimport (
     size_of_varlong, store_int16, store_int32, store_int64, store_uint32, write_varlong)

@@ -5,36 +5,24 @@ from libc.stdint cimport INT64_MAX, int32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from kafkapy._core.batch_layout cimport BATCH_OVERHEAD, CODEC_MASK, HEADER_OK, BatchHeader, parse_batch_header
+from kafkapy._core.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, parse_batch_header
 from kafkapy._core.batch_validation cimport BatchLimits, prepare_check
 from kafkapy._core.codec_functions cimport ZstdInput, ZstdOutput, codec_functions
+from kafkapy._core.codecs cimport (
+    CODEC_GZIP, CODEC_LZ4, CODEC_MASK, CODEC_SNAPPY, CODEC_ZSTD, GZIP_COST, GZIP_WINDOW, LZ4_COST, LZ4_FLAGS_AT,
+    LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT, ZSTD_COST)
 from kafkapy._core.primitives cimport load_int32
 from kafkapy._core.record_scanner cimport RECORDS_OK, feed_records, finish_records, start_records
 from kafkapy._core.snappy_block cimport SNAPPY_SLACK, snappy_claim, snappy_decompress
 
 cdef enum:
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
-
-    # What a byte costs, about: lz4 gives 3 GB/s. One wake-up does at most 30 ms of it.
-    LZ4_COST = 1
-    SNAPPY_COST = 2
-    ZSTD_COST = 2
-    GZIP_COST = 8
-    WAKE_UP_ALLOWANCE = 64 << 20
+    WAKE_UP_ALLOWANCE = 64 << 20         # of what lz4 gives, at 3 GB/s: one wake-up does at most 30 ms of it
 
     CHUNK_BYTES = 256 * 1024
     LARGEST_SNAPPY_BLOCK = 8 << 20       # of a raw one, which has to be made as a whole
-    XERIAL_HEADER_BYTES = 16
-    XERIAL_VERSION_AT = 12
-    GZIP_WINDOW = 31                     # zlib: 32 KiB window, gzip header and trailer
     ZLIB_OK = 0
     ZLIB_STREAM_END = 1
     LZ4F_VERSION = 100
-    LZ4_FLAGS_AT = 4
-    LZ4_INDEPENDENT_BLOCKS = 0x20
     ZSTD_WINDOW_LOG_MAX = 100            # ZSTD_d_windowLogMax
     LARGEST_WINDOW_LOG = 23              # 8 MiB of memory that the context keeps
     ZSTD_RESET_SESSION = 1
@@ -87,13 +75,13 @@ cdef class RecordDecompressor:
         if not self.reserve(CHUNK_BYTES):
             return False
         start_records(&self.stream, check)
-        if codec == LZ4 and codec_functions().has_lz4:
+        if codec == CODEC_LZ4 and codec_functions().has_lz4:
             good = self.check_lz4(data, size)
-        elif codec == ZSTD and codec_functions().has_zstd:
+        elif codec == CODEC_ZSTD and codec_functions().has_zstd:
             good = self.check_zstd(data, size)
-        elif codec == GZIP and codec_functions().has_gzip:
+        elif codec == CODEC_GZIP and codec_functions().has_gzip:
             good = self.check_gzip(data, size)
-        elif codec == SNAPPY:
+        elif codec == CODEC_SNAPPY:
             good = self.check_snappy(data, size)
         return good and finish_records(&self.stream) == RECORDS_OK
 
@@ -195,7 +183,7 @@ cdef class RecordDecompressor:
         """One raw block, or xerial's framing of blocks, which then fills the data."""
         cdef Py_ssize_t pos = XERIAL_HEADER_BYTES
         cdef int32_t length
-        if size < 8 or memcmp(data, XERIAL_MAGIC, 8) != 0:
+        if size < XERIAL_MAGIC_BYTES or memcmp(data, XERIAL_MAGIC, XERIAL_MAGIC_BYTES) != 0:
             return self.check_snappy_block(data, size)
         if size < XERIAL_HEADER_BYTES or load_int32(data + XERIAL_VERSION_AT) < 1:
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kafkapy._core.compression import largest_decompressed_size
+from kafkapy._core.compression import work_to_open
 from kafkapy._core.record_batch import BatchSummary
 from kafkapy.errors import ApiError
 from kafkapy.network.handler_pool import HandlerPool
@@ -18,24 +18,8 @@ from kafkapy.types import TopicPartition
 
 Checked = dict[TopicPartition, list[BatchSummary] | ApiError]
 
-_MAGIC_AT = 16
-_ATTRIBUTES_AT = 22
-_RECORDS_AT = 61
-_BATCH_MAGIC = 2
-_CODEC_MASK = 0x07
-# What a byte costs, by codec, about: lz4 gives a gigabyte a second.
-_COSTS = {1: 4, 2: 1, 3: 1, 4: 1}
-# About 20 ms.
+# Of what lz4 gives: about 20 ms.
 LARGEST_WORK = 16 << 20
-
-
-def work_to_open(records: memoryview) -> int:
-    """At most so many bytes of lz4 take as long to open as the batch at the beginning of `records`."""
-    if len(records) <= _RECORDS_AT or records[_MAGIC_AT] != _BATCH_MAGIC:
-        return 0
-    codec = records[_ATTRIBUTES_AT] & _CODEC_MASK
-    cost = _COSTS.get(codec, 0)
-    return cost * largest_decompressed_size(codec, records[_RECORDS_AT:]) if cost else 0
 
 
 def open_ahead(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kafkapy._core.compression import ZSTD
 from kafkapy._core.message_set import (
     LegacyRecord,
     build_message,
@@ -21,7 +22,6 @@ from kafkapy._core.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.segment_reader import LOG_OVERHEAD, MAGIC_AT, batch_size
 
-ZSTD = 4
 BATCH_MAGIC = 2
 # Bytes of a message beside key and value, by magic.
 MESSAGE_OVERHEAD = (26, 34)

@@ -20,10 +20,11 @@ from kafkapy.storage.log_directory import LogDirectory
 from kafkapy.storage.log_ports import LogPorts
 from kafkapy.storage.log_reader import LogReader
 from kafkapy.storage.log_results import AppendInfo
-from kafkapy.storage.log_segment import LARGEST_RELATIVE_OFFSET, LogSegment
+from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_state import ProducerStateManager
+from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
 from kafkapy.storage.segment_reader import MAGIC_AT

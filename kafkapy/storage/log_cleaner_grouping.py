@@ -6,7 +6,7 @@ A limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
 from collections.abc import Sequence
 from typing import NamedTuple
 
-LARGEST_RELATIVE_OFFSET = 2**31 - 1
+from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 
 
 class SegmentSizes(NamedTuple):

@@ -21,7 +21,7 @@ from kafkapy._core.time_index import TimeIndex
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
-from kafkapy.storage.rebuilt_indexes import RebuiltIndexes
+from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET, RebuiltIndexes
 from kafkapy.storage.transaction_index import TransactionIndex
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ logger = logging.getLogger("kafka.log.LogSegment")
 
 AnyIndex = TypeVar("AnyIndex", OffsetIndex, TimeIndex)
 
-LARGEST_RELATIVE_OFFSET = 2**31 - 1
 NO_TIMESTAMP = -1
 NOT_LOADED = -2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
+from kafkapy._core.compression import ATTRIBUTES_MASK, ZSTD
 from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -34,8 +35,6 @@ _ATTRIBUTES_AT = 22
 _PRODUCER_AT = 43
 _SMALLEST_BATCH = 14
 _BATCH_MAGIC = 2
-_CODEC_MASK = 0x07
-_ZSTD = 4
 _TRANSACTIONAL = 0x10
 _PRODUCER = struct.Struct(">qh")
 
@@ -200,7 +199,7 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
     if not size or records[_MAGIC_AT] != _BATCH_MAGIC:
         return Error.INVALID_RECORD
     attributes = records[_ATTRIBUTES_AT]
-    if attributes & _CODEC_MASK == _ZSTD and version < FIRST_VERSION_WITH_ZSTD:
+    if attributes & ATTRIBUTES_MASK == ZSTD and version < FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE
     if size < len(records) and batch_size(records, size):
         return Error.INVALID_RECORD
