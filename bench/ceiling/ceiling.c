@@ -3,8 +3,9 @@
  *   ceiling PORT DATA_DIR PARTITIONS
  *
  * Not a broker: no index on disk, no producer state, no record validation, no recovery; every topic name that is asked for
- * exists with PARTITIONS partitions. It serves ApiVersions 0-3, Metadata 1-4, Produce 3-7, Fetch 4, ListOffsets 1 on
- * 127.0.0.1 and trusts its client: for the benchmark only. It says what the machine allows, so that a broker's figures can be
+ * exists with PARTITIONS partitions. It serves ApiVersions 0-3, Metadata 1-4, Produce 3-7, Fetch 4-10, ListOffsets 1 on
+ * 127.0.0.1 and trusts its client: for the benchmark only. FindCoordinator is announced, not served: without it, and without
+ * Fetch 10 for zstd, librdkafka would not compress. It says what the machine allows, so that a broker's figures can be
  * given as a share of it.
  */
 #define _GNU_SOURCE
@@ -161,7 +162,7 @@ static int64_t position_of(struct partition *p, int64_t offset) {
 }
 
 static void api_versions(int version) {
-    static const int16_t served[][3] = {{0, 3, 7}, {1, 4, 4}, {2, 1, 1}, {3, 1, 4}, {18, 0, 3}};
+    static const int16_t served[][3] = {{0, 3, 7}, {1, 4, 10}, {2, 1, 1}, {3, 1, 4}, {10, 0, 0}, {18, 0, 3}};
     int count = sizeof served / sizeof *served;
     put16(0);
     if (version >= 3) put8((int8_t)(count + 1));
@@ -252,16 +253,17 @@ static void list_offsets(struct reader *r) {
 }
 
 /* Sends its own answer: header bytes, then file ranges. */
-static void fetch(int fd, struct reader *r, int32_t correlation) {
+static void fetch(int fd, struct reader *r, int version, int32_t correlation) {
     struct { struct partition *p; int64_t position, size; } ranges[1024];
     size_t header_end[1024];
     int count = 0;
     r->at += 12;
     int64_t left = get32(r), total = 0;
-    r->at += 1;
+    r->at += version >= 7 ? 9 : 1; /* isolation, session */
     put32(0);
     put32(correlation);
     put32(0);
+    if (version >= 7) { put16(0); put32(0); }
     int32_t topic_total = get32(r);
     put32(topic_total);
     for (int32_t i = 0; i < topic_total; i++) {
@@ -271,7 +273,10 @@ static void fetch(int fd, struct reader *r, int32_t correlation) {
         put32(parts);
         for (int32_t j = 0; j < parts && count < 1024; j++) {
             int32_t index = get32(r);
-            int64_t offset = get64(r), most = get32(r);
+            if (version >= 9) r->at += 4; /* leader epoch */
+            int64_t offset = get64(r);
+            if (version >= 5) r->at += 8; /* log start offset */
+            int64_t most = get32(r);
             struct partition *p = &t->partitions[index];
             int64_t position = offset >= p->next_offset ? p->size : position_of(p, offset), size = p->size - position;
             if (size > most) size = most;
@@ -282,6 +287,7 @@ static void fetch(int fd, struct reader *r, int32_t correlation) {
             put16(0);
             put64(p->next_offset);
             put64(p->next_offset);
+            if (version >= 5) put64(0);
             put32(-1);
             put32((int32_t)size);
             ranges[count].p = p;
@@ -307,7 +313,7 @@ static void handle(int fd, const unsigned char *frame, int32_t size) {
     int32_t correlation = get32(&r);
     skip_string(&r);
     answer_size = 0;
-    if (api == 1) { fetch(fd, &r, correlation); return; }
+    if (api == 1) { fetch(fd, &r, version, correlation); return; }
     put32(0);
     put32(correlation);
     int answered = 1;

@@ -42,6 +42,7 @@ def ten_thousand(run: Run) -> Figures:
     def load() -> Figures:
         figures = start_until_acknowledged(run, topic)
         figures["memory_mb"] = run.server.memory_mb()
+        run.await_leaders(topic, MANY)
         produced = run.requests(topic, 64, run.seconds(4), partitions=MANY).result()
         fetched = run.requests(topic, 64, run.seconds(4), partitions=MANY, kind="fetch", size=100_000).result()
         figures["produce_per_second"], figures["fetch_per_second"] = produced["per_second"], fetched["per_second"]
