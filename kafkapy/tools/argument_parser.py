@@ -75,8 +75,9 @@ def _conversion(option: Option) -> Callable[[str], Any]:
         try:
             return option.type.parse(text)
         except ValueError:
-            shown = option.type.name.lower()
-            raise argparse.ArgumentTypeError(f"could not convert '{text}' to {shown}") from None
+            raise argparse.ArgumentTypeError(
+                f"could not convert '{text}' to {option.type.name} (For input string: \"{text}\")"
+            ) from None
 
     return convert
 

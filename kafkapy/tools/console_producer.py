@@ -97,7 +97,7 @@ def check(arguments: Arguments) -> None:
             "Warning: --max-partition-memory-bytes is deprecated and will be removed in Apache Kafka 5.0. "
             "Use --batch-size instead."
         )
-    check_servers(arguments["bootstrap-server"])
+    check_servers(arguments["bootstrap-server"] or "")
 
 
 class ConsoleProducer:
@@ -159,7 +159,6 @@ OPTIONS = (
         "bootstrap-server",
         "REQUIRED: The brokers to ask first, as HOST1:PORT1,HOST2:PORT2. One that answers is enough.",
         "server to connect to",
-        is_required=True,
     ),
     Option("sync", "Wait for the broker's answer after each record, and stop at the first that fails."),
     Option(

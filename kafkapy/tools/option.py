@@ -81,13 +81,13 @@ class Option:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As typed: `--topic`, `-t`."""
-        return tuple(f"-{name}" if len(name) == 1 else f"--{name}" for name in (*self.aliases, self.name))
+        """As typed, the long form first: `--topic`, `-t`."""
+        return tuple(f"-{name}" if len(name) == 1 else f"--{name}" for name in (self.name, *self.aliases))
 
     @property
     def flag(self) -> str:
         """The long form."""
-        return self.flags[-1]
+        return self.flags[0]
 
 
 class Arguments:

@@ -10,6 +10,7 @@ from kafkapy.tools.option import Option
 from kafkapy.tools.tool import Command, Grammar, Tool
 
 WIDTH = 80
+ARGPARSE_WIDTH = 75
 _GAP = "  "
 _INDENT = "  "
 
@@ -23,12 +24,12 @@ def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
     return text + _examples(tool, program, command)
 
 
-def usage_error(tool: Tool, program: str, message: str) -> str:
+def usage_error(tool: Tool, program: str, message: str, command: Command | None = None) -> str:
     """What stands on standard error for a command line that cannot be carried out."""
     if tool.grammar is Grammar.JOPTSIMPLE:
         return f"{message}\n{option_table(tool.all_options)}"
     name = tool.kafka_name or program
-    return f"{_argparse_usage(tool, name, None)}{name}: error: {message}\n"
+    return f"{_argparse_usage(tool, name, command)}{name}: error: {message}\n"
 
 
 def option_table(options: Iterable[Option]) -> str:
@@ -76,33 +77,44 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _argparse_usage(tool: Tool, name: str, command: Command | None) -> str:
+    """In as many lines as it takes; flags behind a long name begin on a line of their own."""
     if command is not None:
         name = f"{name} {command.name}"
     parts = ["[-h]"]
     if tool.commands and command is None:
         parts += ["{" + ",".join(each.name for each in tool.commands) + "}", "..."]
-    for option in command.options if command is not None else tool.options:
-        part = option.flag
-        if option.argument is not None:
-            part += f" {option.argument}" + (f" [{option.argument} ...]" if option.is_many else "")
-        parts.append(part if option.is_required else f"[{part}]")
+    options = command.options if command is not None else tool.options
+    required_groups = command.required_groups if command is not None else tool.required_groups
+    parts += [_usage_of(option) for option in options if not option.group]
+    for group in dict.fromkeys(option.group for option in options if option.group):
+        members = [option.flag + _metavar(option) for option in options if option.group == group]
+        opening, closing = "()" if group in required_groups else "[]"
+        members[0], members[-1] = opening + members[0], members[-1] + closing
+        parts += [f"{member} |" for member in members[:-1]] + members[-1:]
     head = f"usage: {name} "
-    indent = " " * min(len(head), 30)
-    lines = textwrap.wrap(
-        " ".join(part.replace(" ", "\0") for part in parts),
-        WIDTH,
-        initial_indent=head,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(lines).replace("\0", " ") + "\n"
+    indent, lines = (len(head), [head.rstrip()]) if len(head) <= 30 else (7, [head.rstrip(), " " * 6])
+    for part in parts:
+        if len(lines[-1]) + 1 + len(part) > ARGPARSE_WIDTH and lines[-1].strip():
+            lines.append(" " * (indent - 1))
+        lines[-1] += f" {part}"
+    return "\n".join(lines) + "\n"
+
+
+def _usage_of(option: Option) -> str:
+    part = option.flag + _metavar(option)
+    return part if option.is_required else f"[{part}]"
+
+
+def _metavar(option: Option) -> str:
+    if option.argument is None:
+        return ""
+    return f" {option.argument}" + (f" [{option.argument} ...]" if option.is_many else "")
 
 
 def _argparse_page(tool: Tool, program: str, command: Command | None) -> str:
     name = tool.kafka_name or program
     description = command.description if command is not None else tool.description
-    lines = [_argparse_usage(tool, name, command), *textwrap.wrap(description, WIDTH), ""]
+    lines = [_argparse_usage(tool, name, command), *textwrap.wrap(description, ARGPARSE_WIDTH), ""]
     options: Sequence[Option] = command.options if command is not None else tool.options
     if tool.commands and command is None:
         lines.append("positional arguments:")
@@ -110,21 +122,20 @@ def _argparse_page(tool: Tool, program: str, command: Command | None) -> str:
         for each in tool.commands:
             lines += _entry(f"  {each.name}", each.description)
         lines.append("")
-    lines.append("named arguments:")
+    lines.append("optional arguments:")
     lines += _entry("-h, --help", "show this help message and exit")
     for option in options:
-        flags = ", ".join(option.flags) + (f" {option.argument}" if option.argument is not None else "")
-        lines += _entry(flags, _described(option))
+        lines += _entry(", ".join(flag + _metavar(option) for flag in option.flags), _described(option))
     return "\n".join(lines) + "\n"
 
 
 def _entry(flags: str, description: str) -> list[str]:
-    """A flag and its meaning from column 26 on, on the next line if the flag is long."""
+    """A flag and its meaning from column 25 on, on the next line if the flag is long."""
     start = f"  {flags}"
-    lines = textwrap.wrap(description.replace("\n", " "), WIDTH - 26) or [""]
-    if len(start) <= 24:
-        return [f"{start:<26}{lines[0]}", *(f"{'':26}{line}" for line in lines[1:])]
-    return [start, *(f"{'':26}{line}" for line in lines)]
+    lines = textwrap.wrap(description.replace("\n", " "), ARGPARSE_WIDTH - 25) or [""]
+    if len(start) <= 23:
+        return [f"{start:<25}{lines[0]}", *(f"{'':25}{line}" for line in lines[1:])]
+    return [start, *(f"{'':25}{line}" for line in lines)]
 
 
 def _examples(tool: Tool, program: str, command: Command | None) -> str:

@@ -131,9 +131,12 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
 
     is_script = bool(script_name())
     try:
-        if not words and tool.needs_arguments:
+        if not words and tool.needs_arguments and tool.grammar is Grammar.JOPTSIMPLE:
             sys.stderr.write(option_help.help_page(tool, program_name(tool)))
             return 1
+        if not words and tool.needs_arguments and not tool.commands:
+            sys.stdout.write(option_help.help_page(tool, program_name(tool)))
+            return 0
         refuse_zookeeper(tool, words)
         command, arguments = parse(tool, words)
         if arguments.has("help"):
@@ -145,7 +148,7 @@ def _carry_out(tool: Tool, words: Sequence[str]) -> int:
         return tool.run(arguments) or 0
     except UsageError as error:
         sys.stdout.flush()
-        sys.stderr.write(option_help.usage_error(tool, program_name(tool), str(error)))
+        sys.stderr.write(option_help.usage_error(tool, program_name(tool), str(error), command_of(tool, words)))
         return 1
     except ToolError as error:
         return _fail(str(error), error.exit_code)
@@ -175,7 +178,7 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
         return None, OptionParser(tool.all_options).parse(words)
     if not tool.commands or words[:1] in (["--help"], ["-h"]):
         return None, ArgumentParser(tool.all_options, tool.required_groups).parse(words)
-    command = next((each for each in tool.commands if words and each.name == words[0]), None)
+    command = command_of(tool, words)
     if command is None:
         choices = ", ".join(f"'{each.name}'" for each in tool.commands)
         if not words or words[0].startswith("-"):
@@ -183,6 +186,11 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
         raise UsageError(f"invalid choice: '{words[0]}' (choose from {choices})")
     parser = ArgumentParser((*command.options, ARGPARSE_HELP), command.required_groups)
     return command, parser.parse(words[1:], command.name)
+
+
+def command_of(tool: Tool, words: Sequence[str]) -> Command | None:
+    """The subcommand that the first word names."""
+    return next((each for each in tool.commands if words and each.name == words[0]), None)
 
 
 def refuse_zookeeper(tool: Tool, words: Sequence[str]) -> None:

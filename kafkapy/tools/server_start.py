@@ -1,0 +1,102 @@
+"""`kafka-server-start`: starts a broker, in the foreground or with `-daemon` behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Example, Tool, program_name, run_tool
+
+OUTPUT_NAME = "kafkaServer.out"
+# The broker says this on its standard output when it serves.
+READY_TEXT = "Kafka Server started"
+# A broker that fails does so within this time, as a rule; a start with much to recover goes on beyond it.
+_WATCHED_S = 5.0
+_PAUSE_S = 0.05
+
+
+def program_command() -> tuple[list[str], dict[str, str]]:
+    """What starts this program anew, and the environment for it."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable], dict(os.environ)
+    root = str(Path(__file__).parents[2])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return [sys.executable, "-m", "kafkapy"], {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+
+
+def broker_words(arguments: Arguments) -> list[str]:
+    """The words of `kafkapy broker` for a command line of kafka-server-start.  UsageError."""
+    if len(arguments.positionals) != 1:
+        raise UsageError(f"USAGE: {program_name(TOOL)} [-daemon] server.properties [--override property=value]*")
+    words = ["broker", "start", "--config", arguments.positionals[0]]
+    for override in arguments.values("override"):
+        words += ["--override", override]
+    return words
+
+
+def log_directory() -> Path:
+    """Where the output of a daemon goes: $LOG_DIR, as in Kafka's scripts, or the user's folder for such things."""
+    if os.environ.get("LOG_DIR"):
+        return Path(os.environ["LOG_DIR"])
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "kafkapy" / "logs"
+
+
+def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> int:
+    """Starts the broker in a session of its own; returns when it serves, when it has failed, or after a few seconds.
+    ToolError with its last words if it failed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / OUTPUT_NAME
+    with path.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _WATCHED_S
+    while time.monotonic() < deadline:
+        text = path.read_text(errors="replace")
+        if process.poll() is not None:
+            last = (text.strip().splitlines() or ["it said nothing"])[-1]
+            raise ToolError(f"The broker ended with {process.returncode}: {last} (all of it is in {path})")
+        if READY_TEXT in text:
+            break
+        time.sleep(_PAUSE_S)
+    process.returncode = 0  # it lives on; the interpreter need not say that nobody waits for it
+    return 0
+
+
+def run(arguments: Arguments) -> int:
+    words = broker_words(arguments)
+    command, environment = program_command()
+    if arguments["daemon"]:
+        return start_daemon([*command, *words], environment, log_directory())
+    sys.stdout.flush()
+    os.execvpe(command[0], [*command, *words], environment)
+
+
+TOOL = Tool(
+    name="server-start",
+    description="Starts a broker with a configuration file: [-daemon] server.properties [--override property=value]*",
+    run=run,
+    options=(
+        Option("daemon", "Start it behind, and return; what it prints goes to kafkaServer.out in $LOG_DIR."),
+        Option("override", "A configuration key that beats the file; may come again.", "property=value"),
+    ),
+    examples=(
+        Example("In the foreground, until Ctrl-C", "server.properties"),
+        Example("Behind, with one key on top", "-daemon server.properties --override log.retention.hours=24"),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)
