@@ -41,7 +41,7 @@ cdef class ConsumerRecord:
                 f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
 
 
-@cython.no_gc_clear  # a collection must not take the buffer from under its view
+@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
 cdef class FetchedRecords:
     """Owns the place in one partition's fetched bytes, which it *pins*, and the decompressed batch it is in.
 

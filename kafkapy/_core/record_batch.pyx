@@ -51,7 +51,7 @@ cdef class Record:
                 f"headers={self.headers!r})")
 
 
-@cython.no_gc_clear  # a collection must not take the buffer from under its view
+@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
 cdef class RecordBatch:
     """A view of one batch in a buffer, which it *pins*. Immutable; any thread.
 

@@ -53,7 +53,7 @@ class EncodeError(ValueError):
 
 @cython.final
 @cython.freelist(8)
-@cython.no_gc_clear  # a collection must not take the buffer from under its view
+@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
 cdef class Reader:
     """Reads the types of the protocol from `buffer[pos:end]`. Not thread-safe.
 

@@ -43,7 +43,10 @@ class MessageFormatter(Protocol):
 
 
 class DefaultFormatter:
-    """The parts that the properties ask for, divided by a separator."""
+    """The parts that the properties ask for, divided by a separator.
+
+    Kafka's tool shows neither the epoch nor the delivery count of what it has read, and so does this one.
+    """
 
     def configure(self, properties: Mapping[str, str]) -> None:
         def is_set(name: str, default: bool = False) -> bool:
@@ -61,8 +64,8 @@ class DefaultFormatter:
             ("timestamp", self._timestamp),
             ("partition", lambda record: b"Partition:%d" % record.partition),
             ("offset", lambda record: b"Offset:%d" % record.offset),
-            ("delivery", lambda record: b"Delivery:NONE"),
-            ("epoch", self._epoch),
+            ("delivery", lambda record: b"Delivery:NOT_PRESENT"),
+            ("epoch", lambda record: b"Epoch:NOT_PRESENT"),
             ("headers", self._headers),
             ("key", lambda record: self._decoded(record.key, self._key_decoder)),
             ("value", lambda record: self._decoded(record.value, self._value_decoder)),
@@ -79,9 +82,6 @@ class DefaultFormatter:
         if record.timestamp < 0:
             return b"NO_TIMESTAMP"
         return f"{TIMESTAMP_TYPES[record.timestamp_type]}:{record.timestamp}".encode()
-
-    def _epoch(self, record: ConsumerRecord) -> bytes:
-        return b"Epoch:NONE" if record.leader_epoch < 0 else b"Epoch:%d" % record.leader_epoch
 
     def _headers(self, record: ConsumerRecord) -> bytes:
         if not record.headers:
@@ -145,7 +145,7 @@ class CoordinatorFormatter:
             return b""
         except ValueError as error:
             raise ToolError(f"Could not read record at offset {record.offset} due to: {error}") from None
-        return json_text(shown).encode() + b"\n"
+        return json_text(shown).encode()
 
 
 class JsonFormatter:

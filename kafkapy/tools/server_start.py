@@ -47,7 +47,7 @@ def log_directory() -> Path:
     return Path(state) / "kafkapy" / "logs"
 
 
-def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> int:
+def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> None:
     """Starts the broker in a session of its own; returns when it serves, when it has failed, or after a few seconds.
     ToolError with its last words if it failed."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -71,16 +71,16 @@ def start_daemon(command: Sequence[str], environment: dict[str, str], directory:
             break
         time.sleep(_PAUSE_S)
     process.returncode = 0  # it lives on; the interpreter need not say that nobody waits for it
-    return 0
 
 
-def run(arguments: Arguments) -> int:
+def run(arguments: Arguments) -> None:
     words = broker_words(arguments)
     command, environment = program_command()
     if arguments["daemon"]:
-        return start_daemon([*command, *words], environment, log_directory())
-    sys.stdout.flush()
-    os.execvpe(command[0], [*command, *words], environment)
+        start_daemon([*command, *words], environment, log_directory())
+    else:
+        sys.stdout.flush()
+        os.execvpe(command[0], [*command, *words], environment)
 
 
 TOOL = Tool(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from kafkapy._core.fetched_records import FetchedRecords
 from kafkapy._core.message_set import build_message_set
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.wire import Reader
 from kafkapy.errors import ApiError, Error
 
 
@@ -89,3 +92,18 @@ def test_messages_of_old_formats(magic):
     fetched = FetchedRecords(data, "t", 0, 6)
     assert [(each.offset, each.key, each.value) for each in fetched.take(10)] == [(6, None, b"b")]
     assert fetched.take(10) == [] and fetched.is_exhausted and fetched.next_offset == 7
+
+
+@pytest.mark.parametrize("make", [lambda view: FetchedRecords(view, "t", 0, 0), RecordBatch, Reader])
+def test_a_collection_leaves_the_pinned_view_alone(make):
+    """In a cycle that nobody holds any more the collector would clear the memoryview, though it is exported."""
+
+    class Holder:
+        pass
+
+    holder = Holder()
+    holder.itself = holder
+    holder.view = memoryview(bytearray(batch(0, [b"a" * 10_000])))
+    holder.reader = make(holder.view)
+    del holder
+    gc.collect()

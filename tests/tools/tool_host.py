@@ -1,0 +1,97 @@
+"""Apache Kafka's tools and ours, run with the same words: what each wrote, and its exit code."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+SOURCE = Path(__file__).with_name("ToolHost.java")
+ROOT = Path(__file__).parents[2]
+CLASSES = {
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "storage": "kafka.tools.StorageTool",
+    "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
+    "end-to-end-latency": "org.apache.kafka.tools.EndToEndLatency",
+}
+
+
+class Done(NamedTuple):
+    """What a tool did."""
+
+    code: int
+    out: str
+    err: str
+
+
+class ToolHost:
+    """Runs tools of a release of Apache Kafka in one Java process, one at a time.  Context manager."""
+
+    def __init__(self, kafka: Path, classes: Path) -> None:
+        """`classes`: an empty directory for the compiled host."""
+        command = ["javac", "-nowarn", "-proc:none", "-cp", f"{kafka}/libs/*", "-d", str(classes), str(SOURCE)]
+        subprocess.run(command, check=True, capture_output=True, timeout=90)
+        options = ["-Xmx384M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true"]
+        self._process = subprocess.Popen(
+            ["java", *options, "-cp", f"{classes}:{kafka}/libs/*", "ToolHost"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, tool: str, *words: str, input: str = "") -> Done:
+        """Apache Kafka's tool of that name."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        encoded = base64.b64encode(input.encode()).decode()
+        request = {"class": CLASSES[tool], "arguments": words, "input": encoded}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        out, err = (base64.b64decode(answer[name]).decode("utf-8", "replace") for name in ("out", "err"))
+        return Done(answer["code"], out, err)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def run_ours(tool: str, *words: str, input: str = "", directory: Path | None = None) -> Done:
+    """Our tool of that name, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkapy", tool, *words],
+        input=input.encode(),
+        capture_output=True,
+        cwd=directory or ROOT,
+        env=environment,
+        timeout=90,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
