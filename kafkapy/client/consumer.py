@@ -14,11 +14,10 @@ from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.group import ConsumerGroup, RebalanceListener
 from kafkapy.client.network import Network
-from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
+from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.producer import load_interceptors
 from kafkapy.client.serialization import find_deserializer
 from kafkapy.client.subscription import Subscription
-from kafkapy.errors import ApiError
 from kafkapy.types import Clock, TopicPartition
 
 # Fetches, commits and heartbeats never wait for each other's answers on one connection.
@@ -344,36 +343,8 @@ class Consumer:
         self, wanted: Mapping[TopicPartition, int], timeout: float | None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """ListOffsets until every partition has answered; TimeoutError."""
-        network = self._network
         limit = self._api_timeout_s if timeout is None else timeout
-        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        open_until: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)
-        failures: list[ApiError] = []
-
-        def on_found(where: TopicPartition, each: OffsetAndTimestamp | None, error: ApiError | None) -> None:
-            if error is None:
-                found[where] = each
-            elif error.error.retriable:
-                open_until[where] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
-            else:
-                failures.append(error)
-
-        def is_done() -> bool:
-            now = network.clock.monotonic_ms()
-            due = {w: wanted[w] for w, at in open_until.items() if w not in found and at <= now}
-            for where in due:
-                open_until[where] = 1 << 62
-            look_up(network, due, self._fetcher.isolation_level, on_found)
-            return bool(failures) or len(found) == len(wanted)
-
-        with network.seat:
-            for where in wanted:
-                network.metadata.add_topic(where.topic)
-        if not network.wait_until(is_done, limit, poll_ms=network.retry_backoff.pause_ms(0)):
-            raise TimeoutError(f"Failed to get offsets by times in {limit} s")
-        if failures:
-            raise failures[0]
-        return found
+        return look_up_all(self._network, wanted, self._fetcher.isolation_level, limit)
 
     def _to_commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None

@@ -21,6 +21,7 @@ class OffsetAndTimestamp(NamedTuple):
     leader_epoch: int
 
 
+MORE_THAN_EVER_MS = 1 << 62
 Found = Callable[[TopicPartition, OffsetAndTimestamp | None, ApiError | None], None]
 
 
@@ -73,3 +74,38 @@ def _ask(
             on_found(where, None, failure)
 
     network.submit(leader, ApiKey.LIST_OFFSETS, build, answered)
+
+
+def look_up_all(
+    network: Network, wanted: Mapping[TopicPartition, int], isolation_level: int, timeout_s: float
+) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+    """Asks until every partition has answered, without the seat; None for one without so late a record. TimeoutError,
+    or the ApiError that does not pass."""
+    found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+    open_until: dict[TopicPartition, int] = dict.fromkeys(wanted, 0)
+    failures: list[ApiError] = []
+
+    def on_found(where: TopicPartition, each: OffsetAndTimestamp | None, error: ApiError | None) -> None:
+        if error is None:
+            found[where] = each
+        elif error.error.retriable:
+            open_until[where] = network.clock.monotonic_ms() + network.retry_backoff.pause_ms(0)
+        else:
+            failures.append(error)
+
+    def is_done() -> bool:
+        now = network.clock.monotonic_ms()
+        due = {where: wanted[where] for where, at in open_until.items() if where not in found and at <= now}
+        for where in due:
+            open_until[where] = MORE_THAN_EVER_MS
+        look_up(network, due, isolation_level, on_found)
+        return bool(failures) or len(found) == len(wanted)
+
+    with network.seat:
+        for where in wanted:
+            network.metadata.add_topic(where.topic)
+    if not network.wait_until(is_done, timeout_s, poll_ms=network.retry_backoff.pause_ms(0)):
+        raise TimeoutError(f"Failed to get offsets by times in {timeout_s} s")
+    if failures:
+        raise failures[0]
+    return found

@@ -30,6 +30,7 @@ from kafkapy.types import Clock, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy._core.record_accumulator import Headers, OnDelivery
+    from kafkapy.client.prepared_transaction import PreparedTransaction
     from kafkapy.client.transactions import Transactions
 
 log = logging.getLogger("kafkapy.client")
@@ -171,6 +172,12 @@ class Producer(RecordAccumulator):
         """Sends what is left and commits. Raises what a record failed with: then only `abort_transaction` helps."""
         self.takes_plain_records = False
         self._need_transactions().commit(self._limit(timeout))
+
+    def prepare_transaction(self, timeout: float | None = None) -> PreparedTransaction | None:
+        """Sends what is left and leaves the transaction open: another process, told what is returned, commits or aborts
+        it (`kafkapy.client.prepared_transaction`). Then only `close` is left to do. None if nothing was sent."""
+        self.takes_plain_records = False
+        return self._need_transactions().prepare(self._limit(timeout))
 
     def abort_transaction(self, timeout: float | None = None) -> None:
         """Takes everything of the transaction back."""

@@ -12,6 +12,7 @@ from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.coordinator import TRANSACTION, Coordinator, GroupMetadata, OffsetAndMetadata
 from kafkapy.client.exchange import until_answered
 from kafkapy.client.network import NEVER, Network
+from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sequences import ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error
@@ -47,6 +48,7 @@ class TransactionPhase(Enum):
     READY = auto()
     OPEN = auto()
     ENDING = auto()
+    PREPARED = auto()  # another process ends it
     FAILED = auto()  # only an abort leads out
     FATAL = auto()
 
@@ -208,6 +210,24 @@ class Transactions(ProducerIdSource):
         if self.phase is not TransactionPhase.ENDING:  # else a commit took too long and is asked for again
             self._require(TransactionPhase.OPEN)
         self._end(True, timeout_s)
+
+    def prepare(self, timeout_s: float) -> PreparedTransaction | None:
+        """Writes all records and leaves the transaction open for another process to end; None if there is nothing in
+        it. Raises what a record failed with. The producer is of no more use then but to be closed."""
+        self._require(TransactionPhase.OPEN)
+        sender = self.sender
+        assert sender is not None
+        with self._network.seat:
+            self.phase = TransactionPhase.ENDING
+        if not self._network.wait_until(lambda: sender.is_idle or self._failure is not None, timeout_s):
+            raise TimeoutError(f"Timeout of {timeout_s} s expired before the transaction's records were written")
+        if self._failure is not None:
+            raise self._failure
+        with self._network.seat:
+            self.phase = TransactionPhase.PREPARED
+        if not self._added and not self._has_offsets:
+            return None
+        return PreparedTransaction(self._transactional_id, self.identity.producer_id, self.identity.epoch)
 
     def abort(self, timeout_s: float) -> None:
         """Ends the transaction; records that have not left yet are given up."""

@@ -1,0 +1,87 @@
+"""`python -m bench.spark`: rows/s of Spark from a topic, through the data source `kafkapy` and through Spark's own.
+
+    python -m bench.spark [--records 10000000] [--rounds 3] [--partitions 4] [--directory DIR]
+
+One topic of records of 100 bytes on kafkapy; one Spark session, of the release that Spark's own Kafka source was found
+for; the two formats in turn. `count` counts rows, `hot-search` finds the ten most frequent terms of each window of five
+minutes. Times are of whole queries, planning included; the first round warms up and is not counted. CPU seconds are of
+everything that Spark runs: the JVM and its Python workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafkapy.client import Producer
+from tests.broker_process import BrokerProcess
+from tests.spark_connector import run_in_connector_environment
+
+TOPIC = "words-search"
+RECORD_BYTES = 100
+TERMS = 10_000
+FIRST_MS = 1_767_225_600_000
+MINUTES = 30
+GOALS = {"count": 2.0, "hot-search": 1.0}
+
+
+def fill(bootstrap: str, records: int, partitions: int) -> None:
+    """Terms, the first ones more often, padded to 100 bytes; their times run through half an hour."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(60)
+    at_once = 10_000
+    terms = [f"term {TERMS * number * number // at_once**2}".ljust(RECORD_BYTES).encode() for number in range(at_once)]
+    with Producer(bootstrap_servers=bootstrap, linger_ms=20, batch_size=256 << 10, buffer_memory=256 << 20) as producer:
+        for first in range(0, records, at_once):
+            when = FIRST_MS + MINUTES * 60_000 * first // records
+            partition = first // at_once % partitions
+            producer.send_many(TOPIC, terms[: records - first], partition=partition, timestamp=when)
+
+
+def report(found: dict[str, Any], records: int) -> dict[str, Any]:
+    """Rows/s by query and format, the ratio, and whether the goal is reached."""
+    told: dict[str, Any] = {}
+    for query, goal in GOALS.items():
+        rates = {
+            form: round(records / statistics.median(each["seconds"] for each in found[form][query]))
+            for form in ("kafka", "kafkapy")
+        }
+        cpu = {
+            form: round(statistics.median(each["cpu_seconds"] for each in found[form][query]), 1)
+            for form in ("kafka", "kafkapy")
+        }
+        ratio = round(rates["kafkapy"] / rates["kafka"], 2)
+        told[query] = {"rows_per_s": rates, "cpu_s": cpu, "ratio": ratio, "goal": goal, "reached": ratio >= goal}
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--partitions", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--directory", type=Path, default=None)
+    options = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="spark-", dir=options.directory))
+    try:
+        with BrokerProcess(root / "kafkapy") as broker:
+            fill(broker.bootstrap, options.records, options.partitions)
+            print(f"{options.records} records of {RECORD_BYTES} B in {options.partitions} partitions", flush=True)
+            found = run_in_connector_environment(
+                "bench.spark_queries", broker.bootstrap, TOPIC, str(options.rounds), timeout_s=3600
+            )
+        told = report(found, options.records)
+        print(json.dumps({"spark": found["spark"], "answers_agree": found["answers_agree"], **told}, indent=2))
+    finally:
+        shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    main()

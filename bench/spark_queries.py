@@ -1,0 +1,90 @@
+"""The queries of `python -m bench.spark`, in one Spark session; prints seconds, CPU seconds and answers as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from kafkapy.spark import register
+from tests.spark_session import start_session
+
+FORMATS = ("kafka", "kafkapy")
+
+
+def count(frame: Any) -> Any:
+    return frame.count()
+
+
+def hot_search(frame: Any) -> Any:
+    """The ten most frequent terms of each window of five minutes; ties by term."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    term = f.trim(f.col("value").cast("string"))
+    counted = frame.groupBy(f.window("timestamp", "5 minutes").start.alias("start"), term.alias("term")).count()
+    order = Window.partitionBy("start").orderBy(f.desc("count"), "term")
+    top = counted.withColumn("rank", f.row_number().over(order)).where("rank <= 10").orderBy("start", "rank")
+    return [[str(row.start), row.term, row["count"]] for row in top.collect()]
+
+
+QUERIES = {"count": count, "hot-search": hot_search}
+
+
+def cpu_seconds() -> float:
+    """Of this process's descendants, those that have ended included: the JVM and its Python workers."""
+    ticks = 0
+    children: dict[int, list[tuple[int, int]]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        children.setdefault(int(fields[1]), []).append((int(path.parent.name), sum(map(int, fields[11:15]))))
+    waiting = [os.getpid()]
+    while waiting:
+        for pid, used in children.get(waiting.pop(), ()):
+            ticks += used
+            waiting.append(pid)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measured(spark: Any, form: str, query: str, source: dict[str, str]) -> tuple[dict[str, float], Any]:
+    began, cpu = time.monotonic(), cpu_seconds()
+    answer = QUERIES[query](spark.read.format(form).options(**source).load())
+    figures = {"seconds": time.monotonic() - began, "cpu_seconds": cpu_seconds() - cpu}
+    print(json.dumps({"format": form, "query": query, **figures}), file=sys.stderr, flush=True)
+    return figures, answer
+
+
+def main() -> None:
+    bootstrap, topic, rounds = sys.argv[1:]
+    settings = {
+        "spark.jars": os.environ["SPARK_JARS"],
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "",  # both compilers: this is about throughput
+    }
+    spark = start_session(Path(tempfile.mkdtemp(prefix="spark-queries-")), settings=settings)
+    register(spark)
+    source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic}
+    found: dict[str, Any] = {form: {query: [] for query in QUERIES} for form in FORMATS}
+    agree = True
+    for number in range(int(rounds) + 1):
+        for query in QUERIES:
+            answers = []
+            for form in FORMATS if number % 2 else reversed(FORMATS):
+                figures, answer = measured(spark, form, query, source)
+                answers.append(answer)
+                if number:
+                    found[form][query].append(figures)
+            agree = agree and answers[0] == answers[1]
+    print(json.dumps({"spark": spark.version, "answers_agree": agree, **found}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

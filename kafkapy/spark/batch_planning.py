@@ -1,0 +1,65 @@
+"""What a batch query reads: the ranges between its two ends, narrowed by filters, checked against the log."""
+
+from __future__ import annotations
+
+from kafkapy.errors import ApiError, Error
+from kafkapy.spark.data_loss import report_loss
+from kafkapy.spark.limits import divide
+from kafkapy.spark.options import ReadOptions
+from kafkapy.spark.row_filters import RowFilters
+from kafkapy.spark.source_cluster import SourceCluster
+from kafkapy.spark.start_and_end import resolve
+from kafkapy.spark.stream_offset import OffsetRange
+from kafkapy.types import TopicPartition
+
+
+def plan(cluster: SourceCluster, options: ReadOptions, filters: RowFilters) -> list[OffsetRange]:
+    """One range for each task. ApiError for a topic that is not there; DataLossError; ConfigError."""
+    found = cluster.partitions()
+    if found.missing:
+        raise unknown_topics(found.missing)
+    starts = resolve(options.starting, found.partitions, cluster.look_up)
+    ends = resolve(options.ending, found.partitions, cluster.look_up)
+    ranges = [OffsetRange(where, starts[where], ends[where]) for where in found.partitions]
+    ranges = within_log(cluster, ranges, fails=options.fail_on_data_loss)
+    return divide(_narrow(cluster, ranges, filters), options.min_partitions, options.max_records_per_partition)
+
+
+def unknown_topics(missing: list[str]) -> ApiError:
+    """The error of topics that are subscribed to by name and are not there."""
+    code = Error.UNKNOWN_TOPIC_OR_PARTITION
+    return ApiError(code, f"Topic {', '.join(missing)}: {code.message}")
+
+
+def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
+    """The ranges without what the log does not hold any more, or not yet; DataLossError if that is to fail."""
+    wanted = [each for each in ranges if each.size]
+    first = cluster.earliest([each.where for each in wanted])
+    last = cluster.latest([each.where for each in wanted])
+    return [_within(each, first[each.where], last[each.where], fails=fails) for each in wanted]
+
+
+def _within(each: OffsetRange, first: int, last: int, *, fails: bool) -> OffsetRange:
+    if each.start < first:
+        report_loss(f"Partition {each.where} begins at offset {first}, not {each.start}", fails=fails)
+    if each.end > last:
+        report_loss(f"Partition {each.where} ends at offset {last}, not {each.end}", fails=fails)
+    return OffsetRange(each.where, max(each.start, first), min(each.end, last))
+
+
+def _narrow(cluster: SourceCluster, ranges: list[OffsetRange], filters: RowFilters) -> list[OffsetRange]:
+    kept = [
+        OffsetRange(each.where, max(each.start, filters.first_offset), min(each.end, filters.end_offset))
+        for each in ranges
+        if filters.keeps(each.where)
+    ]
+    if filters.first_ms is None or not kept:
+        return [each for each in kept if each.size]
+    wanted: dict[TopicPartition, int] = {each.where: filters.first_ms for each in kept if each.size}
+    by_time = cluster.look_up(wanted)
+    late = []
+    for each in kept:
+        first = by_time.get(each.where)
+        if each.size and first is not None:
+            late.append(OffsetRange(each.where, max(each.start, first), each.end))
+    return [each for each in late if each.size]

@@ -1,0 +1,26 @@
+"""Records that were to be read and are not there: an error, or a warning, as `failOnDataLoss` has it."""
+
+from __future__ import annotations
+
+import logging
+
+log = logging.getLogger("kafkapy.spark")
+
+_REASON = (
+    "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
+    "Kafka or the topic may have been deleted before all the data in the topic was processed."
+)
+
+
+class DataLossError(RuntimeError):
+    """Records are missing, and failOnDataLoss is true."""
+
+
+def report_loss(what: str, *, fails: bool) -> None:
+    """DataLossError if the query is to fail, else a warning."""
+    if fails:
+        raise DataLossError(
+            f"{what}, some data may have been missed. {_REASON} If you don't want your query to fail on such cases, "
+            'set the source option "failOnDataLoss" to "false".'
+        )
+    log.warning("%s, some data may have been missed. %s", what, _REASON)

@@ -1,0 +1,96 @@
+"""Filters that Spark pushes down, as narrower offsets: on topic, partition, offset, and timestamp from below.  Pure.
+
+Everything is handed back to Spark too, which looks at each row again; what is narrowed here must not be too narrow.
+A bound of the timestamp from above narrows nothing, since a record written later may have an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kafkapy.types import TopicPartition
+
+MOST = (1 << 63) - 1
+
+
+class RowFilters(NamedTuple):
+    """What the filters leave. None: all; `first_ms`: no record before that timestamp is wanted."""
+
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+    first_partition: int = 0
+    end_partition: int = MOST
+    first_offset: int = 0
+    end_offset: int = MOST
+    first_ms: int | None = None
+
+    def keeps(self, where: TopicPartition) -> bool:
+        """Whether rows of this partition can be wanted."""
+        is_topic = self.topics is None or where.topic in self.topics
+        is_partition = self.partitions is None or where.partition in self.partitions
+        return is_topic and is_partition and self.first_partition <= where.partition < self.end_partition
+
+
+def row_filters(filters: Iterable[Any]) -> RowFilters:
+    """Of Spark's filter objects (`pyspark.sql.datasource`, told apart by their class's name) those that narrow."""
+    found = RowFilters()
+    for each in filters:
+        path: tuple[str, ...] = getattr(each, "attribute", ())
+        if len(path) == 1:
+            found = _with(found, type(each).__name__, path[0], getattr(each, "value", None))
+    return found
+
+
+def _with(found: RowFilters, kind: str, column: str, value: Any) -> RowFilters:
+    values = value if kind == "In" else (value,) if kind in ("EqualTo", "EqualNullSafe") else None
+    if column == "topic" and values is not None:
+        wanted = frozenset(each for each in values if isinstance(each, str))
+        return found._replace(topics=wanted if found.topics is None else found.topics & wanted)
+    if column == "partition":
+        return _with_partitions(found, kind, value, values)
+    if column == "offset":
+        first, end = _bounds(kind, value, values)
+        return found._replace(first_offset=max(found.first_offset, first), end_offset=min(found.end_offset, end))
+    if column == "timestamp":
+        first_ms = _first_ms(kind, value, values)
+        if first_ms is not None:
+            return found._replace(first_ms=first_ms if found.first_ms is None else max(found.first_ms, first_ms))
+    return found
+
+
+def _with_partitions(found: RowFilters, kind: str, value: Any, values: Iterable[Any] | None) -> RowFilters:
+    if values is None:
+        first, end = _bounds(kind, value, None)
+        return found._replace(
+            first_partition=max(found.first_partition, first), end_partition=min(found.end_partition, end)
+        )
+    wanted = frozenset(each for each in values if isinstance(each, int))
+    return found._replace(partitions=wanted if found.partitions is None else found.partitions & wanted)
+
+
+def _bounds(kind: str, value: Any, values: Iterable[Any] | None) -> tuple[int, int]:
+    """The numbers [first, end) that can pass."""
+    if values is not None:
+        numbers = [each for each in values if isinstance(each, int)]
+        return (min(numbers), max(numbers) + 1) if numbers else (0, 0)
+    if not isinstance(value, int):
+        return 0, MOST
+    return {
+        "GreaterThan": (value + 1, MOST),
+        "GreaterThanOrEqual": (value, MOST),
+        "LessThan": (0, value),
+        "LessThanOrEqual": (0, value + 1),
+    }.get(kind, (0, MOST))
+
+
+def _first_ms(kind: str, value: Any, values: Iterable[Any] | None) -> int | None:
+    if values is not None:
+        times = list(values)
+        value = min(times) if times and all(isinstance(each, datetime) and each.tzinfo for each in times) else None
+    elif kind not in ("GreaterThan", "GreaterThanOrEqual"):
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return None
+    return max(int(value.timestamp() * 1000) - 1, 0)  # a row's own comparison is Spark's

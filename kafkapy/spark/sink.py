@@ -1,0 +1,93 @@
+"""Writes the rows of one task to its topics: what both writers have in common.
+
+Without `kafka.transactional.id` each task has an idempotent producer: what is sent again after an error of the network
+is written once, what Spark runs again (a task, a micro-batch after a crash) is written again: at least once, as by
+Spark's own sink. With it each task writes in a transaction of its own and leaves it open, prepared; the driver ends all
+of them when all tasks are done (`sink_commit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql.datasource import WriterCommitMessage
+
+from kafkapy.client.prepared_transaction import PreparedTransaction
+from kafkapy.client.producer import Producer
+from kafkapy.spark.options import WriteOptions
+from kafkapy.spark.sink_columns import SinkColumns, SinkRecords, sink_records
+
+TRANSACTIONAL_ID = "transactional.id"
+# What a broker allows by default: a transaction has to outlast the task and the driver's restart.
+TRANSACTION_TIMEOUT_MS = "900000"
+_TRANSACTION_S = 120.0
+
+
+class TaskWritten(WriterCommitMessage):
+    """What a task tells the driver. `transaction` is open and prepared; None if there is none, or nothing in it."""
+
+    def __init__(self, records: int, transaction: PreparedTransaction | None = None) -> None:
+        self.records = records
+        self.transaction = transaction
+
+
+def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[Any]) -> TaskWritten:
+    """Writes pyarrow.RecordBatch after RecordBatch; ApiError of a record that could not be written."""
+    transactional_id = options.properties.get(TRANSACTIONAL_ID)
+    properties = {"client.id": "kafkapy-spark-sink", **options.properties}
+    if transactional_id is None:
+        with Producer(properties) as producer:
+            return TaskWritten(_send_all(producer, columns, batches))
+    properties[TRANSACTIONAL_ID] = task_transactional_id(transactional_id)
+    properties.setdefault("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
+    with Producer(properties) as producer:  # leaving by an error aborts
+        producer.init_transactions(_TRANSACTION_S)
+        producer.begin_transaction()
+        records = _send_all(producer, columns, batches)
+        return TaskWritten(records, producer.prepare_transaction(_TRANSACTION_S))
+
+
+def task_transactional_id(transactional_id: str) -> str:
+    """By the number of the task, so that its next attempt takes over from one that died."""
+    context = TaskContext.get()
+    return f"{transactional_id}-{0 if context is None else context.partitionId()}"
+
+
+def _send_all(producer: Producer, columns: SinkColumns, batches: Iterable[Any]) -> int:
+    count = 0
+    open_batches: dict[Any, None] = {}
+    for batch in batches:
+        for records in sink_records(columns, batch):
+            futures = _send(producer, records)
+            count += len(futures)
+            open_batches.update(dict.fromkeys(future.batch for future in futures))
+        _check(open_batches)
+    producer.flush()
+    _check(open_batches)
+    return count
+
+
+def _check(open_batches: dict[Any, None]) -> None:
+    """Raises what a batch failed with; forgets those that are written."""
+    for batch in [each for each in open_batches if each.is_done]:
+        del open_batches[batch]
+        if batch.error is not None:
+            raise batch.error
+
+
+def _send(producer: Producer, records: SinkRecords) -> list[Any]:
+    if records.headers is None:
+        return producer.send_many(records.topic, records.values, records.keys, partition=records.partition)
+    keys = records.keys or [None] * len(records.values)
+    return [
+        producer.send(
+            records.topic,
+            value,
+            key,
+            partition=records.partition,
+            headers=[(each["key"], each["value"]) for each in headers or ()],
+        )
+        for value, key, headers in zip(records.values, keys, records.headers, strict=True)
+    ]

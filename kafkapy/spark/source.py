@@ -1,0 +1,64 @@
+"""The data source `kafkapy` as Spark sees it: the schema, and who reads and writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from kafkapy.spark import FORMAT
+from kafkapy.spark.columns import chosen_columns, schema_text
+from kafkapy.spark.options import ReadOptions, includes_headers, read_options, write_options
+from kafkapy.spark.sink_columns import sink_columns
+
+
+class KafkapySource(DataSource):
+    """Made anew by Spark for each thing it wants to know.  Bad options are a ConfigError of whatever is asked first.
+
+    A schema that the user gives chooses columns: the others are not decoded. What reads and writes is imported when it
+    is needed: Spark imports this module to learn which formats there are.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return schema_text(include_headers=includes_headers(self._given()))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from kafkapy.spark.batch_reader import BatchReader, FilteringBatchReader
+
+        options = self._read_options(is_streaming=False)
+        kind = FilteringBatchReader if options.push_filters else BatchReader
+        return kind(options, chosen_columns(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+        from kafkapy.spark.stream_reader import StreamReader
+
+        return StreamReader(self._read_options(is_streaming=True), chosen_columns(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from kafkapy.spark.batch_writer import BatchWriter
+
+        options = write_options(self._given())
+        return BatchWriter(options, sink_columns(schema, options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802  Spark's name
+        options = write_options(self._given())
+        columns = sink_columns(schema, options)
+        if hasattr(datasource, "DataSourceStreamArrowWriter"):
+            from kafkapy.spark.stream_writer import StreamWriter
+
+            return StreamWriter(options, columns)
+        from kafkapy.spark.row_stream_writer import RowStreamWriter  # Spark 4.0
+
+        return RowStreamWriter(options, columns)
+
+    def _given(self) -> dict[str, str]:
+        return dict(self.options)
+
+    def _read_options(self, *, is_streaming: bool) -> ReadOptions:
+        return read_options(self._given(), is_streaming=is_streaming)

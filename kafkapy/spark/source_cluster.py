@@ -1,0 +1,126 @@
+"""What the driver asks the brokers: which partitions there are, and where they begin and end."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
+
+from kafkapy.client.cluster import TopicInfo
+from kafkapy.client.configuration import consumer_config
+from kafkapy.client.network import Network
+from kafkapy.client.offset_lookup import look_up_all
+from kafkapy.errors import ApiError, Error
+from kafkapy.spark.options import ReadOptions
+from kafkapy.spark.start_and_end import EARLIEST, LATEST
+from kafkapy.types import ZERO_UUID, Clock, TopicPartition, uuid_to_string
+
+IN_FLIGHT_LIMIT = 100
+CLIENT_ID = "kafkapy-spark"
+Result = TypeVar("Result")
+
+
+class SourcePartitions(NamedTuple):
+    """The partitions that are there now, with the ids of their topics; `missing` topics were asked for by name."""
+
+    partitions: list[TopicPartition]
+    ids: dict[str, str]
+    missing: list[str]
+
+
+class SourceCluster:
+    """Owns a connection to the cluster, for one thread.  Never creates a topic.
+
+    What does not answer is asked again, `fetchOffset.numRetries` times after a pause each; then ApiError, TimeoutError.
+    """
+
+    def __init__(self, options: ReadOptions, *, clock: Clock | None = None) -> None:
+        self._options = options
+        properties = {"client.id": CLIENT_ID, **options.properties, "auto.offset.reset": "none"}
+        properties.pop("group.id", None)
+        config = consumer_config(properties)
+        self._isolation_level = 1 if config["isolation.level"] == "read_committed" else 0
+        self._timeout_s: float = config["default.api.timeout.ms"] / 1000
+        selection = options.selection
+        self._names = {*selection.topics, *(each.topic for each in selection.partitions)}
+        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
+        self._network.metadata.allow_creation = False
+        with self._network.seat:
+            self._network.metadata.set_topics(self._names, wants_all=selection.pattern is not None)
+        self._network.start()
+
+    def close(self) -> None:
+        self._network.close()
+
+    def partitions(self) -> SourcePartitions:
+        """What the option subscribe, subscribePattern or assign means now."""
+        return self._retried(self._partitions)
+
+    def earliest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of each partition."""
+        return {where: offset or 0 for where, offset in self.look_up(dict.fromkeys(partitions, EARLIEST)).items()}
+
+    def latest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset behind the last record that may be read: with read_committed the last stable one."""
+        return {where: offset or 0 for where, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
+
+    def look_up(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Offsets by timestamps in ms, EARLIEST or LATEST; None where no record is so late."""
+
+        def ask() -> dict[TopicPartition, int | None]:
+            found = look_up_all(self._network, wanted, self._isolation_level, self._timeout_s)
+            return {where: None if each is None else each.offset for where, each in found.items()}
+
+        return self._retried(ask) if wanted else {}
+
+    def _retried(self, ask: Callable[[], Result]) -> Result:
+        for _ in range(self._options.retries):
+            try:
+                return ask()
+            except (ApiError, TimeoutError):
+                time.sleep(self._options.retry_interval_ms / 1000)
+        return ask()
+
+    def _partitions(self) -> SourcePartitions:
+        topics = self._topics()
+        selection = self._options.selection
+        if selection.pattern is not None:
+            pattern = re.compile(selection.pattern)
+            topics = {name: info for name, info in topics.items() if pattern.fullmatch(name) and not info.is_internal}
+        there = [
+            TopicPartition(info.name, each.partition) for _, info in sorted(topics.items()) for each in info.partitions
+        ]
+        if selection.partitions:
+            gone = [each for each in selection.partitions if each.topic in topics and each not in there]
+            if gone:
+                code = Error.UNKNOWN_TOPIC_OR_PARTITION
+                raise ApiError(code, f"Partition {', '.join(map(str, gone))}: {code.message}")
+            there = [each for each in selection.partitions if each in there]
+        ids = {name: uuid_to_string(info.topic_id) for name, info in topics.items() if info.topic_id != ZERO_UUID}
+        return SourcePartitions(there, ids, sorted(self._names - set(topics)))
+
+    def _topics(self) -> dict[str, TopicInfo]:
+        """A fresh picture of the topics, all with leaders."""
+        network = self._network
+        with network.seat:
+            network.metadata.request_update()
+            seen = network.metadata.updates
+
+        def is_fresh() -> bool:
+            if network.metadata.updates <= seen:
+                return False
+            cluster = network.cluster
+            errors = {cluster.errors[name] for name in self._names & set(cluster.errors)}
+            if any(error.retriable for error in errors - {Error.UNKNOWN_TOPIC_OR_PARTITION}):
+                return False
+            infos = cluster.topics.values()
+            return all(each.leader >= 0 for info in infos for each in info.partitions)
+
+        network.wake_for(0)
+        if not network.wait_until(is_fresh, self._timeout_s):
+            raise TimeoutError(f"No metadata of the topics within {self._timeout_s} s")
+        for name, error in network.cluster.errors.items():
+            if name in self._names and error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
+                raise ApiError(error, f"Topic {name}: {error.message}")
+        return dict(network.cluster.topics)

@@ -1,0 +1,140 @@
+"""Where to begin and to end: by name, by offsets, by time.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from kafkapy.errors import ConfigError
+from kafkapy.spark.topic_partitions import parse_numbers
+from kafkapy.types import TopicPartition
+
+EARLIEST, LATEST = -2, -1  # as in the options' JSON, and as ListOffsets has them
+
+
+class SpecKind(Enum):
+    """How an offset is given."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    OFFSETS = "offsets"
+    TIMESTAMPS = "timestamps"
+    TIMESTAMP = "timestamp"
+
+
+class OffsetSpec(NamedTuple):
+    """One end of what is read. `numbers` are offsets or timestamps (ms since 1970) by partition; `timestamp` for all.
+
+    `is_strict`: a partition without a record at or after its timestamp is an error, else its end is taken.
+    """
+
+    kind: SpecKind
+    numbers: dict[TopicPartition, int] = {}
+    timestamp: int = -1
+    is_strict: bool = False
+
+
+def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
+    """Of startingTimestamp, startingOffsetsByTimestamp and startingOffsets the first that is given; ConfigError."""
+    strategy = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
+    if strategy not in ("error", "latest"):
+        raise ConfigError(f"Option startingOffsetsByTimestampStrategy: {strategy!r} is neither error nor latest")
+    by_time = _by_time(given, "startingTimestamp", "startingOffsetsByTimestamp", is_strict=strategy == "error")
+    if by_time is not None:
+        return by_time
+    text = given.get("startingOffsets", "latest" if is_streaming else "earliest")
+    spec = _named_or_listed("startingOffsets", text)
+    if not is_streaming and (spec.kind is SpecKind.LATEST or LATEST in spec.numbers.values()):
+        raise ConfigError("starting offset can't be latest for batch queries on Kafka")
+    return spec
+
+
+def ending_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
+    """Of endingTimestamp, endingOffsetsByTimestamp and endingOffsets the first that is given; ConfigError."""
+    for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp") if is_streaming else ():
+        if name in given:
+            raise ConfigError(f"{name} is not valid in streaming queries")
+    by_time = _by_time(given, "endingTimestamp", "endingOffsetsByTimestamp", is_strict=False)
+    if by_time is not None:
+        return by_time
+    spec = _named_or_listed("endingOffsets", given.get("endingOffsets", "latest"))
+    if spec.kind is SpecKind.EARLIEST or EARLIEST in spec.numbers.values():
+        raise ConfigError("ending offset can't be earliest for batch queries on Kafka")
+    return spec
+
+
+def resolve(
+    spec: OffsetSpec,
+    partitions: list[TopicPartition],
+    look_up: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]],
+) -> dict[TopicPartition, int]:
+    """The offset of each partition. `look_up` finds offsets by timestamps, EARLIEST and LATEST; None: none so late.
+
+    ConfigError if the partitions of the option are not those that are read, or a strict timestamp has no record.
+    """
+    if spec.kind in (SpecKind.EARLIEST, SpecKind.LATEST):
+        asked = dict.fromkeys(partitions, EARLIEST if spec.kind is SpecKind.EARLIEST else LATEST)
+        return {where: offset or 0 for where, offset in look_up(asked).items()}
+    if spec.kind is SpecKind.TIMESTAMP:
+        return _by_timestamps(dict.fromkeys(partitions, spec.timestamp), spec.is_strict, look_up)
+    _check_complete(spec, partitions)
+    if spec.kind is SpecKind.TIMESTAMPS:
+        return _by_timestamps({where: spec.numbers[where] for where in partitions}, spec.is_strict, look_up)
+    marks = {where: spec.numbers[where] for where in partitions if spec.numbers[where] < 0}
+    found = look_up(marks) if marks else {}
+    return {where: (found.get(where) or 0) if where in marks else spec.numbers[where] for where in partitions}
+
+
+def _by_timestamps(
+    wanted: Mapping[TopicPartition, int],
+    is_strict: bool,
+    look_up: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]],
+) -> dict[TopicPartition, int]:
+    found = dict(look_up(wanted))
+    missing = [where for where in wanted if found.get(where) is None]
+    if missing and is_strict:
+        where = missing[0]
+        raise ConfigError(
+            f"No offset matched from request of topic-partition {where} and timestamp {wanted[where]}; "
+            "startingOffsetsByTimestampStrategy=latest begins at the end instead"
+        )
+    ends = look_up(dict.fromkeys(missing, LATEST)) if missing else {}
+    return {where: (ends.get(where) if where in missing else found[where]) or 0 for where in wanted}
+
+
+def _check_complete(spec: OffsetSpec, partitions: list[TopicPartition]) -> None:
+    if set(spec.numbers) != set(partitions):
+        raise ConfigError(
+            "If startingOffsets or endingOffsets contain specific offsets, you must specify all TopicPartitions. "
+            "Use -1 for latest, -2 for earliest. "
+            f"Specified: {_shown(spec.numbers)} Assigned: {_shown(partitions)}"
+        )
+
+
+def _shown(partitions: Mapping[TopicPartition, int] | list[TopicPartition]) -> str:
+    return "{" + ", ".join(str(each) for each in sorted(partitions)) + "}"
+
+
+def _by_time(given: Mapping[str, str], for_all: str, for_each: str, *, is_strict: bool) -> OffsetSpec | None:
+    if for_all in given:
+        text = given[for_all].strip()
+        if not text.isdigit():
+            raise ConfigError(f"Option {for_all}: {text!r} is not a number of milliseconds since 1970")
+        return OffsetSpec(SpecKind.TIMESTAMP, timestamp=int(text), is_strict=is_strict)
+    if for_each not in given:
+        return None
+    numbers = parse_numbers(for_each, given[for_each])
+    if any(number < 0 for number in numbers.values()):
+        raise ConfigError(f"Option {for_each}: a timestamp is negative")
+    return OffsetSpec(SpecKind.TIMESTAMPS, numbers, is_strict=is_strict)
+
+
+def _named_or_listed(name: str, text: str) -> OffsetSpec:
+    word = text.strip().lower()
+    if word in ("earliest", "latest"):
+        return OffsetSpec(SpecKind(word))
+    numbers = parse_numbers(name, text)
+    if any(number < EARLIEST for number in numbers.values()):
+        raise ConfigError(f"Option {name}: an offset is below -2")
+    return OffsetSpec(SpecKind.OFFSETS, numbers)

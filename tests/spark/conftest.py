@@ -1,0 +1,102 @@
+"""One Spark session and one broker for all tests of the data source and of the jobs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from kafkapy.client import Producer
+from tests.broker_process import BrokerProcess
+from tests.spark_session import start_session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The session, with the format `kafkapy` registered."""
+    from kafkapy.spark import register
+
+    session = start_session(tmp_path_factory.mktemp("spark"))
+    register(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A broker for tests that neither stop nor fill it."""
+    with BrokerProcess(tmp_path_factory.mktemp("spark-broker") / "kafkapy") as process:
+        yield process
+
+
+class Topics:
+    """Makes topics of new names on one broker, and fills them."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._numbers = itertools.count()
+
+    def create(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
+        """A new topic; `config` has `_` for `.`."""
+        name = name or f"topic-{next(self._numbers)}"
+        keys = {key.replace("_", "."): value for key, value in config.items()}
+        self._admin.create_topics([NewTopic(name, partitions, 1, config=keys)])[name].result(30)
+        return name
+
+    def delete(self, name: str) -> None:
+        self._admin.delete_topics([name])[name].result(30)
+
+    def add_partitions(self, name: str, total: int) -> None:
+        self._admin.create_partitions([NewPartitions(name, total)])[name].result(30)
+
+    def delete_records(self, name: str, partition: int, before: int) -> None:
+        where = TopicPartition(name, partition, before)
+        for future in self._admin.delete_records([where]).values():
+            future.result(30)
+
+    def fill(self, topic: str, values: Any, *, partition: int | None = 0, **more: Any) -> None:
+        """Sends values; `more` as for `Producer.send`."""
+        with Producer(bootstrap_servers=self.bootstrap) as producer:
+            for future in [producer.send(topic, value, partition=partition, **more) for value in values]:
+                future.result(30)
+
+
+@pytest.fixture(scope="session")
+def topics(spark_broker: BrokerProcess) -> Topics:
+    """Topics on the shared broker."""
+    return Topics(spark_broker.bootstrap)
+
+
+@pytest.fixture
+def read(spark: Any, topics: Topics) -> Callable[..., Any]:
+    """`read(topic, option=value, ...)`: a DataFrame of a batch; `kafka_` in an option's name stands for `kafka.`"""
+
+    def load(topic: str, schema: str | None = None, **options: object) -> Any:
+        return with_options(spark.read, topics.bootstrap, topic, schema, options).load()
+
+    return load
+
+
+@pytest.fixture
+def read_stream(spark: Any, topics: Topics) -> Callable[..., Any]:
+    """The same of a stream."""
+
+    def load(topic: str, schema: str | None = None, **options: object) -> Any:
+        return with_options(spark.readStream, topics.bootstrap, topic, schema, options).load()
+
+    return load
+
+
+def with_options(reader: Any, bootstrap: str, topic: str, schema: str | None, options: dict[str, object]) -> Any:
+    reader = reader.format("kafkapy").option("kafka.bootstrap.servers", bootstrap)
+    reader = reader if schema is None else reader.schema(schema)
+    if not {"subscribe", "subscribePattern", "assign"} & set(options):
+        reader = reader.option("subscribe", topic)
+    for name, value in options.items():
+        reader = reader.option("kafka." + name[6:].replace("_", ".") if name.startswith("kafka_") else name, str(value))
+    return reader

@@ -1,0 +1,154 @@
+"""Writing to topics, in batches and streams, with and without transactions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kafkapy.client import Consumer
+from kafkapy.client.prepared_transaction import PreparedTransaction
+from kafkapy.spark.options import write_options
+from kafkapy.spark.sink_commit import LedgerEntry, SinkLedger
+
+
+def to(frame, topics, **options):
+    writer = frame.write if not frame.isStreaming else frame.writeStream
+    writer = writer.format("kafkapy").option("kafka.bootstrap.servers", topics.bootstrap)
+    for name, value in options.items():
+        writer = writer.option(name.replace("kafka_", "kafka.").replace("_id", ".id"), value)
+    return writer
+
+
+def test_all_columns(spark, read, topics):
+    first, second = topics.create(2), topics.create(2)
+    rows = [(first, 1, "k", b"v", [("h", b"1")]), (second, 0, None, None, None), (first, 0, "k", b"w", [])]
+    schema = "topic string, partition int, key string, value binary, headers array<struct<key:string,value:binary>>"
+    to(spark.createDataFrame(rows, schema), topics).mode("append").save()
+    found = read("", subscribe=f"{first},{second}", includeHeaders=True).collect()
+    written = {
+        (row.topic, row.partition, row.key and bytes(row.key), row.value and bytes(row.value), bool(row.headers))
+        for row in found
+    }
+    assert written == {
+        (first, 1, b"k", b"v", True),
+        (second, 0, None, None, False),
+        (first, 0, b"k", b"w", False),
+    }
+
+
+def test_the_option_topic_goes_first_and_keys_choose_partitions(spark, read, topics):
+    topic = topics.create(4)
+    frame = spark.range(200).selectExpr(
+        "'other' AS topic", "CAST(id % 20 AS STRING) AS key", "CAST(id AS STRING) value"
+    )
+    to(frame, topics, topic=topic).mode("append").save()
+    rows = read(topic).collect()
+    assert sorted(int(row.value) for row in rows) == list(range(200))
+    places = {bytes(row.key): row.partition for row in rows}
+    assert all(places[bytes(row.key)] == row.partition for row in rows) and len(set(places.values())) > 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("id AS value", "value attribute unsupported type bigint"),
+        ("'x' AS key", "Required attribute 'value' not found"),
+        ("'x' AS value", "topic option required"),
+    ],
+)
+def test_what_cannot_be_written(spark, topics, columns, words):
+    with pytest.raises(Exception, match=words):
+        to(spark.range(1).selectExpr(columns), topics).mode("append").save()
+
+
+def test_a_null_topic(spark, topics):
+    frame = spark.range(1).selectExpr("CAST(NULL AS STRING) AS topic", "'x' AS value")
+    with pytest.raises(Exception, match="null topic present"):
+        to(frame, topics).mode("append").save()
+
+
+def test_a_batch_in_transactions_is_all_or_nothing(spark, read, topics):
+    topic = topics.create(2)
+    good = spark.range(0, 40, 1, 2).selectExpr("CAST(id AS STRING) AS value")
+    to(good, topics, topic=topic, kafka_transactional_id=f"id-{topic}").mode("append").save()
+    bad = spark.range(0, 40, 1, 2).selectExpr("IF(id = 39, raise_error('no'), CAST(id AS STRING)) AS value")
+    with pytest.raises(Exception, match="no"):
+        to(bad, topics, topic=topic, kafka_transactional_id=f"id-{topic}").mode("append").save()
+    committed = read(topic, kafka_isolation_level="read_committed")
+    assert sorted(int(row.value) for row in committed.collect()) == list(range(40))
+
+
+def stream_once(frame, topics, checkpoint, **options):
+    query = (
+        to(frame, topics, **options).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    )
+    query.awaitTermination(60)
+
+
+def values(topics, topic):
+    """How often each value can be read."""
+    settings = {"bootstrap_servers": topics.bootstrap, "isolation_level": "read_committed"}
+    with Consumer(**settings, auto_offset_reset="earliest") as consumer:
+        consumer.assign([(topic, 0)])
+        (end,) = consumer.end_offsets([(topic, 0)]).values()
+        found = Counter()
+        while consumer.position((topic, 0)) < end:
+            found.update(int(record.value) for record in consumer.poll(5))
+        return found
+
+
+def test_a_stream_is_written_once(read_stream, topics, tmp_path):
+    source, target = topics.create(2), topics.create()
+    topics.fill(source, map(str, range(20)))
+    topics.fill(source, map(str, range(20, 30)), partition=1)
+    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=12).select("value")
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
+    assert values(topics, target) == Counter(range(30))
+
+
+def test_a_batch_that_spark_repeats_counts_once(read_stream, topics, tmp_path):
+    """The driver dies after its last commit and before Spark has noted it: the checkpoint has lost the batch."""
+    source, target = topics.create(), topics.create()
+    topics.fill(source, map(str, range(10)))
+    frame = read_stream(source, startingOffsets="earliest").select("value")
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
+    (tmp_path / "commits" / "0").unlink()
+    (tmp_path / "commits" / ".0.crc").unlink()
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
+    assert values(topics, target) == Counter(range(10))
+
+
+def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tmp_path):
+    """The driver dies between the ledger and the last of its commits."""
+    from kafkapy.client import Producer
+
+    source, target = topics.create(), topics.create()
+    topics.fill(source, map(str, range(10)))
+    name = f"id-{target}"
+    with Producer(bootstrap_servers=topics.bootstrap, transactional_id=f"{name}-0") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send_many(target, map(str, range(10)))
+        prepared = producer.prepare_transaction()
+    assert isinstance(prepared, PreparedTransaction)
+    options = write_options(
+        {"kafka.bootstrap.servers": topics.bootstrap, "topic": target, "kafka.transactional.id": name}
+    )
+    with SinkLedger(options) as ledger:
+        ledger.write(LedgerEntry(0, [prepared]))
+    frame = read_stream(source, startingOffsets="earliest").select("value")
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=name)
+    assert values(topics, target) == Counter(range(10))
+    with SinkLedger(options) as ledger:
+        assert ledger.read() == LedgerEntry(0, [])
+
+
+def test_a_new_checkpoint_needs_a_new_id(read_stream, topics, tmp_path):
+    source, target = topics.create(), topics.create()
+    topics.fill(source, map(str, range(9)))
+    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=4).select("value")
+    stream_once(frame, topics, tmp_path / "one", topic=target, kafka_transactional_id=f"id-{target}")
+    with pytest.raises(Exception, match="belongs to another checkpoint"):
+        stream_once(frame, topics, tmp_path / "two", topic=target, kafka_transactional_id=f"id-{target}")
+    assert values(topics, target) == Counter(range(9))

@@ -1,0 +1,83 @@
+"""Spark's own Kafka source (on the JVM) as the peer of the data source: its jars from Maven Central, and the release of
+PySpark that they belong to in an environment of its own, both kept below KAFKAPY_PEERS."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.peers import peers_directory
+
+ROOT = Path(__file__).parents[1]
+POM = Path(__file__).with_name("spark_pom.xml")
+# The newest one all of whose parts are on Maven Central.
+SPARK_VERSION = "4.0.0"
+# What the source of that release, and kafkapy in the same session, need beside it.
+PACKAGES = (
+    f"pyspark=={SPARK_VERSION}",
+    "pyarrow>=18,<24",
+    "pandas>=2.2,<3",
+    "cramjam>=2.8,<3",
+    "lz4>=4.3,<5",
+    "msgpack>=1.0,<2",
+    "prometheus-client>=0.20,<1",
+    "zstandard>=0.22,<1",
+)
+
+
+def connector_jars() -> list[Path]:
+    """The jars for `spark.jars`; fetched once."""
+    directory = peers_directory() / f"spark-connector-{SPARK_VERSION}"
+
+    def fetch() -> None:
+        command = ["mvn", "-q", "-B", "-f", str(POM), f"-Dspark.version={SPARK_VERSION}", "dependency:copy"]
+        subprocess.run([*command, f"-DoutputDirectory={directory / 'jars'}"], check=True)
+
+    _once(directory, fetch)
+    return sorted((directory / "jars").glob("*.jar"))
+
+
+def connector_python() -> Path:
+    """The interpreter of an environment with that release of PySpark; made once (a minute, 900 MB)."""
+    directory = peers_directory() / f"pyspark-{SPARK_VERSION}"
+    python = directory / "venv" / "bin" / "python"
+
+    def make() -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(directory / "venv")], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", *PACKAGES], check=True)
+
+    _once(directory, make)
+    return python
+
+
+def run_in_connector_environment(module: str, *arguments: str, timeout_s: float = 600) -> Any:
+    """Runs a module of this repository beside that release; the JSON of its last line of output."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
+    done = subprocess.run(
+        [str(connector_python()), "-m", module, *arguments],
+        cwd=ROOT,
+        env={**inherited, "PYTHONPATH": str(ROOT), "SPARK_JARS": ",".join(map(str, connector_jars()))},
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    if done.returncode:
+        raise AssertionError(f"{module} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-8000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _once(directory: Path, make: Callable[[], None]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    complete = directory / ".complete"
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not complete.exists():
+            make()
+            complete.touch()

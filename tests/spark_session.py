@@ -1,0 +1,43 @@
+"""Spark as tests and benchmarks start it: small, on loopback, with this repository's kafkapy in its Python workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+    "spark.sql.streaming.pollingDelay": "10ms",
+    # short runs: what the second compiler would win it does not live to give back
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def prepare_environment() -> None:
+    """What Spark takes from the environment of the process that starts its JVM, which its Python workers inherit."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+
+
+def start_session(directory: Path, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> Any:
+    """The process's Spark session; what it writes goes below `directory`."""
+    prepare_environment()
+    from pyspark.sql import SparkSession  # it takes its time, and most tests do without
+
+    builder = SparkSession.builder.master(master).appName("kafkapy")
+    local = {"spark.sql.warehouse.dir": str(directory / "warehouse"), "spark.local.dir": str(directory / "local")}
+    for key, value in {**SETTINGS, **local, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,127 @@
+"""Options of the Spark source and sink: names, values, contradictions."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.errors import ConfigError
+from kafkapy.spark.options import milliseconds, read_options, write_options
+from kafkapy.spark.start_and_end import SpecKind
+from kafkapy.types import TopicPartition
+
+LEAST = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"}
+
+
+def read(is_streaming=False, **more):
+    return read_options({**LEAST, **more}, is_streaming=is_streaming)
+
+
+def refused(options, *, is_streaming=False):
+    with pytest.raises(ConfigError) as error:
+        read_options(options, is_streaming=is_streaming)
+    return str(error.value)
+
+
+def test_the_defaults_are_those_of_sparks_source():
+    options = read()
+    assert options.selection.topics == ("a",)
+    assert options.starting.kind is SpecKind.EARLIEST and options.ending.kind is SpecKind.LATEST
+    assert options.fail_on_data_loss and not options.include_headers
+    assert options.max_trigger_delay_ms == 15 * 60_000
+    assert read(is_streaming=True).starting.kind is SpecKind.LATEST
+
+
+def test_names_are_case_insensitive_and_clients_keys_are_passed_on():
+    given = {
+        "KAFKA.BOOTSTRAP.SERVERS": "h:1",
+        "SUBSCRIBE": " a , b,a",
+        "failondataloss": "FALSE",
+        "kafka.client.rack": "r",
+    }
+    options = read_options(given, is_streaming=False)
+    assert options.selection.topics == ("a", "b") and not options.fail_on_data_loss
+    assert options.properties["bootstrap.servers"] == "h:1" and options.properties["client.rack"] == "r"
+
+
+@pytest.mark.parametrize(
+    ("written", "nearest"),
+    [
+        ("startingOffset", "startingOffsets"),
+        ("subscribePatern", "subscribePattern"),
+        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+        ("kafka.isolation.levl", "kafka.isolation.level"),
+        ("bootstrap.servers", "kafka.bootstrap.servers"),
+    ],
+)
+def test_a_misspelt_option_is_named_with_the_nearest(written, nearest):
+    message = refused({**LEAST, written: "x"})
+    assert written in message and f"did you mean {nearest!r}?" in message
+
+
+def test_what_is_spark_s_own_is_let_through():
+    read(checkpointLocation="/somewhere", queryName="q")
+
+
+def test_exactly_one_way_to_choose_topics():
+    assert "One of the following options" in refused({"kafka.bootstrap.servers": "h:1"})
+    assert "Only one of the following options" in refused({**LEAST, "assign": '{"a": [0]}'})
+
+
+def test_the_other_ways_to_choose():
+    servers = {"kafka.bootstrap.servers": "h:1"}
+    assigned = read_options({**servers, "assign": '{"a": [0, 2], "b": [1]}'}, is_streaming=False)
+    assert assigned.selection.partitions == (TopicPartition("a", 0), TopicPartition("a", 2), TopicPartition("b", 1))
+    assert read_options({**servers, "subscribePattern": "a.*"}, is_streaming=False).selection.pattern == "a.*"
+    assert "no regular expression" in refused({**servers, "subscribePattern": "("})
+    assert "expected JSON" in refused({**servers, "assign": "a"})
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"startingOffsets": "latest"}, "starting offset can't be latest"),
+        ({"startingOffsets": '{"a": {"0": -1}}'}, "starting offset can't be latest"),
+        ({"endingOffsets": "earliest"}, "ending offset can't be earliest"),
+        ({"startingOffsets": "soon"}, "startingOffsets"),
+        ({"startingTimestamp": "-5"}, "startingTimestamp"),
+        ({"failOnDataLoss": "perhaps"}, "failOnDataLoss"),
+        ({"minPartitions": "0"}, "minPartitions"),
+        ({"maxOffsetsPerTrigger": "1.5"}, "maxOffsetsPerTrigger"),
+        ({"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "5"}, "higher than the maxOffsetsPerTrigger"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay"),
+        ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
+        ({"kafka.value.deserializer": "x"}, "value.deserializer"),
+        ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
+    ],
+)
+def test_what_cannot_be_is_refused(more, words):
+    assert words in refused({**LEAST, **more})
+
+
+def test_ends_are_not_for_streams():
+    assert "not valid in streaming" in refused({**LEAST, "endingOffsets": "latest"}, is_streaming=True)
+    assert "not valid in streaming" in refused({**LEAST, "endingTimestamp": "5"}, is_streaming=True)
+
+
+def test_times_go_before_offsets():
+    options = read(startingOffsets="earliest", startingOffsetsByTimestamp='{"a": {"0": 7}}')
+    assert options.starting.kind is SpecKind.TIMESTAMPS and options.starting.numbers == {TopicPartition("a", 0): 7}
+    options = read(startingTimestamp="9", startingOffsetsByTimestamp='{"a": {"0": 7}}')
+    assert (
+        options.starting.kind is SpecKind.TIMESTAMP and options.starting.timestamp == 9 and options.starting.is_strict
+    )
+    assert not read(startingTimestamp="9", startingOffsetsByTimestampStrategy="latest").starting.is_strict
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("100", 100), ("100ms", 100), ("30s", 30_000), ("15m", 900_000), ("2h", 7_200_000)]
+)
+def test_times_as_spark_writes_them(text, expected):
+    assert milliseconds("maxTriggerDelay", text) == expected
+
+
+def test_a_writer_takes_a_producers_keys_only():
+    options = write_options({**LEAST, "topic": "t", "kafka.linger.ms": "5", "kafka.fetch.min.bytes": "1"})
+    assert options.topic == "t" and options.properties == {"bootstrap.servers": "localhost:9092", "linger.ms": "5"}
+    with pytest.raises(ConfigError, match=r"value\.serializer"):
+        write_options({**LEAST, "kafka.value.serializer": "x"})

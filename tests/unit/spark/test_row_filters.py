@@ -1,0 +1,60 @@
+"""Filters as Spark pushes them, and what is left to be read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from kafkapy.spark.batch_planning import plan
+from kafkapy.spark.options import read_options
+from kafkapy.spark.row_filters import row_filters
+from kafkapy.spark.stream_offset import OffsetRange
+from kafkapy.types import TopicPartition
+from tests.memory_source_cluster import MemorySourceCluster
+
+
+def pushed(kind, column, value=None):
+    """As pyspark.sql.datasource has them."""
+    return type(kind, (NamedTuple(kind, [("attribute", tuple), ("value", object)]),), {})((column,), value)
+
+
+def ranges(*filters, **more):
+    cluster = MemorySourceCluster("a", "b")
+    cluster.add("a", 100, 200)
+    cluster.add("b", 50)
+    options = read_options({"kafka.bootstrap.servers": "h:1", "subscribe": "a,b", **more}, is_streaming=False)
+    return [(f"{each.where}", each.start, each.end) for each in plan(cluster, options, row_filters(filters))]
+
+
+def test_nothing_pushed():
+    assert ranges() == [("a-0", 0, 100), ("a-1", 0, 200), ("b-0", 0, 50)]
+
+
+def test_topics_and_partitions():
+    assert ranges(pushed("EqualTo", "topic", "b")) == [("b-0", 0, 50)]
+    assert ranges(pushed("In", "partition", (1, 7))) == [("a-1", 0, 200)]
+    assert ranges(pushed("GreaterThanOrEqual", "partition", 1), pushed("LessThan", "partition", 9)) == [("a-1", 0, 200)]
+    assert ranges(pushed("EqualTo", "topic", "b"), pushed("EqualTo", "topic", "a")) == []
+
+
+def test_offsets():
+    between = [pushed("GreaterThan", "offset", 9), pushed("LessThanOrEqual", "offset", 59)]
+    assert ranges(*between) == [("a-0", 10, 60), ("a-1", 10, 60), ("b-0", 10, 50)]
+    assert ranges(pushed("EqualTo", "offset", 150)) == [("a-1", 150, 151)]
+    assert ranges(pushed("In", "offset", (150, 160))) == [("a-1", 150, 161)]
+
+
+def test_timestamps_from_below_only():
+    at_60_ms = datetime.fromtimestamp(0.06, UTC)
+    assert ranges(pushed("GreaterThanOrEqual", "timestamp", at_60_ms)) == [("a-0", 59, 100), ("a-1", 59, 200)]
+    assert len(ranges(pushed("LessThan", "timestamp", at_60_ms))) == 3
+    assert len(ranges(pushed("GreaterThan", "timestamp", at_60_ms.replace(tzinfo=None)))) == 3
+
+
+def test_what_cannot_be_narrowed_is_left_to_spark():
+    assert len(ranges(pushed("EqualTo", "value", b"x"), pushed("IsNotNull", "topic"), pushed("Not", "offset"))) == 3
+
+
+def test_filters_and_division():
+    assert ranges(pushed("EqualTo", "topic", "b"), minPartitions="2") == [("b-0", 0, 25), ("b-0", 25, 50)]
+    assert OffsetRange(TopicPartition("a", 0), 5, 3).size == 0

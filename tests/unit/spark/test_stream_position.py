@@ -1,0 +1,158 @@
+"""What the driver answers Spark between micro-batches, on a cluster in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.errors import ApiError
+from kafkapy.spark.data_loss import DataLossError
+from kafkapy.spark.options import read_options
+from kafkapy.spark.stream_position import StreamPosition
+from tests.memory_source_cluster import MemorySourceCluster
+from tests.mock_clock import MockClock
+
+
+class Query:
+    """Spark's part: offsets go through JSON, each batch begins where the last one ended."""
+
+    def __init__(self, cluster, start=None, **more):
+        servers = {"kafka.bootstrap.servers": "h:1"}
+        options = read_options({**servers, "subscribe": "a", **more}, is_streaming=True)
+        self.clock = MockClock()
+        self.position = StreamPosition(options, cluster=cluster, clock=self.clock)
+        self.start = self.position.initial().to_json() if start is None else start
+
+    def plan(self, *, is_unlimited=False):
+        return self.position.next_end(self.start, is_unlimited=is_unlimited).to_json()
+
+    def batch(self, **how):
+        end = self.plan(**how)
+        ranges = [(str(each.where), each.start, each.end) for each in self.position.ranges(self.start, end)]
+        self.start = end
+        return ranges
+
+
+@pytest.fixture
+def cluster():
+    made = MemorySourceCluster("a")
+    made.add("a", 10, 4)
+    return made
+
+
+def test_batches_follow_each_other(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    assert query.batch() == [("a-0", 0, 10), ("a-1", 0, 4)]
+    before = query.start
+    assert query.batch() == [] and query.start == before
+    cluster.grow("a", 1, 3)
+    assert query.batch() == [("a-1", 4, 7)]
+    assert query.position.latest_seen() == {"a": {"0": 10, "1": 7}}
+
+
+def test_the_first_offset_is_found_once(cluster):
+    query = Query(cluster)
+    cluster.grow("a", 0, 5)
+    assert query.position.initial().to_json() == query.start
+    assert query.batch() == [("a-0", 10, 15)]
+
+
+def test_a_repeated_first_batch_has_the_same_records(cluster):
+    query = Query(cluster)
+    cluster.grow("a", 0, 5)
+    end = query.plan()
+    cluster.grow("a", 0, 100)
+    again = Query(cluster)
+    assert [tuple(each)[1:] for each in again.position.ranges(again.start, end)] == [(10, 15)]
+
+
+def test_an_idle_first_batch_repeated_is_empty(cluster):
+    end = Query(cluster).plan()
+    cluster.grow("a", 0, 100)
+    again = Query(cluster)
+    assert again.position.ranges(again.start, end) == []
+    again.start = end
+    assert again.batch() == [("a-0", 10, 110)]
+
+
+def test_limits_and_all_there_is(cluster):
+    query = Query(cluster, startingOffsets="earliest", maxOffsetsPerTrigger="7")
+    assert query.batch() == [("a-0", 0, 5), ("a-1", 0, 2)]
+    assert query.batch(is_unlimited=True) == [("a-0", 5, 10), ("a-1", 2, 4)]
+
+
+def test_a_minimum_waits(cluster):
+    query = Query(cluster, startingOffsets="earliest", minOffsetsPerTrigger="5", maxTriggerDelay="10s")
+    assert len(query.batch()) == 2
+    cluster.grow("a", 0, 4)
+    assert query.batch() == []
+    query.clock.advance(10_000)
+    assert query.batch() == [("a-0", 10, 14)]
+
+
+def test_available_now_stops_at_what_was_there(cluster):
+    query = Query(cluster, startingOffsets="earliest", maxOffsetsPerTrigger="100", minOffsetsPerTrigger="50")
+    query.position.stop_at_latest()
+    cluster.grow("a", 0, 5)
+    assert query.batch() == [("a-0", 0, 10), ("a-1", 0, 4)]
+    cluster.grow("a", 2, 9)
+    assert query.batch() == []
+
+
+def test_a_partition_is_added(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.grow("a", 2, 6)
+    assert query.batch() == [("a-2", 0, 6)]
+
+
+def test_a_topic_is_created_anew(cluster):
+    for fails in ("true", "false"):
+        query = Query(cluster, startingOffsets="earliest", failOnDataLoss=fails)
+        query.batch()
+        cluster.delete("a")
+        cluster.add("a", 50, 4, topic_id=f"new-{fails}")
+        if fails == "true":
+            with pytest.raises(DataLossError, match="deleted and created again"):
+                query.batch()
+        else:
+            assert query.batch() == [("a-0", 0, 50), ("a-1", 0, 4)]
+
+
+def test_a_topic_goes_and_comes_again(cluster):
+    query = Query(cluster, startingOffsets="earliest", failOnDataLoss="false")
+    query.batch()
+    cluster.delete("a")
+    assert query.batch() == []
+    cluster.add("a", 3, topic_id="new")
+    assert query.batch() == [("a-0", 0, 3)]
+    query = Query(cluster, startingOffsets="earliest")
+    query.batch()
+    cluster.delete("a")
+    with pytest.raises(DataLossError, match="gone"):
+        query.batch()
+
+
+def test_the_log_lost_its_beginning(cluster):
+    for fails in ("true", "false"):
+        query = Query(cluster, startingOffsets='{"a": {"0": 2, "1": 0}}', failOnDataLoss=fails)
+        cluster.truncate("a", 0, 6)
+        if fails == "true":
+            with pytest.raises(DataLossError, match="a-0 begins at offset 6, not 2"):
+                query.batch()
+        else:
+            assert query.batch() == [("a-0", 6, 10), ("a-1", 0, 4)]
+
+
+def test_an_older_spark_does_not_say_where_it_is(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    end = query.position.next_end(None, is_unlimited=True).to_json()
+    assert [tuple(each)[1:] for each in query.position.ranges(query.start, end)] == [(0, 10), (0, 4)]
+    restarted = Query(cluster, start=end)
+    cluster.grow("a", 0, 1)
+    later = restarted.position.next_end(None, is_unlimited=True).to_json()
+    assert [tuple(each)[1:] for each in restarted.position.ranges(end, later)] == [(10, 11)]
+
+
+def test_a_topic_that_is_not_there():
+    with pytest.raises(ApiError, match="a: "):
+        Query(MemorySourceCluster("a"))

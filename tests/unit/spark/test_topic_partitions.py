@@ -1,0 +1,33 @@
+"""Partitions and offsets in JSON."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.errors import ConfigError
+from kafkapy.spark.topic_partitions import nest, parse_numbers, parse_partitions
+from kafkapy.types import TopicPartition
+
+
+def test_there_and_back():
+    numbers = parse_numbers("x", '{"b": {"10": 1, "9": 2}, "a": {"0": -1}}')
+    assert nest(numbers) == {"a": {"0": -1}, "b": {"9": 2, "10": 1}}
+    assert list(nest(numbers)["b"]) == ["9", "10"]
+
+
+def test_partitions_once_each():
+    assert parse_partitions('{"a": [0, 0]}') == (TopicPartition("a", 0),)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": "1"}}', '{"a": {"0": true}}']
+)
+def test_what_is_no_such_json(text):
+    with pytest.raises(ConfigError, match="startingOffsets"):
+        parse_numbers("startingOffsets", text)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"a": []}', '{"a": 0}', '{"a": [-1]}', '{"a": ["0"]}'])
+def test_what_is_no_list_of_partitions(text):
+    with pytest.raises(ConfigError, match="assign"):
+        parse_partitions(text)
