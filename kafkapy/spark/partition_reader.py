@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ from kafkapy.spark.columns import arrow_schema
 from kafkapy.types import TopicPartition
 
 POLL_S = 1.0
-_CELLS = {
+_CELLS: dict[str, Callable[[ConsumerRecord], Any]] = {
     "key": lambda record: record.key,
     "value": lambda record: record.value,
     "topic": lambda record: record.topic,
