@@ -8,9 +8,12 @@ import socket
 
 LOWEST, HIGHEST = 15_000, 32_000
 # Each process of a run looks in its own part, and goes round in it: a port that was free stays free until it is used.
+# Runs of other working copies have other places in the part: processes follow each other, so their numbers are spread.
 _PART = 1_000
-_FIRST = LOWEST + os.getpid() * _PART % (HIGHEST - LOWEST)
-_candidates = itertools.cycle(range(_FIRST, _FIRST + _PART))
+_PARTS = (HIGHEST - LOWEST) // _PART
+_FIRST = LOWEST + os.getpid() % _PARTS * _PART
+_START = os.getpid() // _PARTS * 61 % _PART
+_candidates = itertools.cycle(_FIRST + (_START + step) % _PART for step in range(_PART))
 
 
 def free_ports(count: int) -> list[int]:

@@ -10,7 +10,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 SPOKEN: dict[ApiKey, tuple[int, int]] = {
     ApiKey.PRODUCE: (3, 13),
     ApiKey.FETCH: (4, 17),
-    ApiKey.LIST_OFFSETS: (1, 9),
+    ApiKey.LIST_OFFSETS: (1, 11),
     ApiKey.METADATA: (0, 13),
     ApiKey.OFFSET_COMMIT: (2, 9),
     ApiKey.OFFSET_FETCH: (1, 9),

@@ -52,7 +52,9 @@ def _ask(
             partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=where.partition, timestamp=timestamp)
             topics.setdefault(where.topic, []).append(partition)
         named = [ListOffsetsRequest.ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()]
-        return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level if version >= 2 else 0, topics=named)
+        isolation = isolation_level if version >= 2 else 0
+        wait_ms = network.request_timeout_ms if version >= 10 else 0  # for what lies in remote storage
+        return ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=named, timeout_ms=wait_ms)
 
     def answered(response: ListOffsetsResponse | None, version: int, error: Exception | None) -> None:
         left = dict(wanted)

@@ -1,0 +1,110 @@
+"""The admin client: topics, partitions, configuration, groups, offsets, transactions, log directories, the cluster.
+
+with Admin(bootstrap_servers="localhost:9092") as admin:
+    admin.create_topics([NewTopic("greetings", partitions=3)]).check()
+    print(admin.describe_topics(["greetings"])["greetings"].partitions)
+"""
+
+from kafkapy.client.admin.admin import Admin
+from kafkapy.client.admin.cluster import (
+    BrokerVersions,
+    ClusterDescription,
+    FeatureDescription,
+    FeatureUpdate,
+    QuorumDescription,
+    QuorumReplica,
+    UpgradeType,
+    VersionRange,
+)
+from kafkapy.client.admin.configs import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOperation,
+    ConfigResource,
+    ConfigSynonym,
+    ResourceType,
+)
+from kafkapy.client.admin.groups import GroupDescription, GroupListing, MemberDescription
+from kafkapy.client.admin.log_dirs import LogDirDescription, Replica, ReplicaInfo
+from kafkapy.client.admin.offsets import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
+from kafkapy.client.admin.partitions import ElectionType, ProducerState, Reassignment
+from kafkapy.client.admin.principals import (
+    ANY_NAME,
+    NewScramCredential,
+    QuotaEntity,
+    ScramCredential,
+    ScramMechanism,
+    quota_entity,
+)
+from kafkapy.client.admin.results import Results
+from kafkapy.client.admin.topics import (
+    CreatedTopic,
+    NewPartitions,
+    NewTopic,
+    PartitionDescription,
+    TopicDescription,
+    TopicListing,
+)
+from kafkapy.client.admin.transactions import HangingTransaction, TransactionDescription, TransactionListing
+from kafkapy.client.cluster import Node
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.client.offset_lookup import OffsetAndTimestamp
+
+__all__ = [
+    "ANY_NAME",
+    "EARLIEST",
+    "EARLIEST_LOCAL",
+    "EARLIEST_PENDING_UPLOAD",
+    "LATEST",
+    "LATEST_TIERED",
+    "MAX_TIMESTAMP",
+    "Admin",
+    "BrokerVersions",
+    "ClusterDescription",
+    "ConfigChange",
+    "ConfigEntry",
+    "ConfigOperation",
+    "ConfigResource",
+    "ConfigSynonym",
+    "CreatedTopic",
+    "ElectionType",
+    "FeatureDescription",
+    "FeatureUpdate",
+    "GroupDescription",
+    "GroupListing",
+    "HangingTransaction",
+    "LogDirDescription",
+    "MemberDescription",
+    "NewPartitions",
+    "NewScramCredential",
+    "NewTopic",
+    "Node",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "PartitionDescription",
+    "ProducerState",
+    "QuorumDescription",
+    "QuorumReplica",
+    "QuotaEntity",
+    "Reassignment",
+    "Replica",
+    "ReplicaInfo",
+    "ResourceType",
+    "Results",
+    "ScramCredential",
+    "ScramMechanism",
+    "TopicDescription",
+    "TopicListing",
+    "TransactionDescription",
+    "TransactionListing",
+    "UpgradeType",
+    "VersionRange",
+    "quota_entity",
+]

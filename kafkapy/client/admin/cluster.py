@@ -1,0 +1,239 @@
+"""The cluster: its brokers, what they serve, features, and the metadata quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kafkapy import __version__
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.client.cluster import Node
+from kafkapy.client.connection import SOFTWARE_NAME
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
+from kafkapy.protocol.messages.describe_quorum import DescribeQuorumRequest
+from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
+
+METADATA_TOPIC = "__cluster_metadata"
+
+
+class ClusterDescription(NamedTuple):
+    """The cluster as one broker sees it. `fenced` are the ids of brokers that may not lead, if they were asked for;
+    `cluster_id` is None before 0.10.1, `controller` None if the broker names none."""
+
+    cluster_id: str | None
+    controller: Node | None
+    brokers: tuple[Node, ...]
+    fenced: frozenset[int] = frozenset()
+
+
+class VersionRange(NamedTuple):
+    """Levels of a feature, or versions of an API; both ends belong to it."""
+
+    lowest: int
+    highest: int
+
+
+class FeatureDescription(NamedTuple):
+    """`finalized` levels hold in the cluster (`epoch` counts changes, -1: unknown), `supported` ones in the broker."""
+
+    finalized: dict[str, VersionRange]
+    epoch: int
+    supported: dict[str, VersionRange]
+
+
+class BrokerVersions(NamedTuple):
+    """What a broker serves, by API key, also of keys that nobody here knows; and its features."""
+
+    apis: dict[int, VersionRange]
+    features: FeatureDescription
+
+
+class UpgradeType(IntEnum):
+    """Which way a feature may go."""
+
+    UPGRADE = 1
+    SAFE_DOWNGRADE = 2
+    UNSAFE_DOWNGRADE = 3
+
+
+class FeatureUpdate(NamedTuple):
+    """The level that a feature is to have; 0 switches it off."""
+
+    level: int
+    upgrade_type: UpgradeType = UpgradeType.UPGRADE
+
+
+class QuorumReplica(NamedTuple):
+    """A voter or observer; times in ms since 1970, -1: unknown."""
+
+    node_id: int
+    directory_id: bytes
+    log_end_offset: int
+    last_fetch_timestamp: int
+    last_caught_up_timestamp: int
+
+
+class QuorumDescription(NamedTuple):
+    """The quorum of the metadata log. `listeners` of the nodes are addresses by listener's name."""
+
+    leader: int
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[QuorumReplica, ...]
+    observers: tuple[QuorumReplica, ...]
+    listeners: dict[int, dict[str, tuple[str, int]]]
+
+
+class ClusterOperations(AdminLookups):
+    """Operations on the cluster as a whole."""
+
+    def describe_cluster(self, *, include_fenced: bool = False, timeout: float | None = None) -> ClusterDescription:
+        """Id, controller and brokers; `include_fenced` needs Apache Kafka 4.0 or newer."""
+        deadline_ms = self._deadline_ms(timeout)
+
+        def build(version: int) -> DescribeClusterRequest:
+            if include_fenced and version < 2:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not tell of fenced brokers.")
+            return DescribeClusterRequest(include_fenced_brokers=include_fenced)
+
+        try:
+            told = self._ask(self._any_broker, ApiKey.DESCRIBE_CLUSTER, build, top_level_fault, deadline_ms=deadline_ms)
+        except ApiError as error:
+            if include_fenced or error.error is not Error.UNSUPPORTED_VERSION:
+                raise
+            self._metadata((), deadline_ms)
+            cluster = self._network.cluster
+            nodes = tuple(sorted(cluster.nodes.values()))
+            return ClusterDescription(cluster.cluster_id, cluster.nodes.get(cluster.controller_id), nodes)
+        brokers = tuple(Node(each.broker_id, each.host, each.port, each.rack) for each in told.brokers)
+        controller = next((each for each in brokers if each.node_id == told.controller_id), None)
+        fenced = frozenset(each.broker_id for each in told.brokers if each.is_fenced)
+        return ClusterDescription(told.cluster_id, controller, brokers, fenced)
+
+    def describe_versions(
+        self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
+    ) -> Results[int, BrokerVersions]:
+        """What these brokers serve, or all."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = list(self._brokers(deadline_ms) if brokers is None else brokers)
+        requests = {node_id: _ask_versions(self._broker(node_id)) for node_id in wanted}
+        self._ask_all(list(requests.values()), deadline_ms)
+        results: Results[int, BrokerVersions] = Results()
+        for node_id, request in requests.items():
+            results.put(node_id, request.error or _versions(request.response))
+        return results
+
+    def describe_features(self, *, broker: int | None = None, timeout: float | None = None) -> FeatureDescription:
+        """The features of the cluster, and what a broker (any, or this one) supports."""
+        request = _ask_versions(self._any_broker if broker is None else self._broker(broker))
+        self._ask_all([request], self._deadline_ms(timeout))
+        return _versions(request.result()).features
+
+    def update_features(
+        self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, None]:
+        """Changes the finalized levels of features; from Apache Kafka 4.0 on all of them or none."""
+        deadline_ms = self._deadline_ms(timeout)
+
+        def build(version: int) -> UpdateFeaturesRequest:
+            if version < 1 and validate_only:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot only validate.")
+            keys = []
+            for name, (level, upgrade_type) in updates.items():
+                key = UpdateFeaturesRequest.FeatureUpdateKey(feature=name, max_version_level=level)
+                if version < 1:
+                    key.allow_downgrade = upgrade_type is not UpgradeType.UPGRADE
+                else:
+                    key.upgrade_type = int(upgrade_type)
+                keys.append(key)
+            left_ms = self._left_ms(deadline_ms)
+            return UpdateFeaturesRequest(timeout_ms=left_ms, feature_updates=keys, validate_only=validate_only)
+
+        response = self._ask(self._controller, ApiKey.UPDATE_FEATURES, build, top_level_fault, deadline_ms=deadline_ms)
+        results: Results[str, None] = Results()
+        for name in updates:
+            results.put(name, None)
+        for told in response.results:
+            error = error_of(told)
+            if error is not None:
+                results.values.pop(told.feature, None)
+                results.errors[told.feature] = error
+        return results
+
+    def describe_metadata_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
+        """The voters and observers of the metadata log."""
+        partition = DescribeQuorumRequest.PartitionData(partition_index=0)
+        request = DescribeQuorumRequest(
+            topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+        )
+        response = self._ask(
+            self._any_broker,
+            ApiKey.DESCRIBE_QUORUM,
+            constant(request),
+            top_level_fault,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        told = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
+        if told is None:
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response does not speak of the metadata log.")
+        error = error_of(told)
+        if error is not None:
+            raise error
+        listeners = {
+            node.node_id: {each.name: (each.host, each.port) for each in node.listeners} for node in response.nodes
+        }
+        return QuorumDescription(
+            told.leader_id,
+            told.leader_epoch,
+            told.high_watermark,
+            tuple(map(_quorum_replica, told.current_voters)),
+            tuple(map(_quorum_replica, told.observers)),
+            listeners,
+        )
+
+    def unregister_broker(self, broker: int, *, timeout: float | None = None) -> None:
+        """Has the cluster forget a broker that is not there any more."""
+        self._ask(
+            self._controller,
+            ApiKey.UNREGISTER_BROKER,
+            lambda version: UnregisterBrokerRequest(broker_id=broker),
+            top_level_fault,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+
+
+def _ask_versions(target: Target) -> AdminRequest:
+    def build(version: int) -> ApiVersionsRequest:
+        if version < 3:
+            return ApiVersionsRequest()
+        return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+
+    return AdminRequest(target, ApiKey.API_VERSIONS, build, top_level_fault)
+
+
+def _versions(told: Any) -> BrokerVersions:
+    finalized = {
+        each.name: VersionRange(each.min_version_level, each.max_version_level) for each in told.finalized_features
+    }
+    supported = {each.name: VersionRange(each.min_version, each.max_version) for each in told.supported_features}
+    return BrokerVersions(
+        {each.api_key: VersionRange(each.min_version, each.max_version) for each in told.api_keys},
+        FeatureDescription(finalized, told.finalized_features_epoch, supported),
+    )
+
+
+def _quorum_replica(told: Any) -> QuorumReplica:
+    return QuorumReplica(
+        told.replica_id,
+        told.replica_directory_id,
+        told.log_end_offset,
+        told.last_fetch_timestamp,
+        told.last_caught_up_timestamp,
+    )

@@ -1,0 +1,216 @@
+"""Configuration of topics, brokers, loggers, groups and client metrics: describe, change, list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.config.row import ConfigSource
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
+from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesRequest
+
+
+class ResourceType(IntEnum):
+    """Kinds of resources that have a configuration; the number is the protocol's."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """Something with a configuration. A broker without a name stands for the default of all brokers."""
+
+    type: ResourceType
+    name: str
+
+
+class ConfigSynonym(NamedTuple):
+    """A value that is or would be used, and where it comes from (`kafkapy.config.row.ConfigSource`, 0: unknown)."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class ConfigEntry(NamedTuple):
+    """One key. `value` is None if unset or sensitive; `synonyms` in the order in which they count, if asked for;
+    `type` is a number of `kafkapy.config.row.ConfigType` (0: unknown)."""
+
+    name: str
+    value: str | None
+    source: int
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: tuple[ConfigSynonym, ...] = ()
+    type: int = 0
+    documentation: str | None = None
+
+
+class ConfigOperation(IntEnum):
+    """What is done to a key; APPEND and SUBTRACT are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """A change of one key; `value` is None for DELETE."""
+
+    name: str
+    value: str | None
+    operation: ConfigOperation = ConfigOperation.SET
+
+
+_KINDS_OF_BROKERS = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+
+
+class ConfigOperations(AdminLookups):
+    """Operations on configurations."""
+
+    def describe_configs(
+        self,
+        resources: Iterable[ConfigResource],
+        *,
+        include_synonyms: bool = False,
+        include_documentation: bool = False,
+        timeout: float | None = None,
+    ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
+        """The keys of each resource by name, in the broker's order."""
+        groups = _by_target(resources)
+        requests = []
+        for node_id, wanted in groups.items():
+
+            def build(version: int, wanted: Collection[ConfigResource] = wanted) -> DescribeConfigsRequest:
+                named = [
+                    DescribeConfigsRequest.DescribeConfigsResource(
+                        resource_type=each.type, resource_name=each.name, configuration_keys=None
+                    )
+                    for each in wanted
+                ]
+                return DescribeConfigsRequest(
+                    resources=named,
+                    include_synonyms=include_synonyms and version >= 1,
+                    include_documentation=include_documentation and version >= 3,
+                )
+
+            requests.append(AdminRequest(self._resource_target(node_id), ApiKey.DESCRIBE_CONFIGS, build))
+        self._ask_all(requests, self._deadline_ms(timeout))
+        results: Results[ConfigResource, dict[str, ConfigEntry]] = Results()
+        for request, wanted in zip(requests, groups.values(), strict=True):
+            if request.error is not None:
+                results.errors.update(dict.fromkeys(wanted, request.error))
+                continue
+            for told in request.response.results:
+                resource = ConfigResource(ResourceType(told.resource_type), told.resource_name)
+                results.put(resource, error_of(told) or {each.name: _entry(each) for each in told.configs})
+        return results
+
+    def incremental_alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Iterable[ConfigChange]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[ConfigResource, None]:
+        """Changes single keys; all changes of one resource are made, or none."""
+        groups = _by_target(changes)
+        requests = []
+        for node_id, wanted in groups.items():
+            altered = [_alteration(resource, changes[resource]) for resource in wanted]
+            message = IncrementalAlterConfigsRequest(resources=altered, validate_only=validate_only)
+            requests.append(
+                AdminRequest(
+                    self._resource_target(node_id),
+                    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+                    constant(message),
+                )
+            )
+        self._ask_all(requests, self._deadline_ms(timeout))
+        results: Results[ConfigResource, None] = Results()
+        for request, wanted in zip(requests, groups.values(), strict=True):
+            if request.error is not None:
+                results.errors.update(dict.fromkeys(wanted, request.error))
+                continue
+            for told in request.response.responses:
+                results.put(ConfigResource(ResourceType(told.resource_type), told.resource_name), error_of(told))
+        return results
+
+    def list_config_resources(
+        self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
+    ) -> list[ConfigResource]:
+        """What has a configuration, of these kinds or of all; before Apache Kafka 4.1 CLIENT_METRICS only."""
+        wanted = sorted(set(types))
+
+        def build(version: int) -> ListConfigResourcesRequest:
+            if version == 0 and wanted != [ResourceType.CLIENT_METRICS]:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker lists the resources of client metrics only.")
+            return ListConfigResourcesRequest(resource_types=[int(each) for each in wanted] if version >= 1 else [])
+
+        response = self._ask(
+            self._any_broker,
+            ApiKey.LIST_CONFIG_RESOURCES,
+            build,
+            top_level_fault,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        return [
+            ConfigResource(ResourceType(told.resource_type), told.resource_name) for told in response.config_resources
+        ]
+
+    def _resource_target(self, node_id: int | None) -> Target:
+        return self._any_broker if node_id is None else self._broker(node_id)
+
+
+def _by_target(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
+    """A broker's own configuration, and its loggers, only it itself knows; anything else any broker does (None)."""
+    groups: dict[int | None, list[ConfigResource]] = {}
+    for kind, name in dict.fromkeys(resources):
+        resource = ConfigResource(ResourceType(kind), name)
+        is_of_a_broker = resource.type in _KINDS_OF_BROKERS and name != ""
+        if is_of_a_broker and not (name.isascii() and name.isdigit()):
+            raise ValueError(f"{name!r} is no broker's id")
+        groups.setdefault(int(name) if is_of_a_broker else None, []).append(resource)
+    return groups
+
+
+def _alteration(
+    resource: ConfigResource, changes: Iterable[ConfigChange]
+) -> IncrementalAlterConfigsRequest.AlterConfigsResource:
+    return IncrementalAlterConfigsRequest.AlterConfigsResource(
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configs=[
+            IncrementalAlterConfigsRequest.AlterableConfig(
+                name=each.name, config_operation=each.operation, value=each.value
+            )
+            for each in changes
+        ],
+    )
+
+
+def _entry(told: Any) -> ConfigEntry:
+    source = told.config_source
+    if source < 0:  # version 0 only says whether it is the default
+        source = ConfigSource.DEFAULT if told.is_default else 0
+    return ConfigEntry(
+        told.name,
+        told.value,
+        source,
+        told.is_sensitive,
+        told.read_only,
+        tuple(ConfigSynonym(each.name, each.value, each.source) for each in told.synonyms),
+        told.config_type,
+        told.documentation,
+    )

@@ -1,0 +1,170 @@
+"""Committed offsets of groups: list, set, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.client.coordinator import OffsetAndMetadata
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
+from kafkapy.types import TopicPartition
+
+Offsets = dict[TopicPartition, OffsetAndMetadata]
+
+
+class GroupOffsetOperations(AdminLookups):
+    """Operations on the offsets of groups."""
+
+    def list_group_offsets(
+        self,
+        groups: Mapping[str, Iterable[TopicPartition] | None] | Iterable[str],
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> Results[str, Offsets]:
+        """The committed offsets of each group: of the partitions given for it, or of all (None, or groups alone).
+        Partitions without one are left out. `require_stable` waits for transactions that commit some."""
+        wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
+        partitions = {group: None if each is None else as_partitions(each) for group, each in wanted.items()}
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            (group,) = asked
+
+            def build(version: int) -> OffsetFetchRequest:
+                return _offset_fetch(group, partitions[group], require_stable, version)
+
+            return AdminRequest(self._broker(node_id), ApiKey.OFFSET_FETCH, build)
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, Offsets]:
+            (group,) = asked
+            results: Results[str, Offsets] = Results()
+            results.put(group, _fetched(response.groups[0] if response.groups else response))
+            return results
+
+        deadline_ms = self._deadline_ms(timeout)
+        return self._ask_by_key(list(wanted), self._find_coordinators(), ask, read, deadline_ms, one_by_one=True)
+
+    def alter_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], *, timeout: float | None = None
+    ) -> Results[TopicPartition, None]:
+        """Sets the offsets of a group without members."""
+        committed = {
+            where: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for where, offset in as_partition_keys(offsets).items()
+        }
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            return AdminRequest(
+                self._broker(node_id),
+                ApiKey.OFFSET_COMMIT,
+                lambda version: _offset_commit(group, committed, version),
+                _passing_fault,
+            )
+
+        return self._of_one_group(group, ask, self._deadline_ms(timeout))
+
+    def delete_group_offsets(
+        self, group: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
+    ) -> Results[TopicPartition, None]:
+        """Forgets a group's offsets; GROUP_SUBSCRIBED_TO_TOPIC for partitions that a member reads."""
+        topics = [
+            OffsetDeleteRequest.OffsetDeleteRequestTopic(
+                name=topic,
+                partitions=[
+                    OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=number) for number in numbers
+                ],
+            )
+            for topic, numbers in by_topic(as_partitions(partitions)).items()
+        ]
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            request = OffsetDeleteRequest(group_id=group, topics=topics)
+            return AdminRequest(self._broker(node_id), ApiKey.OFFSET_DELETE, constant(request), top_level_fault)
+
+        return self._of_one_group(group, ask, self._deadline_ms(timeout))
+
+    def _of_one_group(self, group: str, ask: Any, deadline_ms: int) -> Results[TopicPartition, None]:
+        """A request to one group's coordinator whose answer has an error for each partition."""
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, Results[TopicPartition, None]]:
+            told: Results[TopicPartition, None] = Results()
+            for topic in response.topics:
+                for each in topic.partitions:
+                    told.put(TopicPartition(topic.name, each.partition_index), error_of(each))
+            results: Results[str, Results[TopicPartition, None]] = Results()
+            results.put(group, told)
+            return results
+
+        return self._ask_by_key([group], self._find_coordinators(), ask, read, deadline_ms)[group]
+
+
+# What a coordinator answers for all partitions at once, and what passes.
+_OF_THE_COORDINATOR = frozenset(
+    (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR)
+)
+
+
+def _passing_fault(response: Any) -> ApiError | None:
+    codes = (error_of(each) for topic in response.topics for each in topic.partitions)
+    return next((each for each in codes if each is not None and each.error in _OF_THE_COORDINATOR), None)
+
+
+def _offset_fetch(
+    group: str, partitions: Collection[TopicPartition] | None, require_stable: bool, version: int
+) -> OffsetFetchRequest:
+    if require_stable and version < 7:
+        raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot wait for transactions that commit offsets.")
+    if partitions is None and version < 2:
+        raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot list all offsets of a group.")
+    topics = None if partitions is None else by_topic(partitions)
+    if version >= 8:
+        named = [
+            OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
+            for topic, numbers in (topics or {}).items()
+        ]
+        asked = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None if topics is None else named)
+        return OffsetFetchRequest(groups=[asked], require_stable=require_stable)
+    old = [
+        OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+        for topic, numbers in (topics or {}).items()
+    ]
+    return OffsetFetchRequest(group_id=group, topics=None if topics is None else old, require_stable=require_stable)
+
+
+def _fetched(told: Any) -> Offsets | ApiError:
+    found: Offsets = {}
+    error = error_of(told)
+    for topic in told.topics:
+        for each in topic.partitions:
+            error = error or error_of(each)
+            if each.committed_offset >= 0:
+                found[TopicPartition(topic.name, each.partition_index)] = OffsetAndMetadata(
+                    each.committed_offset, each.metadata or "", each.committed_leader_epoch
+                )
+    return error or found
+
+
+def _offset_commit(group: str, offsets: Offsets, version: int) -> OffsetCommitRequest:
+    topics = [
+        OffsetCommitRequest.OffsetCommitRequestTopic(
+            name=topic,
+            partitions=[
+                OffsetCommitRequest.OffsetCommitRequestPartition(
+                    partition_index=number,
+                    committed_offset=offsets[TopicPartition(topic, number)].offset,
+                    committed_leader_epoch=offsets[TopicPartition(topic, number)].leader_epoch if version >= 6 else -1,
+                    committed_metadata=offsets[TopicPartition(topic, number)].metadata,
+                )
+                for number in numbers
+            ],
+        )
+        for topic, numbers in by_topic(offsets).items()
+    ]
+    return OffsetCommitRequest(group_id=group, topics=topics)

@@ -1,0 +1,284 @@
+"""Groups: list, describe, delete, and remove members."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.client.cluster import Node
+from kafkapy.client.consumer_protocol import PROTOCOL_TYPE, decode_assignment
+from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.types import TopicPartition
+
+CLASSIC, CONSUMER = "Classic", "Consumer"
+# Asked about as a group of the consumer protocol, it is none: ask about a classic one.
+_NOT_OF_THIS_PROTOCOL = frozenset((Error.GROUP_ID_NOT_FOUND, Error.UNSUPPORTED_VERSION))
+
+
+class GroupListing(NamedTuple):
+    """One group. `state` is "" before Apache Kafka 2.6, `type` (Classic, Consumer, Share, Streams) "" before 3.8.
+    `protocol_type` is "" for a group that has only committed offsets."""
+
+    group_id: str
+    protocol_type: str
+    state: str
+    type: str
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it has no members because nobody ever joined it."""
+        return self.protocol_type == ""
+
+
+class MemberDescription(NamedTuple):
+    """A member and its partitions. `epoch`, `target` (what it is to have) and `is_classic` (it speaks the old protocol)
+    are None in a classic group."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    partitions: tuple[TopicPartition, ...]
+    rack: str | None = None
+    epoch: int | None = None
+    target: tuple[TopicPartition, ...] | None = None
+    is_classic: bool | None = None
+    topics: tuple[str, ...] | None = None
+    topic_pattern: str | None = None
+
+
+class GroupDescription(NamedTuple):
+    """A classic group or one of the consumer protocol; epochs are None in a classic one. `state` is Kafka's word:
+    Stable, Empty, PreparingRebalance, Reconciling, Dead and so on."""
+
+    group_id: str
+    type: str
+    state: str
+    protocol_type: str
+    assignor: str
+    members: tuple[MemberDescription, ...]
+    coordinator: Node
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+
+
+class GroupOperations(AdminLookups):
+    """Operations on groups as a whole."""
+
+    def list_groups(
+        self,
+        *,
+        states: Iterable[str] = (),
+        types: Iterable[str] = (),
+        protocol_types: Iterable[str] = (),
+        timeout: float | None = None,
+    ) -> list[GroupListing]:
+        """The groups of all brokers; of these states, types and protocol types, if any are named."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted_states, wanted_types = list(states), list(types)
+        wanted_protocols = frozenset(protocol_types)
+
+        def build(version: int) -> ListGroupsRequest:
+            if (wanted_states and version < 4) or (wanted_types and version < 5):
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot choose groups by state or type.")
+            return ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
+
+        requests = [
+            AdminRequest(self._broker(node_id), ApiKey.LIST_GROUPS, build, top_level_fault)
+            for node_id in self._brokers(deadline_ms)
+        ]
+        self._ask_all(requests, deadline_ms)
+        return [
+            GroupListing(told.group_id, told.protocol_type, told.group_state, told.group_type.capitalize())
+            for request in requests
+            for told in request.result().groups
+            if not wanted_protocols or told.protocol_type in wanted_protocols
+        ]
+
+    def describe_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, GroupDescription]:
+        """Describes groups of the consumer protocol, and classic ones of consumers or without members.
+        GROUP_ID_NOT_FOUND for a group that is not there; before Apache Kafka 3.9 such a one is described as Dead."""
+        deadline_ms = self._deadline_ms(timeout)
+        results = self._describe_consumer_groups(list(groups), deadline_ms)
+        others = [group for group, error in results.errors.items() if error.error in _NOT_OF_THIS_PROTOCOL]
+        if others:
+            classic = self._describe_classic_groups(others, deadline_ms)
+            for group in others:
+                del results.errors[group]
+            results.values.update(classic.values)
+            results.errors.update(classic.errors)
+        return results
+
+    def describe_classic_groups(
+        self, groups: Iterable[str], *, timeout: float | None = None
+    ) -> Results[str, GroupDescription]:
+        """Describes groups of the classic protocol, of whatever protocol type (Connect's workers, for one)."""
+        return self._describe_classic_groups(list(groups), self._deadline_ms(timeout), any_protocol=True)
+
+    def delete_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, None]:
+        """Deletes groups without members, with their offsets."""
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            request = DeleteGroupsRequest(groups_names=asked)
+            return AdminRequest(self._broker(node_id), ApiKey.DELETE_GROUPS, constant(request))
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, None]:
+            results: Results[str, None] = Results()
+            for told in response.results:
+                results.put(told.group_id, error_of(told))
+            return results
+
+        return self._ask_by_key(list(groups), self._find_coordinators(), ask, read, self._deadline_ms(timeout))
+
+    def remove_group_members(
+        self,
+        group: str,
+        instance_ids: Iterable[str] | None = None,
+        *,
+        reason: str = "member was removed by an admin",
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Removes static members of a classic group by their group.instance.id; None: all members, by member id those
+        that are not static."""
+        deadline_ms = self._deadline_ms(timeout)
+        if instance_ids is None:
+            described = self._describe_classic_groups([group], deadline_ms)[group]
+            pairs = [(each.member_id, each.instance_id) for each in described.members]
+        else:
+            pairs = [("", each) for each in instance_ids]
+        members = [
+            LeaveGroupRequest.MemberIdentity(member_id=member_id, group_instance_id=instance_id, reason=reason)
+            for member_id, instance_id in pairs
+        ]
+
+        def build(version: int) -> LeaveGroupRequest:
+            if version < 3:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not remove members of a group.")
+            return LeaveGroupRequest(group_id=group, members=members)
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            return AdminRequest(self._broker(node_id), ApiKey.LEAVE_GROUP, build, top_level_fault)
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, Results[str, None]]:
+            removed: Results[str, None] = Results()
+            for told in response.members:
+                removed.put(told.group_instance_id or told.member_id, error_of(told))
+            results: Results[str, Results[str, None]] = Results()
+            results.put(group, removed)
+            return results
+
+        return self._ask_by_key([group], self._find_coordinators(), ask, read, deadline_ms)[group]
+
+    def _describe_consumer_groups(self, groups: list[str], deadline_ms: int) -> Results[str, GroupDescription]:
+        coordinators: dict[str, int] = {}
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(asked, node_id))
+            request = ConsumerGroupDescribeRequest(group_ids=asked)
+            return AdminRequest(self._broker(node_id), ApiKey.CONSUMER_GROUP_DESCRIBE, constant(request))
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, GroupDescription]:
+            results: Results[str, GroupDescription] = Results()
+            for told in response.groups:
+                node = self._node(coordinators[told.group_id])
+                results.put(told.group_id, error_of(told) or _consumer_group(told, node))
+            return results
+
+        return self._ask_by_key(groups, self._find_coordinators(), ask, read, deadline_ms)
+
+    def _describe_classic_groups(
+        self, groups: list[str], deadline_ms: int, *, any_protocol: bool = False
+    ) -> Results[str, GroupDescription]:
+        coordinators: dict[str, int] = {}
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(asked, node_id))
+            request = DescribeGroupsRequest(groups=asked)
+            return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_GROUPS, constant(request))
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, GroupDescription]:
+            results: Results[str, GroupDescription] = Results()
+            for told in response.groups:
+                error = error_of(told)
+                if error is None and not any_protocol and told.protocol_type not in ("", PROTOCOL_TYPE):
+                    what = f"GroupId {told.group_id} is not a consumer group ({told.protocol_type})."
+                    error = ApiError(Error.INCONSISTENT_GROUP_PROTOCOL, what)
+                results.put(told.group_id, error or _classic_group(told, self._node(coordinators[told.group_id])))
+            return results
+
+        return self._ask_by_key(groups, self._find_coordinators(), ask, read, deadline_ms)
+
+    def _node(self, node_id: int) -> Node:
+        return self._network.cluster.nodes[node_id]
+
+
+def _classic_group(told: Any, coordinator: Node) -> GroupDescription:
+    members = tuple(
+        MemberDescription(
+            each.member_id,
+            each.group_instance_id,
+            each.client_id,
+            each.client_host,
+            _assigned(told.protocol_type, each.member_assignment),
+        )
+        for each in told.members
+    )
+    return GroupDescription(
+        told.group_id, CLASSIC, told.group_state, told.protocol_type, told.protocol_data, members, coordinator
+    )
+
+
+def _assigned(protocol_type: str, assignment: bytes) -> tuple[TopicPartition, ...]:
+    """Partitions of a consumer; what members of other protocols are given only they understand."""
+    if protocol_type != PROTOCOL_TYPE:
+        return ()
+    try:
+        return tuple(decode_assignment(assignment))
+    except ProtocolViolation as error:
+        raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"A member's assignment cannot be read: {error}") from error
+
+
+def _consumer_group(told: Any, coordinator: Node) -> GroupDescription:
+    def partitions(assignment: Any) -> tuple[TopicPartition, ...]:
+        return tuple(
+            TopicPartition(topic.topic_name, number)
+            for topic in assignment.topic_partitions
+            for number in topic.partitions
+        )
+
+    members = tuple(
+        MemberDescription(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            partitions(each.assignment),
+            each.rack_id,
+            each.member_epoch,
+            partitions(each.target_assignment),
+            None if each.member_type < 0 else each.member_type == 0,
+            tuple(each.subscribed_topic_names),
+            each.subscribed_topic_regex or None,
+        )
+        for each in told.members
+    )
+    return GroupDescription(
+        told.group_id,
+        CONSUMER,
+        told.group_state,
+        PROTOCOL_TYPE,
+        told.assignor_name,
+        members,
+        coordinator,
+        told.group_epoch,
+        told.assignment_epoch,
+    )

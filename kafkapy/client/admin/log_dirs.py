@@ -1,0 +1,113 @@
+"""Log directories: what lies in them, and moving replicas between those of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups, by_topic
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.errors import ApiError
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from kafkapy.types import TopicPartition
+
+
+class ReplicaInfo(NamedTuple):
+    """A replica in a directory: bytes, records behind (the log's end, or the current replica for a future one)."""
+
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirDescription(NamedTuple):
+    """A directory; `error` if it is offline. Bytes are -1 before Apache Kafka 3.3."""
+
+    error: ApiError | None
+    replicas: dict[TopicPartition, ReplicaInfo]
+    total_bytes: int
+    usable_bytes: int
+    is_cordoned: bool
+
+
+class Replica(NamedTuple):
+    """A partition's replica on a broker."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
+class LogDirOperations(AdminLookups):
+    """Operations on log directories."""
+
+    def describe_log_dirs(
+        self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
+    ) -> Results[int, dict[str, LogDirDescription]]:
+        """The directories of these brokers (None: all) by path, with every replica in them."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = list(self._brokers(deadline_ms) if brokers is None else dict.fromkeys(brokers))
+        requests = {
+            node_id: AdminRequest(
+                self._broker(node_id),
+                ApiKey.DESCRIBE_LOG_DIRS,
+                lambda version: DescribeLogDirsRequest(topics=None),
+                top_level_fault,
+            )
+            for node_id in wanted
+        }
+        self._ask_all(list(requests.values()), deadline_ms)
+        results: Results[int, dict[str, LogDirDescription]] = Results()
+        for node_id, request in requests.items():
+            if request.error is not None:
+                results.errors[node_id] = request.error
+            else:
+                results.values[node_id] = {told.log_dir: _directory(told) for told in request.response.results}
+        return results
+
+    def alter_replica_log_dirs(
+        self, directories: Mapping[Replica, str], *, timeout: float | None = None
+    ) -> Results[Replica, None]:
+        """Begins to move replicas to other directories (absolute paths) of their brokers; `describe_log_dirs` shows how
+        far that is. Where there is no replica yet, the one to come goes there and REPLICA_NOT_AVAILABLE is said."""
+        by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
+        for replica, path in directories.items():
+            topic, number, broker = replica
+            by_broker.setdefault(broker, {}).setdefault(path, []).append(TopicPartition(topic, number))
+        requests = {}
+        for broker, moves in by_broker.items():
+            message = AlterReplicaLogDirsRequest(dirs=[_move(path, moved) for path, moved in moves.items()])
+            requests[broker] = AdminRequest(self._broker(broker), ApiKey.ALTER_REPLICA_LOG_DIRS, constant(message))
+        self._ask_all(list(requests.values()), self._deadline_ms(timeout))
+        results: Results[Replica, None] = Results()
+        for broker, request in requests.items():
+            if request.error is not None:
+                for moved in by_broker[broker].values():
+                    results.errors.update({Replica(*where, broker): request.error for where in moved})
+                continue
+            for topic in request.response.results:
+                for told in topic.partitions:
+                    results.put(Replica(topic.topic_name, told.partition_index, broker), error_of(told))
+        return results
+
+
+def _directory(told: Any) -> LogDirDescription:
+    replicas = {
+        TopicPartition(topic.name, each.partition_index): ReplicaInfo(
+            each.partition_size, each.offset_lag, each.is_future_key
+        )
+        for topic in told.topics
+        for each in topic.partitions
+    }
+    return LogDirDescription(error_of(told), replicas, told.total_bytes, told.usable_bytes, told.is_cordoned)
+
+
+def _move(path: str, partitions: Iterable[TopicPartition]) -> AlterReplicaLogDirsRequest.AlterReplicaLogDir:
+    topics = [
+        AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic(name=topic, partitions=numbers)
+        for topic, numbers in by_topic(partitions).items()
+    ]
+    return AlterReplicaLogDirsRequest.AlterReplicaLogDir(path=path, topics=topics)

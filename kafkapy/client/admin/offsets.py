@@ -1,0 +1,118 @@
+"""Offsets of partitions, by time and at their ends; and deleting the records before an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, by_topic
+from kafkapy.client.admin.requests import AdminRequest, error_of
+from kafkapy.client.admin.results import Results
+from kafkapy.client.offset_lookup import OffsetAndTimestamp
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
+from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.types import TopicPartition
+
+# What `list_offsets` may be asked for beside times in ms since 1970.
+LATEST: Final = -1  # the offset after the last record
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3  # the record with the greatest timestamp (KIP-734)
+EARLIEST_LOCAL: Final = -4  # the first one that is not in remote storage only (KIP-405)
+LATEST_TIERED: Final = -5  # the last one in remote storage (KIP-1005)
+EARLIEST_PENDING_UPLOAD: Final = -6  # the first one that is not in remote storage yet (KIP-1023)
+_SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+
+
+class OffsetOperations(AdminLookups):
+    """Operations on offsets of partitions."""
+
+    def list_offsets(
+        self,
+        partitions: Mapping[TopicPartition, int],
+        *,
+        read_committed: bool = False,
+        timeout: float | None = None,
+    ) -> Results[TopicPartition, OffsetAndTimestamp]:
+        """The first offset at or after a time, or one of LATEST, EARLIEST and so on, for each partition.
+
+        `offset` is -1 if no record is so late. With `read_committed` LATEST is the last stable offset: where the first
+        open transaction begins.
+        """
+        wanted = as_partition_keys(partitions)
+        deadline_ms = self._deadline_ms(timeout)
+
+        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+            def build(version: int) -> ListOffsetsRequest:
+                if version < max(_SINCE_VERSION.get(wanted[where], 0) for where in asked):
+                    raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not know this kind of offset.")
+                return _list_offsets(
+                    {where: wanted[where] for where in asked},
+                    int(read_committed) if version >= 2 else 0,
+                    self._left_ms(deadline_ms) if version >= 10 else 0,
+                )
+
+            return AdminRequest(self._broker(node_id), ApiKey.LIST_OFFSETS, build)
+
+        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, OffsetAndTimestamp]:
+            results: Results[TopicPartition, OffsetAndTimestamp] = Results()
+            for topic in response.topics:
+                for told in topic.partitions:
+                    found = OffsetAndTimestamp(told.offset, told.timestamp, told.leader_epoch)
+                    results.put(TopicPartition(topic.name, told.partition_index), error_of(told) or found)
+            return results
+
+        return self._ask_by_key(list(wanted), self._find_leaders, ask, read, deadline_ms)
+
+    def delete_records(
+        self, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
+    ) -> Results[TopicPartition, int]:
+        """Deletes the records before these offsets (-1: all there are); the low watermark of each partition since."""
+        wanted = as_partition_keys(offsets)
+        deadline_ms = self._deadline_ms(timeout)
+
+        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+            topics = [
+                DeleteRecordsRequest.DeleteRecordsTopic(
+                    name=topic,
+                    partitions=[
+                        DeleteRecordsRequest.DeleteRecordsPartition(
+                            partition_index=number, offset=wanted[TopicPartition(topic, number)]
+                        )
+                        for number in numbers
+                    ],
+                )
+                for topic, numbers in by_topic(asked).items()
+            ]
+            return AdminRequest(
+                self._broker(node_id),
+                ApiKey.DELETE_RECORDS,
+                lambda version: DeleteRecordsRequest(topics=topics, timeout_ms=self._left_ms(deadline_ms)),
+            )
+
+        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, int]:
+            results: Results[TopicPartition, int] = Results()
+            for topic in response.topics:
+                for told in topic.partitions:
+                    where = TopicPartition(topic.name, told.partition_index)
+                    results.put(where, error_of(told) or told.low_watermark)
+            return results
+
+        return self._ask_by_key(list(wanted), self._find_leaders, ask, read, deadline_ms)
+
+
+def _list_offsets(wanted: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int) -> ListOffsetsRequest:
+    topics = [
+        ListOffsetsRequest.ListOffsetsTopic(
+            name=topic,
+            partitions=[
+                ListOffsetsRequest.ListOffsetsPartition(
+                    partition_index=number, timestamp=wanted[TopicPartition(topic, number)]
+                )
+                for number in numbers
+            ],
+        )
+        for topic, numbers in by_topic(wanted).items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=isolation_level, topics=topics, timeout_ms=timeout_ms)

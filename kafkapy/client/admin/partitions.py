@@ -1,0 +1,188 @@
+"""Partitions and their replicas: elections, reassignments, and the producers that write to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.calls import Found
+from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest
+from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
+from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from kafkapy.types import TopicPartition
+
+
+class ElectionType(IntEnum):
+    """PREFERRED: the first replica, if in sync. UNCLEAN: any that lives, if none in sync does; records are lost."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class Reassignment(NamedTuple):
+    """A reassignment under way, by broker ids: all replicas, those that are added and those that will go."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class ProducerState(NamedTuple):
+    """A producer that a partition remembers. `transaction_start_offset` is None without an open transaction;
+    `coordinator_epoch` -1 if none ever ended one here."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start_offset: int | None
+
+
+class PartitionOperations(AdminLookups):
+    """Operations on partitions."""
+
+    def elect_leaders(
+        self,
+        election_type: ElectionType,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Results[TopicPartition, None]:
+        """Elects leaders of these partitions, or of all; ELECTION_NOT_NEEDED for those that have the right one."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = None
+        if partitions is not None:
+            wanted = [
+                ElectLeadersRequest.TopicPartitions(topic=topic, partitions=numbers)
+                for topic, numbers in by_topic(as_partitions(partitions)).items()
+            ]
+
+        def build(version: int) -> ElectLeadersRequest:
+            if version < 1 and election_type != ElectionType.PREFERRED:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker elects preferred leaders only.")
+            return ElectLeadersRequest(
+                election_type=election_type, topic_partitions=wanted, timeout_ms=self._left_ms(deadline_ms)
+            )
+
+        response = self._ask(self._controller, ApiKey.ELECT_LEADERS, build, top_level_fault, deadline_ms=deadline_ms)
+        results: Results[TopicPartition, None] = Results()
+        for topic in response.replica_election_results:
+            for told in topic.partition_result:
+                results.put(TopicPartition(topic.topic, told.partition_id), error_of(told))
+        return results
+
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        timeout: float | None = None,
+    ) -> Results[TopicPartition, None]:
+        """Begins to move partitions to these brokers, the first preferred as leader; None cancels a move."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = as_partition_keys(reassignments)
+        topics = []
+        for topic, numbers in by_topic(wanted).items():
+            partitions = []
+            for number in numbers:
+                replicas = wanted[TopicPartition(topic, number)]
+                partitions.append(
+                    AlterPartitionReassignmentsRequest.ReassignablePartition(
+                        partition_index=number, replicas=None if replicas is None else list(replicas)
+                    )
+                )
+            topics.append(AlterPartitionReassignmentsRequest.ReassignableTopic(name=topic, partitions=partitions))
+
+        def build(version: int) -> AlterPartitionReassignmentsRequest:
+            if version < 1 and not allow_replication_factor_change:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot hold the replication factor.")
+            return AlterPartitionReassignmentsRequest(
+                timeout_ms=self._left_ms(deadline_ms),
+                allow_replication_factor_change=allow_replication_factor_change,
+                topics=topics,
+            )
+
+        response = self._ask(
+            self._controller, ApiKey.ALTER_PARTITION_REASSIGNMENTS, build, top_level_fault, deadline_ms=deadline_ms
+        )
+        results: Results[TopicPartition, None] = Results()
+        for told_topic in response.responses:
+            for told in told_topic.partitions:
+                results.put(TopicPartition(told_topic.name, told.partition_index), error_of(told))
+        return results
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """The moves under way of these partitions, or of all."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = None
+        if partitions is not None:
+            wanted = [
+                ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(
+                    name=topic, partition_indexes=numbers
+                )
+                for topic, numbers in by_topic(as_partitions(partitions)).items()
+            ]
+        response = self._ask(
+            self._controller,
+            ApiKey.LIST_PARTITION_REASSIGNMENTS,
+            lambda version: ListPartitionReassignmentsRequest(timeout_ms=self._left_ms(deadline_ms), topics=wanted),
+            top_level_fault,
+            deadline_ms=deadline_ms,
+        )
+        return {
+            TopicPartition(topic.name, told.partition_index): Reassignment(
+                tuple(told.replicas), tuple(told.adding_replicas), tuple(told.removing_replicas)
+            )
+            for topic in response.topics
+            for told in topic.partitions
+        }
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], *, broker: int | None = None, timeout: float | None = None
+    ) -> Results[TopicPartition, list[ProducerState]]:
+        """The producers that the leaders of partitions remember, or a certain broker does."""
+
+        def find(keys: Collection[TopicPartition], deadline_ms: int) -> Found:
+            if broker is None:
+                return self._find_leaders(keys, deadline_ms)
+            return Found(dict.fromkeys(keys, broker), {})
+
+        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+            topics = [
+                DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
+                for topic, numbers in by_topic(asked).items()
+            ]
+            request = DescribeProducersRequest(topics=topics)
+            return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_PRODUCERS, constant(request))
+
+        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, list[ProducerState]]:
+            results: Results[TopicPartition, list[ProducerState]] = Results()
+            for topic in response.topics:
+                for told in topic.partitions:
+                    states = [_producer(each) for each in told.active_producers]
+                    results.put(TopicPartition(topic.name, told.partition_index), error_of(told) or states)
+            return results
+
+        return self._ask_by_key(as_partitions(partitions), find, ask, read, self._deadline_ms(timeout))
+
+
+def _producer(told: Any) -> ProducerState:
+    start = told.current_txn_start_offset
+    return ProducerState(
+        told.producer_id,
+        told.producer_epoch,
+        told.last_sequence,
+        told.last_timestamp,
+        told.coordinator_epoch,
+        None if start < 0 else start,
+    )

@@ -1,0 +1,195 @@
+"""What is kept for users and clients: quotas, and SCRAM credentials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasRequest
+from kafkapy.protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
+from kafkapy.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+DEFAULT_ITERATIONS = 4096
+_EXACT, _DEFAULT, _ANY = 0, 1, 2
+
+
+class _AnyName:
+    """Stands for every name in a filter."""
+
+    def __repr__(self) -> str:
+        return "ANY_NAME"
+
+
+ANY_NAME = _AnyName()
+# Whom a quota is for: (type, name) pairs; a name of None is the default of that type.
+QuotaEntity = tuple[tuple[str, str | None], ...]
+
+
+class ScramMechanism(IntEnum):
+    """Hash functions of SCRAM."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def hash_name(self) -> str:
+        """Python's name of the hash function."""
+        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
+
+
+class ScramCredential(NamedTuple):
+    """What may be known of a credential."""
+
+    mechanism: ScramMechanism
+    iterations: int
+
+
+class NewScramCredential(NamedTuple):
+    """A credential to be made; the broker gets the salted password, never the password itself."""
+
+    user: str
+    mechanism: ScramMechanism
+    password: str | bytes
+    iterations: int = DEFAULT_ITERATIONS
+    salt: bytes | None = None
+
+
+def quota_entity(**names: str | None) -> QuotaEntity:
+    """`quota_entity(user="ada", client_id=None)`: whom a quota is for, None for the default of a type."""
+    return tuple(sorted((kind.replace("_", "-"), name) for kind, name in names.items()))
+
+
+class PrincipalOperations(AdminLookups):
+    """Operations on quotas and credentials."""
+
+    def describe_client_quotas(
+        self,
+        components: Iterable[tuple[str, str | _AnyName | None]] = (),
+        *,
+        strict: bool = False,
+        timeout: float | None = None,
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        """The quotas whose entity has all these parts: (type, name), None for the default, ANY_NAME for any. `strict`:
+        and no others."""
+        wanted = [
+            DescribeClientQuotasRequest.ComponentData(
+                entity_type=kind,
+                match_type=_ANY if isinstance(name, _AnyName) else _DEFAULT if name is None else _EXACT,
+                match=None if isinstance(name, _AnyName) else name,
+            )
+            for kind, name in components
+        ]
+        response = self._ask(
+            self._any_broker,
+            ApiKey.DESCRIBE_CLIENT_QUOTAS,
+            lambda version: DescribeClientQuotasRequest(components=wanted, strict=strict),
+            top_level_fault,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        return {_entity(told): {each.key: each.value for each in told.values} for told in response.entries or ()}
+
+    def alter_client_quotas(
+        self,
+        quotas: Mapping[QuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+        timeout: float | None = None,
+    ) -> Results[QuotaEntity, None]:
+        """Sets quotas (`producer_byte_rate`, `consumer_byte_rate`, ...), or removes them where the value is None."""
+        entries = [
+            AlterClientQuotasRequest.EntryData(
+                entity=[
+                    AlterClientQuotasRequest.EntityData(entity_type=kind, entity_name=name) for kind, name in entity
+                ],
+                ops=[
+                    AlterClientQuotasRequest.OpData(key=key, value=value or 0.0, remove=value is None)
+                    for key, value in values.items()
+                ],
+            )
+            for entity, values in quotas.items()
+        ]
+        response = self._ask(
+            self._controller,
+            ApiKey.ALTER_CLIENT_QUOTAS,
+            lambda version: AlterClientQuotasRequest(entries=entries, validate_only=validate_only),
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        results: Results[QuotaEntity, None] = Results()
+        for told in response.entries:
+            results.put(_entity(told), error_of(told))
+        return results
+
+    def describe_user_scram_credentials(
+        self, users: Sequence[str] | None = None, *, timeout: float | None = None
+    ) -> Results[str, list[ScramCredential]]:
+        """The credentials of these users, or of all who have one; RESOURCE_NOT_FOUND for one without."""
+        named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
+        response = self._ask(
+            self._any_broker,
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+            lambda version: DescribeUserScramCredentialsRequest(users=named),
+            top_level_fault,
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        results: Results[str, list[ScramCredential]] = Results()
+        for told in response.results:
+            credentials = [
+                ScramCredential(ScramMechanism(each.mechanism), each.iterations) for each in told.credential_infos
+            ]
+            results.put(told.user, error_of(told) or credentials)
+        return results
+
+    def alter_user_scram_credentials(
+        self,
+        upserts: Iterable[NewScramCredential] = (),
+        deletions: Iterable[tuple[str, ScramMechanism]] = (),
+        *,
+        timeout: float | None = None,
+    ) -> Results[str, None]:
+        """Creates, replaces and deletes credentials."""
+        request = AlterUserScramCredentialsRequest(
+            deletions=[
+                AlterUserScramCredentialsRequest.ScramCredentialDeletion(name=user, mechanism=mechanism)
+                for user, mechanism in deletions
+            ],
+            upsertions=[_salted(each) for each in upserts],
+        )
+        response = self._ask(
+            self._controller,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+            constant(request),
+            lambda response: next(
+                (error_of(each) for each in response.results if each.error_code == Error.NOT_CONTROLLER), None
+            ),
+            deadline_ms=self._deadline_ms(timeout),
+        )
+        results: Results[str, None] = Results()
+        for told in response.results:
+            results.put(told.user, error_of(told))
+        return results
+
+
+def _entity(told: Any) -> QuotaEntity:
+    return tuple(sorted((each.entity_type, each.entity_name) for each in told.entity))
+
+
+def _salted(new: NewScramCredential) -> AlterUserScramCredentialsRequest.ScramCredentialUpsertion:
+    salt = os.urandom(32) if new.salt is None else new.salt
+    password = new.password.encode() if isinstance(new.password, str) else new.password
+    return AlterUserScramCredentialsRequest.ScramCredentialUpsertion(
+        name=new.user,
+        mechanism=new.mechanism,
+        iterations=new.iterations,
+        salt=salt,
+        salted_password=hashlib.pbkdf2_hmac(new.mechanism.hash_name, password, salt, new.iterations),
+    )

@@ -1,0 +1,310 @@
+"""Topics: create, list, describe, delete, and add partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import constant, error_of
+from kafkapy.client.admin.results import Results
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
+from kafkapy.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.types import ZERO_UUID
+
+PARTITIONS_OF_A_RESPONSE = 2000
+_NOT_THE_CONTROLLER = Error.NOT_CONTROLLER
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to be made. Counts of -1 are the broker's default; `assignments` (partition -> brokers, the first leads)
+    stand instead of both."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Mapping[int, Sequence[int]] | None = None
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+class CreatedTopic(NamedTuple):
+    """What came of a NewTopic. Brokers before 2.4 do not tell: zeros, -1 and no configuration."""
+
+    topic_id: bytes
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str | None]
+
+
+class TopicListing(NamedTuple):
+    """One topic of the list."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+
+
+class PartitionDescription(NamedTuple):
+    """A partition by broker ids; `leader` is -1 without one. `elr` and `last_known_elr` (eligible leader replicas,
+    KIP-966) are None if the broker does not tell."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+    elr: tuple[int, ...] | None = None
+    last_known_elr: tuple[int, ...] | None = None
+
+
+class TopicDescription(NamedTuple):
+    """A topic and its partitions, by number."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionDescription, ...]
+
+
+class NewPartitions(NamedTuple):
+    """`total` partitions from now on; `assignments` (brokers of each new partition) if the broker shall not choose."""
+
+    total: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+def _refused_by_controller(parts: Iterable[Any]) -> ApiError | None:
+    """NOT_CONTROLLER for any part means that the whole request went to the wrong broker."""
+    return next((error_of(part) for part in parts if part.error_code == _NOT_THE_CONTROLLER), None)
+
+
+class TopicOperations(AdminLookups):
+    """Operations on topics."""
+
+    def create_topics(
+        self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, CreatedTopic]:
+        """Creates topics; with `validate_only` it is only said whether that would be possible."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = [_creatable(topic) for topic in topics]
+
+        def build(version: int) -> CreateTopicsRequest:
+            if validate_only and version < 1:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot only validate.")
+            left_ms = self._left_ms(deadline_ms)
+            return CreateTopicsRequest(topics=wanted, timeout_ms=left_ms, validate_only=validate_only)
+
+        response = self._ask(
+            self._controller,
+            ApiKey.CREATE_TOPICS,
+            build,
+            lambda response: _refused_by_controller(response.topics),
+            deadline_ms=deadline_ms,
+        )
+        results: Results[str, CreatedTopic] = Results()
+        for told in response.topics:
+            configs = {each.name: each.value for each in told.configs or ()}
+            created = CreatedTopic(told.topic_id, told.num_partitions, told.replication_factor, configs)
+            results.put(told.name, error_of(told) or created)
+        return results
+
+    def delete_topics(
+        self, topics: Iterable[str | bytes], *, timeout: float | None = None
+    ) -> Results[str | bytes, None]:
+        """Deletes topics, by name or by id (16 bytes, Apache Kafka 2.8 or newer)."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = list(dict.fromkeys(topics))
+
+        def build(version: int) -> DeleteTopicsRequest:
+            left_ms = self._left_ms(deadline_ms)
+            if version >= 6:
+                states = [
+                    DeleteTopicsRequest.DeleteTopicState(name=each)
+                    if isinstance(each, str)
+                    else DeleteTopicsRequest.DeleteTopicState(name=None, topic_id=each)
+                    for each in wanted
+                ]
+                return DeleteTopicsRequest(topics=states, timeout_ms=left_ms)
+            names = [each for each in wanted if isinstance(each, str)]
+            if len(names) < len(wanted):
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker deletes topics by name only.")
+            return DeleteTopicsRequest(topic_names=names, timeout_ms=left_ms)
+
+        response = self._ask(
+            self._controller,
+            ApiKey.DELETE_TOPICS,
+            build,
+            lambda response: _refused_by_controller(response.responses),
+            deadline_ms=deadline_ms,
+        )
+        results: Results[str | bytes, None] = Results()
+        for told in response.responses:
+            results.put(told.name if told.name in wanted else told.topic_id, error_of(told))
+        return results
+
+    def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
+        """All topics that may be seen, by name."""
+        response = self._metadata(None, self._deadline_ms(timeout))
+        return {
+            told.name: TopicListing(told.name, told.topic_id, told.is_internal)
+            for told in response.topics
+            if told.name is not None and (include_internal or not told.is_internal)
+        }
+
+    def describe_topics(
+        self,
+        topics: Iterable[str] | None = None,
+        *,
+        page_size: int = PARTITIONS_OF_A_RESPONSE,
+        timeout: float | None = None,
+    ) -> Results[str, TopicDescription]:
+        """Describes topics by name; None: all, internal ones too. `page_size`: how many partitions are asked for at
+        once."""
+        deadline_ms = self._deadline_ms(timeout)
+        names = sorted(set(topics)) if topics is not None else None
+        if names is None:
+            names = sorted(each.name for each in self._metadata(None, deadline_ms).topics if each.name is not None)
+        try:
+            return self._describe_by_pages(names, page_size, deadline_ms)
+        except ApiError as error:
+            if error.error is not Error.UNSUPPORTED_VERSION:
+                raise
+        results: Results[str, TopicDescription] = Results()
+        for told in self._metadata(names, deadline_ms).topics if names else ():
+            results.put(told.name or "", error_of(told) or _described(told))
+        return results
+
+    def describe_topic_ids(
+        self, topic_ids: Iterable[bytes], *, timeout: float | None = None
+    ) -> Results[bytes, TopicDescription]:
+        """Describes topics by id (Apache Kafka 3.1 or newer)."""
+        wanted = list(dict.fromkeys(topic_ids))
+
+        def build(version: int) -> MetadataRequest:
+            if version < 12:
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker describes topics by name only.")
+            named = [MetadataRequest.MetadataRequestTopic(topic_id=each, name=None) for each in wanted]
+            return MetadataRequest(topics=named, allow_auto_topic_creation=False)
+
+        response = self._ask(self._any_broker, ApiKey.METADATA, build, deadline_ms=self._deadline_ms(timeout))
+        results: Results[bytes, TopicDescription] = Results()
+        for told in response.topics:
+            results.put(told.topic_id, error_of(told) or _described(told))
+        return results
+
+    def create_partitions(
+        self, topics: Mapping[str, NewPartitions | int], *, validate_only: bool = False, timeout: float | None = None
+    ) -> Results[str, None]:
+        """Adds partitions so that each topic has a total; there is no way back."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted = []
+        for name, new in topics.items():
+            total, assignments = (new, None) if isinstance(new, int) else new
+            brokers = None
+            if assignments is not None:
+                brokers = [
+                    CreatePartitionsRequest.CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments
+                ]
+            wanted.append(CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=total, assignments=brokers))
+        response = self._ask(
+            self._controller,
+            ApiKey.CREATE_PARTITIONS,
+            lambda version: CreatePartitionsRequest(
+                topics=wanted, timeout_ms=self._left_ms(deadline_ms), validate_only=validate_only
+            ),
+            lambda response: _refused_by_controller(response.results),
+            deadline_ms=deadline_ms,
+        )
+        results: Results[str, None] = Results()
+        for told in response.results:
+            results.put(told.name, error_of(told))
+        return results
+
+    def _describe_by_pages(
+        self, names: Collection[str], page_size: int, deadline_ms: int
+    ) -> Results[str, TopicDescription]:
+        """DescribeTopicPartitions, page by page, from where the page before ended; UNSUPPORTED_VERSION before 3.7."""
+        results: Results[str, TopicDescription] = Results()
+        partitions: dict[str, list[PartitionDescription]] = {}
+        about: dict[str, Any] = {}
+        cursor: Any = None
+        left = list(names)
+        while left:
+            message = DescribeTopicPartitionsRequest(
+                topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in left],
+                response_partition_limit=page_size,
+                cursor=cursor,
+            )
+            response = self._ask(
+                self._any_broker,
+                ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+                constant(message),
+                deadline_ms=deadline_ms,
+            )
+            for told in response.topics:
+                name = told.name or ""
+                error = error_of(told)
+                if error is not None:
+                    results.errors[name] = error
+                else:
+                    about[name] = told
+                    partitions.setdefault(name, []).extend(map(_partition, told.partitions))
+            following = response.next_cursor
+            if following is None:
+                break
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=following.topic_name, partition_index=following.partition_index
+            )
+            left = [name for name in left if name >= following.topic_name]
+        for name, told in about.items():
+            found = tuple(sorted(partitions[name]))
+            results.values[name] = TopicDescription(name, told.topic_id, told.is_internal, found)
+        return results
+
+
+def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
+    assigned = topic.assignments or {}
+    return CreateTopicsRequest.CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if assigned else topic.partitions,
+        replication_factor=-1 if assigned else topic.replication_factor,
+        assignments=[
+            CreateTopicsRequest.CreatableReplicaAssignment(partition_index=number, broker_ids=list(brokers))
+            for number, brokers in assigned.items()
+        ],
+        configs=[
+            CreateTopicsRequest.CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
+        ],
+    )
+
+
+def _described(told: Any) -> TopicDescription:
+    """A topic of a metadata response."""
+    return TopicDescription(
+        told.name or "", told.topic_id or ZERO_UUID, told.is_internal, tuple(sorted(map(_partition, told.partitions)))
+    )
+
+
+def _partition(told: Any) -> PartitionDescription:
+    def ids(name: str) -> tuple[int, ...] | None:
+        found = getattr(told, name, None)
+        return None if found is None else tuple(found)
+
+    return PartitionDescription(
+        told.partition_index,
+        told.leader_id,
+        told.leader_epoch,
+        tuple(told.replica_nodes),
+        tuple(told.isr_nodes),
+        tuple(told.offline_replicas),
+        ids("eligible_leader_replicas"),
+        ids("last_known_elr"),
+    )

@@ -1,0 +1,171 @@
+"""Transactions: list, describe, abort those that hang, fence their producers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from kafkapy.client.admin.lookups import AdminLookups
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.results import Results
+from kafkapy.client.coordinator import TRANSACTION
+from kafkapy.client.sequences import ProducerIdentity
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from kafkapy.types import TopicPartition
+
+
+class TransactionListing(NamedTuple):
+    """One transactional id, and the broker that coordinates it. `state` is Kafka's word: Empty, Ongoing and so on."""
+
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+
+
+class TransactionDescription(NamedTuple):
+    """A transactional id at its coordinator; `start_time_ms` is -1 without an open transaction."""
+
+    coordinator: int
+    state: str
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    start_time_ms: int
+    partitions: frozenset[TopicPartition]
+
+
+class HangingTransaction(NamedTuple):
+    """A transaction in one partition, to be aborted there: the producer's id and epoch, its coordinator's epoch."""
+
+    partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
+class TransactionOperations(AdminLookups):
+    """Operations on transactions."""
+
+    def list_transactions(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        longer_than_ms: int = -1,
+        pattern: str | None = None,
+        timeout: float | None = None,
+    ) -> list[TransactionListing]:
+        """The transactional ids of all brokers: in these states, of these producers, open longer than that, matching
+        an expression (RE2), as far as these are given."""
+        deadline_ms = self._deadline_ms(timeout)
+        wanted_states, wanted_ids = list(states), list(producer_ids)
+
+        def build(version: int) -> ListTransactionsRequest:
+            if (longer_than_ms >= 0 and version < 1) or (pattern and version < 2):
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot choose by duration or expression.")
+            return ListTransactionsRequest(
+                state_filters=wanted_states,
+                producer_id_filters=wanted_ids,
+                duration_filter=longer_than_ms if longer_than_ms >= 0 else -1,
+                transactional_id_pattern=pattern or None,
+            )
+
+        requests = {
+            node_id: AdminRequest(self._broker(node_id), ApiKey.LIST_TRANSACTIONS, build, top_level_fault)
+            for node_id in self._brokers(deadline_ms)
+        }
+        self._ask_all(list(requests.values()), deadline_ms)
+        return [
+            TransactionListing(told.transactional_id, node_id, told.producer_id, told.transaction_state)
+            for node_id, request in requests.items()
+            for told in request.result().transaction_states
+        ]
+
+    def describe_transactions(
+        self, transactional_ids: Iterable[str], *, timeout: float | None = None
+    ) -> Results[str, TransactionDescription]:
+        """Describes transactional ids; TRANSACTIONAL_ID_NOT_FOUND for one that nobody uses."""
+        coordinators: dict[str, int] = {}
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(asked, node_id))
+            request = DescribeTransactionsRequest(transactional_ids=asked)
+            return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_TRANSACTIONS, constant(request))
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, TransactionDescription]:
+            results: Results[str, TransactionDescription] = Results()
+            for told in response.transaction_states:
+                described = _described(told, coordinators[told.transactional_id])
+                results.put(told.transactional_id, error_of(told) or described)
+            return results
+
+        find = self._find_coordinators(TRANSACTION)
+        return self._ask_by_key(list(transactional_ids), find, ask, read, self._deadline_ms(timeout))
+
+    def abort_transaction(self, hanging: HangingTransaction, *, timeout: float | None = None) -> None:
+        """Writes an abort marker to a partition whose transaction its coordinator does not know any more (KIP-664)."""
+        topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic(
+            name=hanging.partition.topic, partition_indexes=[hanging.partition.partition]
+        )
+        marker = WriteTxnMarkersRequest.WritableTxnMarker(
+            producer_id=hanging.producer_id,
+            producer_epoch=hanging.producer_epoch,
+            coordinator_epoch=hanging.coordinator_epoch,
+            transaction_result=False,
+            topics=[topic],
+        )
+
+        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+            request = WriteTxnMarkersRequest(markers=[marker])
+            return AdminRequest(self._broker(node_id), ApiKey.WRITE_TXN_MARKERS, constant(request))
+
+        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, None]:
+            results: Results[TopicPartition, None] = Results()
+            for each in response.markers:
+                for told_topic in each.topics:
+                    for told in told_topic.partitions:
+                        results.put(TopicPartition(told_topic.name, told.partition_index), error_of(told))
+            return results
+
+        deadline_ms = self._deadline_ms(timeout)
+        self._ask_by_key([hanging.partition], self._find_leaders, ask, read, deadline_ms).check()
+
+    def fence_producers(
+        self, transactional_ids: Iterable[str], *, timeout: float | None = None
+    ) -> Results[str, ProducerIdentity]:
+        """Raises the epochs of transactional ids: whoever used them cannot go on, and open transactions end."""
+
+        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+            (transactional_id,) = asked
+            request = InitProducerIdRequest(
+                transactional_id=transactional_id, transaction_timeout_ms=self._network.request_timeout_ms
+            )
+            return AdminRequest(self._broker(node_id), ApiKey.INIT_PRODUCER_ID, constant(request), top_level_fault)
+
+        def read(response: Any, asked: Collection[str]) -> Results[str, ProducerIdentity]:
+            (transactional_id,) = asked
+            results: Results[str, ProducerIdentity] = Results()
+            results.put(transactional_id, ProducerIdentity(response.producer_id, response.producer_epoch))
+            return results
+
+        find = self._find_coordinators(TRANSACTION)
+        deadline_ms = self._deadline_ms(timeout)
+        return self._ask_by_key(list(transactional_ids), find, ask, read, deadline_ms, one_by_one=True)
+
+
+def _described(told: Any, coordinator: int) -> TransactionDescription:
+    return TransactionDescription(
+        coordinator,
+        told.transaction_state,
+        told.producer_id,
+        told.producer_epoch,
+        told.transaction_timeout_ms,
+        told.transaction_start_time_ms,
+        frozenset(TopicPartition(topic.topic, number) for topic in told.topics for number in topic.partitions),
+    )
