@@ -21,7 +21,10 @@ TOOLS = {
     "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),
     "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
-    "server-start": ("kafkapy.tools.server_start", "start a broker: `kafkapy server-start [-daemon] server.properties`"),
+    "server-start": (
+        "kafkapy.tools.server_start",
+        "start a broker as Kafka's script does: `[-daemon] server.properties`",
+    ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
 }
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
