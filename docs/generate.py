@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from docs.sample_properties import sample_properties
 from kafkapy.__main__ import TOOLS, script_names
 from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.startup_rules import REMOVED_KEYS
@@ -175,7 +176,7 @@ def _tools() -> Iterator[str]:
             continue
         yield f"### {name}"
         yield ""
-        yield f"`{scripts[name]}.sh`: {description}."
+        yield f"`{scripts[name]}.sh`: {description}." if name in scripts else f"Ours: {description}."
         yield ""
         yield "| flag | value | default | meaning |"
         yield "|---|---|---|---|"
@@ -209,7 +210,11 @@ def _client(tried: TriedClient) -> tuple[str, ...]:
     )
 
 
-PAGES = {"configuration.md": configuration, "compatibility.md": compatibility}
+PAGES = {
+    "configuration.md": configuration,
+    "compatibility.md": compatibility,
+    "../packaging/server.properties": sample_properties,
+}
 
 
 def main() -> None:

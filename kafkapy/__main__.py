@@ -10,8 +10,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from kafkapy import __version__
-
 # tool -> (module with `main(arguments) -> exit code`, what it is). A module of `kafkapy.tools` has a `TOOL` as well,
 # from which completion and docs/compatibility.md are made.
 TOOLS = {
@@ -23,13 +21,17 @@ TOOLS = {
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
     "server-start": (
         "kafkapy.tools.server_start",
-        "start a broker as Kafka's script does: `[-daemon] server.properties`",
+        "start a broker: `kafkapy server-start [-daemon] server.properties`",
     ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
+    "doctor": ("kafkapy.tools.doctor", "look for what is wrong with a broker's machine, configuration and data"),
 }
+# Tools that Apache Kafka has no script for.
+OUR_OWN = ("broker", "doctor")
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
-# What `kafka-run-class.sh` takes: the classes of those tools that have no script of their own in some release.
+RUN_CLASS = "kafka-run-class"
+# What it takes: the classes of those tools that have no script of their own in some release.
 CLASSES = {
     "kafka.tools.GetOffsetShell": "get-offsets",
     "org.apache.kafka.tools.GetOffsetShell": "get-offsets",
@@ -48,7 +50,7 @@ CLASSES = {
 
 def script_names() -> dict[str, str]:
     """The scripts of Apache Kafka that this program answers to, without `.sh` -> the tool."""
-    names = {f"kafka-{name}": name for name in TOOLS if name not in ("broker", *OTHER_SCRIPTS.values())}
+    names = {f"kafka-{name}": name for name in TOOLS if name not in (*OUR_OWN, *OTHER_SCRIPTS.values())}
     return names | OTHER_SCRIPTS
 
 
@@ -63,13 +65,14 @@ def usage() -> str:
     width = max(map(len, TOOLS)) + 2
     lines += [f"  {name:<{width}}{description}" for name, (_, description) in TOOLS.items()]
     lines += [f"  {'completion':<{width}}print a completion script: `kafkapy completion bash|zsh|fish`"]
+    lines += [f"  {'install-links':<{width}}make links with the names of Apache Kafka's scripts in a directory"]
     return "\n".join(lines)
 
 
 def words_of(program: str, arguments: list[str]) -> list[str]:
     """The tool and its arguments, whatever name the program was started by."""
     script = Path(program).name.removesuffix(".sh")
-    if script == "kafka-run-class":
+    if script == RUN_CLASS:
         return [CLASSES.get(arguments[0], arguments[0]), *arguments[1:]] if arguments else []
     tool = script_names().get(script)
     return arguments if tool is None else [tool, *arguments]
@@ -79,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = list(sys.argv[1:]) if arguments is None else arguments
     words = words_of(sys.argv[0], words)
     if words and words[0] in ("--version", "-V"):
-        print(f"kafkapy {__version__}")
+        print(import_module("kafkapy.build_data").version_text())
         return 0
     if words and words[0] in ("--help", "-h", "help"):
         print(usage())
@@ -87,6 +90,10 @@ def main(arguments: list[str] | None = None) -> int:
     if words[:1] == ["completion"]:
         result: int = import_module("kafkapy.tools.completion").main(words[1:], TOOLS, script_names())
         return result
+    if words[:1] == ["install-links"]:
+        names = [*script_names(), RUN_CLASS]
+        links: int = import_module("kafkapy.script_links").install_links(words[1:], names, sys.argv[0])
+        return links
     if not words or words[0] not in TOOLS:
         if words:
             print(f"kafkapy: there is no tool {words[0]!r}", file=sys.stderr)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import resource
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -50,6 +51,7 @@ from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.controller_ports import LocalAlterPartition
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
+from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.metadata_publisher import MetadataPublisher
@@ -95,6 +97,7 @@ class Broker:
         self._is_registered = False
         self.cluster_id = ""
         self.policies = NO_POLICIES
+        self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self.background = BackgroundTasks(self._clock)
         self.reactor = create_reactor(config)
         self.log_manager = LogManager(
@@ -138,6 +141,7 @@ class Broker:
             self._assignment_judge(image),
         )
         self._raise_fatal()
+        self._descriptors.judge(len(self.log_manager.logs()))
         self.controller.start(image)
         self._publisher.take_over(self.controller.image)
         self.replica_manager.startup(self.controller.image)
@@ -370,6 +374,7 @@ class Broker:
         self._every_in_slices(config["log.retention.check.interval.ms"], log_manager.retention_steps)
         expiry_ms = config["producer.id.expiration.check.interval.ms"]
         every("producer-expiry", expiry_ms, lambda: self.reactor.post(log_manager.remove_expired_producers))
+        every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 
     def _every_in_slices(self, period_ms: int, steps: Callable[[], Iterator[object]]) -> None:
         """Work of the reactor's thread, one step per wake-up, so that requests are served in between."""

@@ -9,12 +9,15 @@ import signal
 import sys
 
 from kafkapy.errors import ApiError, ConfigError, StorageError
+from kafkapy.service_manager import ServiceManager
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
 
 Without --config the broker listens on localhost:9092 and keeps its data under the user's data folder.
 A configuration file of Apache Kafka works as it is; --override (repeatable) beats the file."""
 
+# Open files of an idle broker, with room for some topics and clients.
+LEAST_OPEN_FILES = 64
 LOG_FORMAT = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
 
@@ -56,8 +59,14 @@ def raise_descriptor_limit() -> None:
     """As many open files as this process may have: a partition that is in use takes one, and so does a connection.
 
     Without one a connection is not accepted, and a log directory whose segment cannot be opened goes offline.
+    ConfigError if there are too few to begin with.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < LEAST_OPEN_FILES:
+        raise ConfigError(
+            f"at most {hard} files may be open in this process, and a broker takes {LEAST_OPEN_FILES} before its first "
+            "client: raise the limit (LimitNOFILE of the service, ulimit -Hn)"
+        )
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -99,6 +108,7 @@ def start(arguments: list[str]) -> int:
     try:
         path, overrides = parse_arguments(arguments)
         config = BrokerConfig.load(path, overrides)
+        raise_descriptor_limit()
     except UsageError as error:
         print(f"kafkapy broker start: {error}\n\n{USAGE}", file=sys.stderr)
         return 1
@@ -106,7 +116,7 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     set_up_logging()
-    raise_descriptor_limit()
+    service_manager = ServiceManager()
     stop_request = StopRequest()
     broker = Broker(config, on_fatal=stop_request.make)
     try:
@@ -116,7 +126,10 @@ def start(arguments: list[str]) -> int:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
         return 1
     print(broker.ready_line(), flush=True)
+    service_manager.ready(broker.ready_line())
+    service_manager.watch(broker.reactor.post)
     stop_request.wait()
+    service_manager.stopping()
     return broker.stop()
 
 

@@ -44,6 +44,8 @@ missing_packages() {
     command -v node >/dev/null || names+=(nodejs)
     command -v npm >/dev/null || names+=(npm)
     command -v go >/dev/null || names+=(golang-go)
+    command -v systemd-analyze >/dev/null || names+=(systemd)
+    [ -x /usr/sbin/logrotate ] || names+=(logrotate)
   fi
   echo "${names[*]:-}"
 }

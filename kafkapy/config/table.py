@@ -22,7 +22,7 @@ from kafkapy.config.keys import (
 )
 from kafkapy.config.row import Row
 
-_BROKER_MODULES = (
+BROKER_MODULES = (
     server,
     network,
     log,
@@ -37,7 +37,7 @@ _BROKER_MODULES = (
     sasl,
 )
 
-BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in _BROKER_MODULES)}
+BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in BROKER_MODULES)}
 # Keys that Kafka keeps to itself: read as the others, not described.
 INTERNAL_ROWS: dict[str, Row] = {row.name: row for row in internal.ROWS}
 # Every key that a broker's file may hold.

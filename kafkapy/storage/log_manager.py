@@ -103,6 +103,7 @@ class LogManager:
         )
         self.futures = FutureLogs(self._ports, run_on_owner, self.write_recovery_points)
         self._lock = RLock()
+        self._last_failure = ""
         self._preferred: dict[TopicPartition, LogDirectory] = {}
         self._logs: dict[TopicPartition, Log] = {}
         self._log_configs: dict[tuple[object, ...], LogConfig] = {}
@@ -542,6 +543,7 @@ class LogManager:
             for partition in [key for key, log in self._logs.items() if log.directory is directory]:
                 del self._logs[partition]
             self.futures.forget_directory(directory)
+        self._last_failure = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
         logger.error("Stopping serving logs in dir %s: %s", path, error)
         self._on_directory_failure(path, error)
 
@@ -550,7 +552,7 @@ class LogManager:
 
     def _require_online(self) -> None:
         if not self._online():
-            raise StorageError(self.directories[0].path, "no log directory is usable")
+            raise StorageError(self.directories[-1].path, f"no log directory is usable: {self._last_failure}")
 
 
 def is_unfinished_creation(path: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.broker_command import UsageError, parse_arguments
 from tests.broker_process import BrokerProcess
+from tests.crash.refusals import assert_refused
 
 
 def test_arguments_in_both_spellings():
@@ -34,3 +35,39 @@ def test_the_limit_of_open_files_is_raised(tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     line = next(line for line in limits.splitlines() if line.startswith("Max open files"))
     assert line.split()[3] == line.split()[4]
+
+
+class LimitedBroker(BrokerProcess):
+    """May have so few files open."""
+
+    most_files = 40
+
+    def command(self) -> list[str]:
+        return ["prlimit", f"--nofile={self.most_files}", *super().command()]
+
+
+def test_too_few_open_files(tmp_path):
+    assert_refused(LimitedBroker(tmp_path), "at most 40 files may be open in this process", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"log.dirs": "/proc/kafkapy"}, r"no log directory is usable: .* \(log directory /proc/kafkapy\)"),
+        ({"num.partitions": "0"}, r"Invalid value 0 for configuration num\.partitions: Value must be at least 1"),
+    ],
+    ids=["directory", "value"],
+)
+def test_refused_in_one_line(properties, reason, tmp_path):
+    assert_refused(BrokerProcess(tmp_path, properties), reason, tmp_path)
+
+
+def test_a_directory_of_somebody_else(tmp_path):
+    (tmp_path / "theirs").touch()
+    broker = BrokerProcess(tmp_path, {"log.dirs": str(tmp_path / "theirs" / "data")})
+    assert_refused(broker, rf"no log directory is usable: File exists: {tmp_path}/theirs \(log directory ", tmp_path)
+
+
+def test_an_unknown_key_earns_a_warning_with_the_nearest_one(tmp_path):
+    with BrokerProcess(tmp_path, {"log.retention.hour": "1"}) as broker:
+        assert "log.retention.hour is unknown and is ignored; did you mean log.retention.hours?" in broker.log()

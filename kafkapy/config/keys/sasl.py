@@ -1,4 +1,4 @@
-"""Configuration keys: sASL authentication."""
+"""Configuration keys: SASL authentication."""
 
 from kafkapy.config.row import (
     BOOLEAN,

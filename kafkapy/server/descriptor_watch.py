@@ -1,0 +1,55 @@
+"""Warns before the process has no file descriptors left: then connections wait, and log directories go offline."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Callable
+
+logger = logging.getLogger("kafka.server.KafkaServer")
+
+CHECK_INTERVAL_MS = 10_000
+# A warning is given above the first share of the limit, and may come again after a look below the second.
+HIGH_SHARE, LOW_SHARE = 0.8, 0.7
+
+
+def lowest_free_descriptor() -> int:
+    """The number of the next file: so many are open at least. OSError (EMFILE) if there is none left."""
+    descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.close(descriptor)
+    return descriptor
+
+
+class DescriptorWatch:
+    """Looks at how many files are open, of at most `limit`. One thread at a time."""
+
+    def __init__(self, limit: int, lowest_free: Callable[[], int] = lowest_free_descriptor) -> None:
+        self._limit = limit
+        self._lowest_free = lowest_free
+        self._warned = False
+
+    def judge(self, partitions: int) -> None:
+        """At the start, with the partitions that are here: each in use takes a file, and each connection one."""
+        if partitions > HIGH_SHARE * self._limit:
+            logger.warning(
+                "At most %d files may be open in this process, and there are %d partitions: raise the limit of open "
+                "files (LimitNOFILE of the service, ulimit -Hn)", self._limit, partitions,
+            )  # fmt: skip
+
+    def check(self) -> None:
+        try:
+            used = self._lowest_free()
+        except OSError as error:
+            if error.errno != errno.EMFILE:
+                raise
+            used = self._limit
+        if used < LOW_SHARE * self._limit:
+            self._warned = False
+        elif used > HIGH_SHARE * self._limit and not self._warned:
+            self._warned = True
+            logger.warning(
+                "%d of at most %d files are open: when none is left connections are not accepted, and a log directory "
+                "whose segment cannot be opened goes offline; raise the limit of open files (LimitNOFILE of the "
+                "service, ulimit -Hn)", used, self._limit,
+            )  # fmt: skip

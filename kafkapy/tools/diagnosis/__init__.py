@@ -1,0 +1,1 @@
+"""What `kafkapy doctor` looks at, one file per subject. Each check looks only, and yields findings."""

@@ -1,0 +1,71 @@
+"""Mistakes in a configuration: what the broker would refuse or warn of, and what is allowed and seldom meant."""
+
+from __future__ import annotations
+
+from kafkapy.config import BrokerConfig
+from kafkapy.tools.diagnosis.finding import GOOD, NOTE, WARNING, Finding, Findings
+
+SUBJECT = "configuration"
+# With fewer brokers than copies nobody can make the topic: groups, transactions and share groups then hang.
+REPLICATION_KEYS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "default.replication.factor",
+)
+IN_SYNC_KEYS = ("transaction.state.log.min.isr", "min.insync.replicas")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOST_AT_REBOOT = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/")
+# The first that is set counts.
+RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+
+
+def check_configuration(config: BrokerConfig) -> Findings:
+    """Of a configuration that the broker takes."""
+    complaints = [*_ignored(config), *_copies(config), *_listeners(config), *_retention(config), *_directories(config)]
+    yield from complaints or [Finding(GOOD, SUBJECT, "nothing to object to")]
+
+
+def _ignored(config: BrokerConfig) -> Findings:
+    for warning in config.warnings:
+        yield Finding(WARNING, SUBJECT, warning.rstrip("."))
+
+
+def _copies(config: BrokerConfig) -> Findings:
+    for key in REPLICATION_KEYS:
+        if config[key] > 1:
+            text = f"{key} is {config[key]}, and there is one broker"
+            yield Finding(WARNING, SUBJECT, text, f"set {key}=1: topics that want more copies cannot be made")
+    for key in IN_SYNC_KEYS:
+        if config[key] > 1:
+            text = f"{key} is {config[key]}, and there is one broker"
+            yield Finding(WARNING, SUBJECT, text, f"set {key}=1: writes with acks=all are refused otherwise")
+
+
+def _listeners(config: BrokerConfig) -> Findings:
+    bound = {listener.name: listener for listener in config.broker_listeners}
+    for advertised in config.declared_advertised_listeners:
+        listener = bound.get(advertised.name)
+        if listener is not None and advertised.host in LOOPBACK and listener.host not in LOOPBACK:
+            text = (
+                f"listener {advertised.name} is open to other machines, which are told to connect to {advertised.host}"
+            )
+            yield Finding(WARNING, SUBJECT, text, "set advertised.listeners to a name that clients can resolve")
+    if all(listener.host in LOOPBACK for listener in config.broker_listeners):
+        yield Finding(NOTE, SUBJECT, "only clients on this machine can connect: listeners has loopback addresses")
+
+
+def _retention(config: BrokerConfig) -> Findings:
+    by_time = next((config[key] for key in RETENTION_KEYS if config[key] is not None), 0)
+    if config["log.retention.bytes"] < 0 and by_time < 0:
+        text = "records are kept for ever: no limit by time or by size"
+        yield Finding(WARNING, SUBJECT, text, "watch the disk, or set log.retention.bytes")
+    if config["auto.create.topics.enable"]:
+        text = "a client's misspelt topic name makes a new topic"
+        yield Finding(NOTE, SUBJECT, text, "set auto.create.topics.enable=false if topics are made on purpose")
+
+
+def _directories(config: BrokerConfig) -> Findings:
+    for directory in config.log_dirs:
+        if f"{directory}/".startswith(LOST_AT_REBOOT):
+            text = f"log directory {directory} is where systems clean up by themselves"
+            yield Finding(WARNING, SUBJECT, text, "set log.dirs to a directory that stays")

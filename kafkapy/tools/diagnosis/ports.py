@@ -1,0 +1,63 @@
+"""The listeners: whether their ports are free, or who answers there; whether advertised names can be resolved."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
+from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Finding, Findings
+
+SUBJECT = "ports"
+CONNECT_TIMEOUT_S = 1.0
+
+
+def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
+    """`is_running`: a process holds the log directories, so the ports are its own."""
+    for listener in config.broker_listeners:
+        yield from _port(listener, is_running)
+    for listener in config.declared_advertised_listeners:
+        host = listener.host or socket.getfqdn()
+        try:
+            socket.getaddrinfo(host, listener.port, type=socket.SOCK_STREAM)
+        except OSError:
+            text = f"clients are told to connect to {host}, a name that cannot be resolved here"
+            yield Finding(WARNING, SUBJECT, text, "set advertised.listeners to a name that clients can resolve")
+
+
+def _port(listener: Listener, is_running: bool) -> Findings:
+    if is_running:
+        if _answers(listener):
+            yield Finding(GOOD, SUBJECT, f"the broker that runs takes connections on {listener}")
+        else:
+            yield Finding(WARNING, SUBJECT, f"a broker runs on the log directories, and nobody answers on {listener}")
+        return
+    try:
+        addresses = socket.getaddrinfo(
+            listener.host or None, listener.port, 0, socket.SOCK_STREAM, 0, socket.AI_PASSIVE
+        )
+    except OSError:
+        yield Finding(PROBLEM, SUBJECT, f"the name of {listener} cannot be resolved")
+        return
+    family, kind, protocol, _, address = addresses[0]
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                advice = f"find who listens there: ss -ltnp 'sport = :{listener.port}'"
+                yield Finding(PROBLEM, SUBJECT, f"another program has the port of {listener}", advice)
+            else:
+                yield Finding(PROBLEM, SUBJECT, f"{listener} cannot be bound: {error.strerror}")
+            return
+    yield Finding(GOOD if listener.port else NOTE, SUBJECT, f"{listener} is free")
+
+
+def _answers(listener: Listener) -> bool:
+    try:
+        socket.create_connection((listener.host or "localhost", listener.port), CONNECT_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True

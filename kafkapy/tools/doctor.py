@@ -1,0 +1,89 @@
+"""`kafkapy doctor`: looks at the machine, the configuration and the data of a broker and says what is wrong.
+
+It changes nothing, and needs no broker that runs. The exit code is 1 if there is a problem: something that keeps the
+broker from starting or from keeping its data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from kafkapy.config import BrokerConfig
+from kafkapy.errors import ConfigError
+from kafkapy.tools.diagnosis.clock import check_clock, is_synchronized
+from kafkapy.tools.diagnosis.configuration import check_configuration
+from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
+from kafkapy.tools.diagnosis.disks import check_disks
+from kafkapy.tools.diagnosis.finding import GOOD, PROBLEM, Finding, Findings
+from kafkapy.tools.diagnosis.limits import check_limits
+from kafkapy.tools.diagnosis.ports import check_ports
+from kafkapy.tools.diagnosis.system import System
+from kafkapy.tools.option import INTEGER, Arguments, Option, UsageError
+from kafkapy.tools.tool import Example, Tool, run_tool
+
+IDLE_DAYS = 30
+
+OPTIONS = (
+    Option(
+        "config",
+        "The broker's configuration file; without it, what a broker without one uses.",
+        "file",
+        completes="file",
+    ),
+    Option("override", "A key and value that beat the file's; may come again.", "key=value"),
+    Option("idle-days", "A topic that was not written to for so long is named.", "days", INTEGER, default=IDLE_DAYS),
+    Option("json", "Print the findings as JSON."),
+    Option("quiet", "Leave out what is good."),
+)
+
+
+def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system: System) -> Findings:
+    """Everything that was found, by subject."""
+    try:
+        config = BrokerConfig.load(path, overrides)
+    except ConfigError as error:
+        yield Finding(PROBLEM, "configuration", str(error).rstrip("."), "the broker refuses to start with this")
+        return
+    inventory = take_inventory(config.log_dirs)
+    yield from check_configuration(config)
+    yield from check_data(config, inventory)
+    yield from check_limits(system, inventory.partitions)
+    yield from check_disks(system, config.log_dirs)
+    yield from check_ports(config, is_running=inventory.is_running)
+    yield from check_clock(system, inventory.newest_change_s, synchronized=is_synchronized())
+    yield from check_idle_topics(system, inventory, idle_days)
+
+
+def run(arguments: Arguments) -> int:
+    pairs = [word.partition("=") for word in arguments.values("override")]
+    if not all(key and equals for key, equals, _ in pairs):
+        raise UsageError("--override takes key=value")
+    overrides = {key.strip(): value.strip() for key, _, value in pairs}
+    findings = list(diagnose(arguments["config"], overrides, arguments["idle-days"], System()))
+    shown = [finding for finding in findings if not arguments["quiet"] or finding.level != GOOD]
+    if arguments["json"]:
+        print(json.dumps([finding._asdict() for finding in shown], indent=2))
+    else:
+        for finding in shown:
+            print(f"{finding.level:<8} {finding.subject}: {finding.text}")
+            if finding.advice:
+                print(f"{'':<8}   {finding.advice}")
+    return 1 if any(finding.level == PROBLEM for finding in findings) else 0
+
+
+TOOL = Tool(
+    name="doctor",
+    description="Looks for what is wrong with a broker's machine, configuration and data. Changes nothing.",
+    run=run,
+    options=OPTIONS,
+    needs_arguments=False,
+    examples=(
+        Example("before the first start", "--config /etc/kafkapy/server.properties"),
+        Example("in a script: problems only by exit code", "--config server.properties --quiet"),
+    ),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_tool(TOOL, arguments)

@@ -1,0 +1,56 @@
+"""Mistakes in a configuration that the broker takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.config import BrokerConfig
+from kafkapy.tools.diagnosis.configuration import check_configuration
+from tests.diagnosis_machine import complaints
+
+GOOD = {
+    "node.id": "1",
+    "listeners": "PLAINTEXT://broker.example:9092",
+    "log.dirs": "/srv/kafka",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "auto.create.topics.enable": "false",
+}
+
+
+def found_in(**settings: str) -> list[tuple[str, str]]:
+    changed = {name.replace("_", "."): value for name, value in settings.items()}
+    return complaints(check_configuration(BrokerConfig({**GOOD, **changed})))
+
+
+def test_a_good_one():
+    assert found_in() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "level", "text"),
+    [
+        ({"log_retention_hour": "1"}, "warning", "The configuration key log.retention.hour is unknown and is ignored; "
+         "did you mean log.retention.hours?"),
+        ({"offsets_topic_replication_factor": "3"}, "warning", "offsets.topic.replication.factor is 3, and there is "
+         "one broker"),
+        ({"min_insync_replicas": "2"}, "warning", "min.insync.replicas is 2, and there is one broker"),
+        ({"listeners": "PLAINTEXT://:9092", "advertised_listeners": "PLAINTEXT://localhost:9092"}, "warning",
+         "listener PLAINTEXT is open to other machines, which are told to connect to localhost"),
+        ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "note", "only clients on this machine can connect: "
+         "listeners has loopback addresses"),
+        ({"log_retention_ms": "-1"}, "warning", "records are kept for ever: no limit by time or by size"),
+        ({"log_retention_hours": "-1"}, "warning", "records are kept for ever: no limit by time or by size"),
+        ({"auto_create_topics_enable": "true"}, "note", "a client's misspelt topic name makes a new topic"),
+        ({"log_dirs": "/tmp/kafka-logs"}, "warning", "log directory /tmp/kafka-logs is where systems clean up by "
+         "themselves"),
+    ],
+)  # fmt: skip
+def test_mistakes(settings: dict[str, str], level: str, text: str):
+    assert found_in(**settings) == [(level, text)]
+
+
+def test_the_stronger_key_of_retention_counts():
+    assert found_in(log_retention_ms="1000", log_retention_hours="-1") == []
+    assert found_in(log_retention_ms="-1", log_retention_bytes="1000000") == []

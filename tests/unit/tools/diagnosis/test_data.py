@@ -1,0 +1,75 @@
+"""What lies in log directories: whose it is, who holds it, what nobody writes to."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkapy.config import BrokerConfig
+from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
+from tests.diagnosis_machine import NOW_S, complaints, machine, only
+
+DAY_S = 86_400
+HOLD = (
+    "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX); print(1, flush=True); input()"
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A directory of node 1 with three partitions of two topics, `old` last written to 40 days ago."""
+    data = tmp_path / "data"
+    for name, days in (("old-0", 50), ("old-1", 40), ("new.topic-0", 3), ("__consumer_offsets-0", 90)):
+        (data / name).mkdir(parents=True)
+        segment = data / name / "00000000000000000000.log"
+        segment.write_bytes(b"x")
+        os.utime(segment, (NOW_S - days * DAY_S,) * 2)
+        (data / name / "00000000000000000001.log").touch()  # rolled, and empty
+    (data / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=abc\n")
+    (data / ".lock").touch()
+    return data
+
+
+def found_in(data: Path, node_id: str = "1") -> list[tuple[str, str]]:
+    config = BrokerConfig({"node.id": node_id, "log.dirs": str(data)})
+    return complaints(check_data(config, take_inventory([str(data)])))
+
+
+def test_idle_topics(data: Path, tmp_path: Path):
+    inventory, system = take_inventory([str(data)]), machine(tmp_path)
+    assert inventory.partitions == 4
+    found = only(check_idle_topics(system, inventory, 30))
+    assert found.text == "1 of 2 were not written to for 30 days: old"
+    assert complaints(check_idle_topics(system, inventory, 41)) == []
+    assert complaints(check_idle_topics(system, take_inventory([str(tmp_path)]), 0)) == []
+
+
+def test_a_stop_that_was_not_clean(data: Path):
+    assert found_in(data) == [("note", "the last stop was not clean: the next start looks through 4 partitions")]
+    (data / ".kafka_cleanshutdown").touch()
+    assert found_in(data) == []
+
+
+def test_the_directory_of_another_node(data: Path):
+    (data / ".kafka_cleanshutdown").touch()
+    assert found_in(data, "2") == [("problem", f"{data} belongs to node 1, and node.id is 2")]
+
+
+def test_a_broker_that_runs_is_seen_and_not_disturbed(data: Path):
+    command = [sys.executable, "-c", HOLD, str(data / ".lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline()
+        assert take_inventory([str(data)]).is_running
+        holder.communicate(b"\n")
+    assert not take_inventory([str(data)]).is_running
+    with (data / ".lock").open("w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_nothing_there(tmp_path: Path):
+    assert found_in(tmp_path / "missing") == []
