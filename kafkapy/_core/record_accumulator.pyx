@@ -11,7 +11,7 @@ from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
 
 from kafkapy._core.batch_layout cimport BATCH_OVERHEAD, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from kafkapy._core.murmur2 cimport murmur2_of
-from kafkapy._core.primitives cimport size_of_varlong, write_varlong
+from kafkapy._core.primitives cimport read_varint, read_varlong, size_of_varlong, write_varlong
 from kafkapy._core.record_batch_builder cimport RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 
@@ -114,7 +114,8 @@ cdef class RecordMetadata:
 cdef class ProducerBatch(RecordBatchBuilder):
     """The records of one partition that are sent together, and what became of them.
 
-    Made by an accumulator, filled by `send`, then owned by the sender. `complete` or `fail` ends it, once.
+    Made by an accumulator, filled by `send`, then owned by the sender. `complete` or `fail` ends it, once; one that was
+    split ends with its parts.
     """
 
     cdef readonly RecordAccumulator accumulator
@@ -129,6 +130,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef readonly object error
     cdef list callbacks                      # of futures
     cdef bytes encoded
+    cdef tuple parts                         # the two that are sent in its stead; None: it was not split
+    cdef ProducerBatch whole                 # what it is a part of
+    cdef int32_t unfinished_parts
 
     def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
         """Says who sends it, for idempotence and transactions; may be said again before another attempt."""
@@ -171,12 +175,48 @@ cdef class ProducerBatch(RecordBatchBuilder):
         self.encoded = None
         self.accumulator.memory_used -= self.reserved_bytes
         self.reserved_bytes = 0
+        if self.whole is not None:
+            self.whole.unfinished_parts -= 1
+            if self.whole.unfinished_parts == 0:
+                self.whole.finish()
         return 0
 
     def take_callbacks(self):
-        """The futures that somebody wants to hear of, once."""
+        """The futures that somebody wants to hear of, once; with the last part those of the whole."""
+        if self.whole is not None:
+            return self.whole.take_callbacks() if self.whole.is_done else ()
         taken, self.callbacks = self.callbacks or (), None
         return taken
+
+    def split(self):
+        """Two batches with about half of the bytes each, to be sent in its stead; the producer's id and the sequences
+        stay what they were. ValueError if there are not two records."""
+        if self.record_count < 2:
+            raise ValueError("a batch of one record cannot be split")
+        cdef ProducerBatch first = self.make_part(), second = self.make_part(), part = first
+        cdef Py_ssize_t pos = 0
+        cdef int32_t length = 0, index
+        for index in range(self.record_count):
+            pos = read_varint(self.records, pos, self.length, &length)
+            if index > 0 and (index == self.record_count - 1 or pos + length > self.length // 2):
+                part = second
+            copy_record(self, part, pos, pos + length)
+            pos += length
+        if self.base_sequence >= 0:
+            second.base_sequence = <int32_t>((<int64_t>self.base_sequence + first.record_count) & INT32_MAX)
+        self.parts = first, second
+        self.unfinished_parts = 2
+        self.encoded = None
+        return [first, second]
+
+    cdef ProducerBatch make_part(self):
+        cdef ProducerBatch part = ProducerBatch(compression=self.compression, level=self.level)
+        part.accumulator, part.queue, part.whole = self.accumulator, self.queue, self
+        part.created_ms, part.attempts = self.created_ms, self.attempts
+        part.assigned_offset = part.log_append_time = -1
+        part.producer_id, part.producer_epoch = self.producer_id, self.producer_epoch
+        part.base_sequence, part.attributes = self.base_sequence, self.attributes
+        return part
 
     cdef int watch(self, DeliveryFuture future) except -1:
         if self.callbacks is None:
@@ -200,22 +240,21 @@ cdef class DeliveryFuture:
     def result(self, timeout=None):
         """The RecordMetadata; waits at most `timeout` seconds (None: as long as it takes), then TimeoutError. Raises
         what delivery failed with."""
-        if not self.batch.is_done:
-            self.batch.accumulator.wait_for_batch(self.batch, timeout)
-        if self.batch.error is not None:
-            raise self.batch.error
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
         return self.metadata()
 
     def exception(self, timeout=None):
         """What delivery failed with, None if it did not; waits as `result`."""
         if not self.batch.is_done:
             self.batch.accumulator.wait_for_batch(self.batch, timeout)
-        return self.batch.error
+        return self.error()
 
     def add_done_callback(self, callback):
         """`callback(metadata, error)` is called once, on the thread that learns of it; at once if it is known."""
         if self.batch.is_done:
-            callback(None if self.batch.error is not None else self.metadata(), self.batch.error)
+            callback(self.metadata(), self.error())
             return
         if self.on_delivery is None:
             self.on_delivery = callback
@@ -230,13 +269,34 @@ cdef class DeliveryFuture:
 
     def notify(self):
         """Calls the callback; whatever that raises comes out."""
-        self.on_delivery(None if self.batch.error is not None else self.metadata(), self.batch.error)
+        self.on_delivery(self.metadata(), self.error())
+
+    cdef ProducerBatch sent_in(self, int32_t *index):
+        """The batch that the record was sent in at last, and its place there."""
+        cdef ProducerBatch batch = self.batch, first
+        index[0] = self.index
+        while batch.parts is not None:
+            first = <ProducerBatch>batch.parts[0]
+            if index[0] < first.record_count:
+                batch = first
+            else:
+                index[0] -= first.record_count
+                batch = <ProducerBatch>batch.parts[1]
+        return batch
+
+    cdef object error(self):
+        cdef int32_t index = 0
+        return self.sent_in(&index).error
 
     cdef RecordMetadata metadata(self):
+        """None if delivery failed."""
+        cdef int32_t index = 0
+        cdef ProducerBatch batch = self.sent_in(&index)
+        if batch.error is not None:
+            return None
         cdef RecordMetadata made = RecordMetadata.__new__(RecordMetadata)
-        cdef ProducerBatch batch = self.batch
         made.topic, made.partition = batch.queue.topic, batch.queue.partition
-        made.offset = -1 if batch.assigned_offset < 0 else batch.assigned_offset + self.index
+        made.offset = -1 if batch.assigned_offset < 0 else batch.assigned_offset + index
         made.timestamp = self.sent_timestamp if batch.log_append_time < 0 else batch.log_append_time
         made.serialized_key_size, made.serialized_value_size = self.key_size, self.value_size
         return made
@@ -506,4 +566,28 @@ cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field 
     batch.max_timestamp = max(batch.max_timestamp, timestamp)
     batch.last_offset_delta = batch.record_count
     batch.record_count += 1
+    return 0
+
+
+cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
+    """Adds the record of `source.records[pos:end]`, which was written by us, to a part of the batch."""
+    cdef int64_t timestamp_delta = 0, timestamp
+    cdef int32_t offset_delta = 0
+    pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)
+    timestamp = source.base_timestamp + timestamp_delta
+    pos = read_varint(source.records, pos, end, &offset_delta)
+    timestamp_delta = 0 if part.record_count == 0 else timestamp - part.base_timestamp
+    cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(part.record_count) + end - pos, at
+    part.reserve(size + LARGEST_VARLONG)
+    at = write_varlong(part.records, part.length, size)
+    part.records[at] = 0
+    at = write_varlong(part.records, at + 1, timestamp_delta)
+    at = write_varlong(part.records, at, part.record_count)
+    memcpy(part.records + at, source.records + pos, end - pos)
+    part.length = at + end - pos
+    if part.record_count == 0:
+        part.base_timestamp = timestamp
+    part.max_timestamp = max(part.max_timestamp, timestamp)
+    part.last_offset_delta = part.record_count
+    part.record_count += 1
     return 0

@@ -8,6 +8,7 @@ from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
 from kafkapy.client.partitioner import Partitioner
 from kafkapy.client.producer import Producer
+from kafkapy.client.subscription import SubscriptionPattern
 from kafkapy.types import TopicPartition
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Producer",
     "RebalanceListener",
     "RecordMetadata",
+    "SubscriptionPattern",
     "TopicPartition",
     "WakeupError",
 ]

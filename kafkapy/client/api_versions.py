@@ -19,11 +19,12 @@ SPOKEN: dict[ApiKey, tuple[int, int]] = {
     ApiKey.SYNC_GROUP: (0, 5),
     ApiKey.HEARTBEAT: (0, 4),
     ApiKey.LEAVE_GROUP: (0, 5),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (3, 4),
     ApiKey.INIT_PRODUCER_ID: (0, 5),
     ApiKey.ADD_PARTITIONS_TO_TXN: (0, 3),
     ApiKey.ADD_OFFSETS_TO_TXN: (0, 3),
-    ApiKey.END_TXN: (0, 4),
-    ApiKey.TXN_OFFSET_COMMIT: (0, 4),
+    ApiKey.END_TXN: (0, 5),
+    ApiKey.TXN_OFFSET_COMMIT: (0, 5),
 }
 Versions = dict[int, tuple[int, int]]
 
@@ -31,6 +32,11 @@ Versions = dict[int, tuple[int, int]]
 def served_versions(response: ApiVersionsResponse) -> Versions:
     """What a broker says that it serves, by API key."""
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+
+def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
+    """The features that the cluster has agreed on, by name, with their level."""
+    return {each.name: each.max_version_level for each in response.finalized_features or ()}
 
 
 def choose_version(key: ApiKey, served: Versions, highest: int | None = None) -> int:

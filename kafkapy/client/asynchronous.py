@@ -7,14 +7,13 @@ come back to the loop together.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy._core.record_accumulator import RecordMetadata
-from kafkapy.client.consumer import Consumer, ConsumerRecords
+from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
 from kafkapy.client.producer import Producer
@@ -89,9 +88,7 @@ class AsyncConsumer:
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         self.consumer = Consumer(properties, **settings)
 
-    def subscribe(
-        self, topics: Iterable[str] | re.Pattern[str] | str, listener: RebalanceListener | None = None
-    ) -> None:
+    def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
         """As `Consumer.subscribe`; the listener is called on a thread of the executor."""
         self.consumer.subscribe(topics, listener)
 

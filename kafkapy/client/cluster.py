@@ -87,7 +87,9 @@ def merge(known: Cluster, response: MetadataResponse, asked_for_all: bool) -> Cl
     topics: dict[str, TopicInfo] = {} if asked_for_all else dict(known.topics)
     errors: dict[str, Error] = {} if asked_for_all else dict(known.errors)
     for topic in response.topics:
-        name = topic.name or ""
+        name = topic.name
+        if not name:
+            continue  # asked for by an id that nobody has
         errors.pop(name, None)
         if topic.error_code:
             errors[name] = Error.of(topic.error_code)

@@ -18,6 +18,12 @@ MOST_IN_FLIGHT_IN_ORDER = 5
 # What a client of ours can do without.
 _OPTIONAL = frozenset(("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"))
 
+# By group.protocol, what only the other protocol's members may say.
+_OF_THE_OTHER_PROTOCOL = {
+    "classic": ("group.remote.assignor",),
+    "consumer": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"),
+}
+
 
 class ClientConfig:
     """The typed values of one client: `config["linger.ms"]`.  Immutable after it is made; any thread.
@@ -142,10 +148,10 @@ def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any
         if config.is_set("enable.auto.commit") and config["enable.auto.commit"]:
             raise ConfigError("enable.auto.commit cannot be set to true when default group id (null) is used.")
         config.replace("enable.auto.commit", False)
-    if config["group.protocol"].lower() != "classic":
-        raise ConfigError(
-            "Invalid value consumer for configuration group.protocol: kafkapy's client speaks the classic protocol only"
-        )
+    protocol = config["group.protocol"].lower()
+    for key in _OF_THE_OTHER_PROTOCOL[protocol]:
+        if config.is_set(key):
+            raise ConfigError(f"{key} cannot be set when group.protocol={protocol.upper()}")
     return config
 
 

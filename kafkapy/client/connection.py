@@ -14,7 +14,7 @@ from typing import Any
 from kafkapy._core.frame_socket import FrameSocket
 from kafkapy._core.message import Message
 from kafkapy._core.wire import Reader
-from kafkapy.client.api_versions import Versions, choose_version, served_versions
+from kafkapy.client.api_versions import Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
 from kafkapy.errors import ApiError, Error, ProtocolViolation
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
@@ -85,6 +85,7 @@ class Connection:
         self.node = node
         self.state = State.CONNECTING
         self.versions: Versions = {}
+        self.features: dict[str, int] = {}  # finalized ones
         self.last_used_ms = now_ms
         self.failure: Exception | None = None
         self._client_id = client_id
@@ -229,6 +230,7 @@ class Connection:
             self.close(ApiError(Error.of(response.error_code)))
             return
         self.versions = served_versions(response)
+        self.features = finalized_features(response)
         self.state = State.READY
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:

@@ -17,11 +17,13 @@ from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.producer import load_interceptors
 from kafkapy.client.serialization import find_deserializer
-from kafkapy.client.subscription import Subscription
+from kafkapy.client.subscription import Subscription, SubscriptionPattern
+from kafkapy.errors import ConfigError
 from kafkapy.types import Clock, TopicPartition
 
 # Fetches, commits and heartbeats never wait for each other's answers on one connection.
 IN_FLIGHT_LIMIT = 100
+Topics = Iterable[str] | str | re.Pattern[str] | SubscriptionPattern
 OnCommit = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], object]
 
 
@@ -60,9 +62,9 @@ class Consumer:
         self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
         self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
         self._network.metadata.allow_creation = config["allow.auto.create.topics"]
-        self._subscription = Subscription()
+        self._subscription = Subscription(excludes_internal=config["exclude.internal.topics"])
         self._fetcher = Fetcher(self._network, self._subscription, config)
-        self._group = ConsumerGroup(self._network, self._subscription, config)
+        self._group = ConsumerGroup(self._network, self._subscription, config, self._tell_committed)
         self._network.tasks += [self._group, self._fetcher]
         self._is_woken = False
         self._is_closed = False
@@ -76,16 +78,22 @@ class Consumer:
 
     # What to read
 
-    def subscribe(
-        self, topics: Iterable[str] | re.Pattern[str] | str, listener: RebalanceListener | None = None
-    ) -> None:
+    def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
         """Reads these topics, or all whose name a compiled pattern is found in, shared with the other members of the
-        group. `listener` hears of partitions that come and go, within `poll`."""
+        group; a SubscriptionPattern is the coordinator's to evaluate. `listener` hears of partitions that come and go,
+        within `poll`."""
         self._check_open()
-        self._group.require()
+        self._group.commits.require_group()
+        if isinstance(topics, SubscriptionPattern) and self._config["group.protocol"].lower() == "classic":
+            raise ConfigError(
+                "Subscribe to RE2/J pattern is not supported when using the CLASSIC protocol defined in config "
+                "group.protocol"
+            )
         with self._network.seat:
             if isinstance(topics, re.Pattern):
                 self._subscription.subscribe((), topics)
+            elif isinstance(topics, SubscriptionPattern):
+                self._subscription.subscribe((), server_pattern=topics.pattern)
             else:
                 self._subscription.subscribe([topics] if isinstance(topics, str) else topics)
             self._group.subscription_changed(listener)
@@ -166,13 +174,21 @@ class Consumer:
             raise self._fetcher.errors.pop(0)
         return state.position
 
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Goes on at an offset."""
-        if offset < 0:
+    def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
+        """Goes on at an offset. One with a leader's epoch, as `committed` gives it, is held against the log first."""
+        named = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        if named.offset < 0:
             raise ValueError("seek offset must not be a negative number")
         with self._network.seat:
-            self._subscription.state(partition).jump(offset)
+            self._subscription.state(partition).jump(named.offset, named.leader_epoch)
         self._drop_rest(partition)
+
+    def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition] = ()) -> None:
+        """Goes on at the first record with that timestamp (ms since 1970) or a later one, behind the last record where
+        there is none; in these partitions, or in all."""
+        if timestamp < 0:
+            raise ValueError("The target time cannot be negative")
+        self._seek_by(partitions, timestamp)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
         """Goes on at the first record of these partitions, or of all."""
@@ -246,8 +262,7 @@ class Consumer:
     ) -> None:
         """Commits these offsets (the next record to be read), or all positions, and waits for it. ApiError if the group
         has gone on without this member; TimeoutError."""
-        self._group.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
-        self._tell_committed(self._to_commit(offsets))
+        self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 
     def commit_async(
         self,
@@ -257,26 +272,19 @@ class Consumer:
         """Commits without waiting and without trying again; `on_commit(offsets, error)` is called within a later poll
         or commit."""
         wanted = self._to_commit(offsets)
-
-        def done(error: Exception | None) -> None:
-            if error is None:
-                self._tell_committed(wanted)
-            if on_commit is not None:
-                on_commit(wanted, error)
-
-        self._group.commit_async(wanted, done)
+        self._group.commits.commit_async(wanted, lambda error: on_commit(wanted, error) if on_commit else None)
 
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed of these partitions; None for one without."""
         wanted = [TopicPartition(*each) for each in partitions]
-        found = self._group.committed(wanted, self._api_timeout_s if timeout is None else timeout)
+        found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
 
     def group_metadata(self) -> GroupMetadata:
         """Who this consumer is in its group, for `Producer.send_offsets_to_transaction`."""
-        self._group.require()
+        self._group.commits.require_group()
         return GroupMetadata(self._group.group_id or "", self._group.identity)
 
     def close(self, timeout: float = 30.0) -> None:
@@ -350,7 +358,7 @@ class Consumer:
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         if offsets is None:
-            return self._group.positions()
+            return self._group.commits.positions()
         return {
             TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
             for where, each in offsets.items()

@@ -14,6 +14,7 @@ _RETRIED = COORDINATOR_MOVED | {
     Error.COORDINATOR_LOAD_IN_PROGRESS,
     Error.UNSTABLE_OFFSET_COMMIT,
     Error.CONCURRENT_TRANSACTIONS,
+    Error.STALE_MEMBER_EPOCH,  # the next heartbeat brings the new one
 }
 Answered = Callable[[Any, Exception | None], None]
 

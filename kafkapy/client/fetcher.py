@@ -11,12 +11,13 @@ from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.fetch_session import FetchPlan, FetchPosition, FetchSession
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
+from kafkapy.client.position_validation import PositionValidator
 from kafkapy.client.sender import STALE_METADATA
 from kafkapy.client.subscription import PartitionState, Subscription, reset_timestamp
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.types import TopicPartition
+from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 log = logging.getLogger("kafkapy.client")
 
@@ -43,6 +44,16 @@ class NoOffsetForPartition(ApiError):
         self.partition = partition
 
 
+class LogTruncated(NoOffsetForPartition):
+    """A position is behind where its log was cut off by a new leader, and `auto.offset.reset` is none. `agreed` is the
+    last offset, with its epoch, up to which the log is what was read; None if nobody knows."""
+
+    def __init__(self, partition: TopicPartition, position: int, agreed: OffsetAndEpoch | None) -> None:
+        hint = f"; it diverges from offset {agreed.offset} on" if agreed is not None else ""
+        super().__init__(partition, f"Truncated partition {partition}: position {position} is no more{hint}")
+        self.agreed = agreed
+
+
 class Fetcher:
     """Owns the fetches on their way and the sessions.  A task of the network: all of it runs with the seat held."""
 
@@ -58,6 +69,7 @@ class Fetcher:
         self._busy: set[int] = set()  # brokers with a fetch on its way
         self.errors: list[Exception] = []
         self._turn: list[TopicPartition] = []
+        self._validator = PositionValidator(network, subscription, self._heed_truncation)
 
     def run(self, now_ms: int) -> int:
         """Finds positions that are not known and fetches what is wanted; returns when to look again."""
@@ -79,10 +91,13 @@ class Fetcher:
                 due = min(due, state.not_before_ms)
             elif self._network.is_ready(node_id):
                 info = self._network.cluster.topics[where.topic]
-                epoch = info.partitions[where.partition].leader_epoch
-                wanted.setdefault(node_id, {})[where] = FetchPosition(info.topic_id, state.fetch_offset, epoch)
+                leader = info.partitions[where.partition]
+                if self._validator.holds(where, state, leader.leader, leader.leader_epoch):
+                    position = FetchPosition(info.topic_id, state.fetch_offset, leader.leader_epoch)
+                    wanted.setdefault(node_id, {})[where] = position
             else:
                 due = min(due, self._network.ready_from_ms(node_id))
+        self._validator.ask()
         for node_id, positions in wanted.items():
             self._fetch(node_id, positions, here[node_id], SHORT_WAIT_MS if node_id in full else NEVER)
         return due
@@ -130,7 +145,16 @@ class Fetcher:
         elif found is None:
             state.jump_by(-1)
         else:
-            state.jump(found.offset)
+            state.jump(found.offset, found.leader_epoch)
+
+    def _heed_truncation(self, where: TopicPartition, state: PartitionState, agreed: OffsetAndEpoch | None) -> None:
+        timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
+        if timestamp is None:
+            self._complain(state, LogTruncated(where, state.position or 0, agreed))
+        elif agreed is None:
+            state.jump_by(timestamp)
+        else:
+            state.jump(*agreed)
 
     def _complain(self, state: PartitionState, error: ApiError) -> None:
         """Something that the application has to hear of, with every poll until it does something about it."""

@@ -16,6 +16,7 @@ from kafkapy.client.consumer_protocol import (
     encode_subscription,
 )
 from kafkapy.client.coordinator import Coordinator, MemberIdentity
+from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.subscription import Subscription
 from kafkapy.errors import ApiError, ConfigError, Error
@@ -24,7 +25,6 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from kafkapy.types import TopicPartition
 
 log = logging.getLogger("kafkapy.client")
 
@@ -54,56 +54,65 @@ class Phase(Enum):
     STABLE = auto()
 
 
-class Membership:
-    """Owns the member's identity and the exchange with the coordinator.  Touched with the network's seat held.
-
-    `rejoin_wanted` says that a rebalance is due; `new_assignment` is what came of the last one, until it is taken.
-    """
+class Membership(GroupMembership):
+    """As its base says."""
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
     ) -> None:
-        self._network = network
-        self._coordinator = coordinator
-        self._subscription = subscription
-        self._config = config
+        super().__init__(network, coordinator, subscription, config)
         self.assignors = find_assignors(config["partition.assignment.strategy"])
-        self.identity = MemberIdentity(instance_id=config["group.instance.id"])
         self.phase = Phase.UNJOINED
-        self.rejoin_wanted = False
-        self.is_lost = False  # the partitions were given to others meanwhile
-        self.new_assignment: list[TopicPartition] | None = None
-        self.fatal: Exception | None = None
         self.reason = ""
         self._assignor = self.assignors[0]
         self._joined: JoinGroupResponse | None = None
         self._not_before_ms = 0
         self._next_heartbeat_ms: int = 0
         self._heartbeat_is_out = False
-        self.last_poll_ms = 0
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether partitions that stay are kept during a rebalance: if every assignor that is configured does so."""
+        """If every assignor that is configured does so."""
         return all(each.is_cooperative for each in self.assignors)
 
+    @property
+    def is_member(self) -> bool:
+        return self.phase is Phase.STABLE
+
+    @property
+    def must_give_up(self) -> bool:
+        return self.rejoin_wanted and self.phase in (Phase.UNJOINED, Phase.STABLE)
+
+    @property
+    def is_rebalancing(self) -> bool:
+        if self.phase is Phase.STABLE:
+            return self.new_assignment is not None or self.rejoin_wanted
+        return self.phase is not Phase.UNJOINED
+
     def begin_join(self) -> None:
-        """A rebalance begins; the application has been told."""
         self.rejoin_wanted = False
         self.phase = Phase.JOINING
         self._not_before_ms = 0
 
+    def subscription_changed(self) -> None:
+        self.rejoin_wanted = True
+
+    def topics_changed(self) -> None:
+        if self.phase is Phase.STABLE:
+            self.rejoin_wanted = True
+            self.reason = "cached metadata has changed"
+
+    def assignment_taken(self, *, gave_up: bool) -> None:
+        if gave_up and self.is_cooperative:
+            self.rejoin_wanted = True  # so that they can be given to others
+            self.reason = "need to revoke partitions and re-join"
+
     def run(self, now_ms: int) -> int:
-        """Goes on with what is under way; returns when to look again."""
         if self.phase is Phase.UNJOINED or self.fatal is not None:
             return NEVER
-        try:
-            node_id = self._coordinator.node(now_ms)
-        except ApiError as error:
-            self.fatal = error
-            return NEVER
+        node_id = self._coordinator_node(now_ms)
         if node_id is None:
-            return self._coordinator.next_attempt_ms(now_ms)
+            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(now_ms)
         if self.phase is Phase.JOINING:
             if now_ms < self._not_before_ms:
                 return self._not_before_ms
@@ -117,8 +126,7 @@ class Membership:
     # Joining
 
     def _join(self, node_id: int) -> None:
-        if self._joined is not None or self._heartbeat_is_out:
-            self._joined = None
+        self._joined = None
         topics = self._subscription.matching(self._network.cluster.topics)
         owned = list(self._subscription.partitions)
         generation = self.identity.generation
@@ -242,12 +250,9 @@ class Membership:
     # Staying
 
     def _keep_alive(self, node_id: int, now_ms: int) -> int:
-        last: int = self.last_poll_ms + self._config["max.poll.interval.ms"]
-        if now_ms >= last:
-            log.warning("Consumer poll timeout has expired: the member leaves group %s", self._coordinator.key)
-            self.send_leave("consumer poll timeout has expired.")
-            self.forget_membership(lost=True)
+        if self._is_stuck(now_ms):
             return NEVER
+        last = self._poll_deadline_ms()
         if now_ms < self._next_heartbeat_ms or self._heartbeat_is_out:
             return min(last, NEVER if self._heartbeat_is_out else self._next_heartbeat_ms)
         self._heartbeat_is_out = True
@@ -302,7 +307,6 @@ class Membership:
     # Leaving
 
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
-        """This consumer is no member any more; it may join again."""
         member_id = self.identity.member_id if keeps_id else ""
         self.identity = MemberIdentity(member_id=member_id, instance_id=self.identity.instance_id)
         self.phase = Phase.UNJOINED
@@ -311,9 +315,10 @@ class Membership:
         self.new_assignment = None
 
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Says goodbye, if there is a coordinator to say it to and the member is not a static one."""
+        """A static member says nothing: what it has stays its own for the session's time."""
         identity = self.identity
-        node_id = None if self._coordinator.fatal else self._coordinator.node(self._network.clock.monotonic_ms())
+        now = self._network.clock.monotonic_ms()
+        node_id = None if self._coordinator.fatal else self._coordinator_node(now)
         if node_id is None or not identity.member_id or identity.instance_id is not None:
             on_done()
             return

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
+_IDS_FROM_VERSION = 12
+
 
 class MetadataUpdater:
     """Owns the topics that are of interest and the state of asking.  Touched with the network's seat held.
@@ -31,6 +33,7 @@ class MetadataUpdater:
         self._network = network
         self._config = config
         self.topics: set[str] = set()
+        self._unknown_ids: frozenset[bytes] = frozenset()
         self.wants_all = False
         self.allow_creation = True
         self.updates = 0
@@ -61,6 +64,15 @@ class MetadataUpdater:
             self._not_before_ms = 0
         self.wants_all = wants_all
 
+    def want_ids(self, topic_ids: Iterable[bytes]) -> None:
+        """Topics that are known by their id only: they are asked for until they have a name, which from then on is of
+        interest. Brokers take either ids or names in one request, so they have a request of their own."""
+        wanted = frozenset(topic_ids)
+        if wanted - self._unknown_ids:
+            self._is_wanted = True
+            self._not_before_ms = 0
+        self._unknown_ids = wanted
+
     def heed_leader(self, where: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> None:
         """Takes over what a broker says about who leads a partition."""
         self._network.cluster = with_leader(self._network.cluster, where, leader, epoch, nodes)
@@ -78,7 +90,13 @@ class MetadataUpdater:
             return self._recover(now_ms)
         self._is_asking = True
         self._is_wanted = False
-        self._network.submit(node_id, ApiKey.METADATA, self._request, self._answered)
+        ids = self._unknown_ids if not self.wants_all else frozenset()
+        self._network.submit(
+            node_id,
+            ApiKey.METADATA,
+            lambda version: self._request(version, ids),
+            lambda response, version, error: self._answered(response, ids, error),
+        )
         return now_ms if not self._is_asking else 1 << 62
 
     def _recover(self, now_ms: int) -> int:
@@ -95,15 +113,19 @@ class MetadataUpdater:
             return now_ms
         return max(self._network.reachable_from_ms(), now_ms + 1)
 
-    def _request(self, version: int) -> MetadataRequest:
-        if self.wants_all:
-            topics: list[MetadataRequest.MetadataRequestTopic] | None = None if version >= 1 else []
+    def _request(self, version: int, ids: frozenset[bytes]) -> MetadataRequest:
+        if ids and version >= _IDS_FROM_VERSION:
+            topics: list[MetadataRequest.MetadataRequestTopic] | None = [
+                MetadataRequest.MetadataRequestTopic(topic_id=each, name=None) for each in sorted(ids)
+            ]
+        elif self.wants_all:
+            topics = None if version >= 1 else []
         else:
             topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(self.topics)]
         allow = self.allow_creation or version < 4
         return MetadataRequest(topics=topics, allow_auto_topic_creation=allow)
 
-    def _answered(self, response: MetadataResponse | None, version: int, error: Exception | None) -> None:
+    def _answered(self, response: MetadataResponse | None, ids: frozenset[bytes], error: Exception | None) -> None:
         self._is_asking = False
         now = self._network.clock.monotonic_ms()
         if response is not None and response.error_code == Error.REBOOTSTRAP_REQUIRED:
@@ -112,8 +134,11 @@ class MetadataUpdater:
         if response is None or not response.brokers:
             self._fail(error, now)
             return
-        asked_all = self.wants_all
-        self._network.cluster = merge(self._network.cluster, response, asked_all)
+        self._network.cluster = merge(self._network.cluster, response, self.wants_all and not ids)
+        if ids:
+            named = {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
+            self.topics.update(named.values())
+            self._unknown_ids -= named.keys()
         self.updates += 1
         self._failing_since_ms = None
         self._expires_ms = now + self._config["metadata.max.age.ms"]
@@ -123,8 +148,9 @@ class MetadataUpdater:
             if Error.of(self._network.cluster.errors.get(topic, Error.NONE)).retriable
             or any(each.leader < 0 for each in self._partitions(topic))
         ]
-        self._attempts = self._attempts + 1 if missing else 0
-        self._is_wanted = self._is_wanted or bool(missing)
+        is_lacking = bool(missing or self._unknown_ids)
+        self._attempts = self._attempts + 1 if is_lacking else 0
+        self._is_wanted = self._is_wanted or is_lacking or bool(ids)
         self._not_before_ms = now + self._network.retry_backoff.pause_ms(max(self._attempts - 1, 0))
 
     def _partitions(self, topic: str) -> Iterable[PartitionInfo]:

@@ -125,6 +125,12 @@ class Network:
         connection = self._connections.get(node_id)
         return {} if connection is None else connection.versions
 
+    def feature_level(self, node_id: int, feature: str) -> int | None:
+        """The level of a feature of the cluster, as a connected broker knows it (0: not in use); None if the broker is
+        not connected."""
+        connection = self._connections.get(node_id)
+        return None if connection is None or not connection.versions else connection.features.get(feature, 0)
+
     def least_loaded(self) -> int | None:
         """The best broker for a request that any can answer; None while none can be reached."""
         best: tuple[int, int] | None = None

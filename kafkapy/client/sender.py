@@ -243,6 +243,8 @@ class Sender:
             self.in_flight.discard(batch)
             batch.retry_at_ms = now + self._network.retry_backoff.pause_ms(batch.attempts - 1)
             batch.queue.put_back(batch)
+        elif error.error is Error.MESSAGE_TOO_LARGE and batch.record_count > 1:
+            self._split(batch)
         else:
             if batch.has_sequence and error.error is not Error.MESSAGE_TOO_LARGE:
                 self._identity.lose_track()
@@ -260,6 +262,16 @@ class Sender:
                 return True
             return False
         return error.retriable
+
+    def _split(self, batch: ProducerBatch) -> None:
+        """A batch that the broker takes for too large is sent again in two halves, in the same order."""
+        log.info("A batch of %s-%d is too large: it is split", batch.queue.topic, batch.queue.partition)
+        self.in_flight.discard(batch)
+        parts = batch.split()
+        if self._identity.is_idempotent:
+            sequences_of(batch.queue).replace(batch, parts)
+        for part in reversed(parts):
+            batch.queue.put_back(part)
 
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
         self.in_flight.discard(batch)

@@ -68,6 +68,12 @@ class PartitionSequences:
         if batch in self.unfinished:
             self.unfinished.remove(batch)
 
+    def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """A batch is sent in parts, which have its sequences."""
+        if batch in self.unfinished:
+            at = self.unfinished.index(batch)
+            self.unfinished[at : at + 1] = parts
+
     def restart(self, identity: ProducerIdentity, is_transactional: bool) -> None:
         """A new epoch: sequences begin at 0, those of the unfinished batches too, in the same order."""
         self.next_sequence = 0

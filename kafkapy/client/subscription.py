@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 from kafkapy._core.fetched_records import FetchedRecords
+from kafkapy.client.cluster import TopicInfo
 from kafkapy.types import TopicPartition
 
 
@@ -28,9 +30,11 @@ class PartitionState:
 
     __slots__ = (
         "buffers",
+        "checked_epoch",
         "fetch_offset",
         "generation",
         "high_watermark",
+        "is_checking",
         "is_fetching",
         "is_paused",
         "last_stable_offset",
@@ -54,14 +58,18 @@ class PartitionState:
         self.wants_committed = False
         self.not_before_ms = 0
         self.preferred_replica = -1
-        self.leader_epoch = -1
+        self.leader_epoch = -1  # of the record before `position`
+        self.checked_epoch = -1  # the leader's, that `position` is known to hold under
+        self.is_checking = False
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
 
-    def jump(self, position: int | None) -> None:
-        """Another position: what was fetched is dropped."""
+    def jump(self, position: int | None, leader_epoch: int = -1) -> None:
+        """Another position: what was fetched is dropped. `leader_epoch`: of the record before it, if it is known."""
         self.position = position
+        self.leader_epoch = leader_epoch
+        self.checked_epoch = -1
         self.fetch_offset = -1 if position is None else position
         self.buffers.clear()
         self.generation += 1
@@ -83,26 +91,39 @@ class SubscriptionError(RuntimeError):
     """Subscribing by names, by pattern and assigning partitions exclude each other."""
 
 
-class Subscription:
-    """Owns the partitions of a consumer and how it comes by them: by hand, by names, or by a pattern."""
+class SubscriptionPattern(NamedTuple):
+    """A regular expression of RE2's syntax for `subscribe`, evaluated by the coordinator (group.protocol=consumer): a
+    topic is read if the whole of its name matches."""
 
-    def __init__(self) -> None:
+    pattern: str
+
+
+class Subscription:
+    """Owns the partitions of a consumer and how it comes by them: by hand, by names, or by a pattern, which is ours to
+    evaluate (`pattern`) or the coordinator's (`server_pattern`)."""
+
+    def __init__(self, *, excludes_internal: bool = True) -> None:
         self.partitions: dict[TopicPartition, PartitionState] = {}
         self.topics: frozenset[str] = frozenset()
         self.pattern: re.Pattern[str] | None = None
+        self.server_pattern: str | None = None
         self.is_manual = False
+        self._excludes_internal = excludes_internal
 
     @property
     def is_automatic(self) -> bool:
         """Whether the group says which partitions it reads."""
-        return bool(self.topics) or self.pattern is not None
+        return bool(self.topics) or self.pattern is not None or self.server_pattern is not None
 
-    def subscribe(self, topics: Iterable[str], pattern: re.Pattern[str] | None = None) -> None:
+    def subscribe(
+        self, topics: Iterable[str], pattern: re.Pattern[str] | None = None, server_pattern: str | None = None
+    ) -> None:
         """By names or by a pattern, in place of what was subscribed to before."""
         if self.is_manual:
             raise SubscriptionError("Subscription to topics, partitions and pattern are mutually exclusive")
         self.topics = frozenset(topics)
         self.pattern = pattern
+        self.server_pattern = server_pattern
 
     def assign_manually(self, partitions: Iterable[TopicPartition]) -> None:
         """Exactly these partitions; those that it had keep their position."""
@@ -120,6 +141,7 @@ class Subscription:
         self.partitions = {}
         self.topics = frozenset()
         self.pattern = None
+        self.server_pattern = None
         self.is_manual = False
 
     def state(self, partition: TopicPartition) -> PartitionState:
@@ -129,11 +151,15 @@ class Subscription:
             raise ValueError(f"No current assignment for partition {partition}")
         return found
 
-    def matching(self, names: Iterable[str]) -> frozenset[str]:
-        """The topics that are subscribed to, among those that there are."""
+    def matching(self, topics: Mapping[str, TopicInfo]) -> frozenset[str]:
+        """The topics that are subscribed to, for a pattern among those that there are."""
         if self.pattern is None:
             return self.topics
-        return frozenset(name for name in names if self.pattern.search(name))
+        return frozenset(
+            name
+            for name, info in topics.items()
+            if self.pattern.search(name) and not (info.is_internal and self._excludes_internal)
+        )
 
 
 def reset_timestamp(strategy: str, now_ms: int) -> int | None:

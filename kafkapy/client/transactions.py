@@ -19,7 +19,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from kafkapy.protocol.messages.end_txn import EndTxnRequest
+from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.types import TopicPartition
@@ -27,6 +27,10 @@ from kafkapy.types import TopicPartition
 log = logging.getLogger("kafkapy.client")
 
 LOOK_AGAIN_MS = 20
+# From this transaction.version on what is sent adds itself to the transaction. The versions of APIs that rely on it
+# come after these.
+_ADDS_ITSELF_LEVEL = 2
+_PRODUCE_BEFORE, _OFFSET_COMMIT_BEFORE, _END_TXN_BEFORE = 11, 4, 4
 # Another producer has taken the transactional id over, or it may not be used: this one is of no use any more.
 FATAL = frozenset(
     (
@@ -61,7 +65,9 @@ class Transactions(ProducerIdSource):
     """Owns the transaction's phase and partitions.  What a task calls has the network's seat; `initialize`, `begin`,
     `send_offsets`, `commit` and `abort` are called by the application's thread without it, and wait.
 
-    Partitions are added by AddPartitionsToTxn before the first batch goes to them, which every broker understands.
+    Partitions and groups are added by requests of their own before anything goes to them, which every broker
+    understands. If the cluster's transaction.version is 2 (KIP-890) what goes to them adds them, and the end of every
+    transaction raises the epoch, so that nothing late can get into the next one.
     """
 
     def __init__(self, network: Network, accumulator: RecordAccumulator, config: ClientConfig) -> None:
@@ -77,6 +83,7 @@ class Transactions(ProducerIdSource):
         self._add_not_before_ms = 0
         self._has_offsets = False
         self._needs_new_epoch = False
+        self._adds_itself = False
 
     # The sender's side
 
@@ -111,6 +118,9 @@ class Transactions(ProducerIdSource):
     def may_send_to(self, queue: PartitionQueue) -> bool:
         where = TopicPartition(queue.topic, queue.partition)
         if where in self._added:
+            return True
+        if self._adds_itself:
+            self._added.add(where)
             return True
         self._wanted.add(where)
         return False
@@ -178,10 +188,20 @@ class Transactions(ProducerIdSource):
     def begin(self) -> None:
         self._require(TransactionPhase.READY)
         with self._network.seat:
+            self._look_at_version()
             self._added.clear()
             self._wanted.clear()
             self._has_offsets = False
             self.phase = TransactionPhase.OPEN
+
+    def _look_at_version(self) -> None:
+        """Between two transactions the cluster may have got another transaction.version."""
+        node_id = self._coordinator.node(self._network.clock.monotonic_ms())
+        level = None if node_id is None else self._network.feature_level(node_id, "transaction.version")
+        if level is not None:
+            self._adds_itself = level >= _ADDS_ITSELF_LEVEL
+        assert self.sender is not None
+        self.sender.highest_version = None if self._adds_itself else _PRODUCE_BEFORE
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata, timeout_s: float
@@ -199,11 +219,17 @@ class Transactions(ProducerIdSource):
                 group_id=group.group_id,
             )
 
-        self._exchange(self._coordinator, ApiKey.ADD_OFFSETS_TO_TXN, add, timeout_s, "the group was added")
+        if not self._adds_itself:
+            self._exchange(self._coordinator, ApiKey.ADD_OFFSETS_TO_TXN, add, timeout_s, "the group was added")
         self._has_offsets = True
-        coordinator = Coordinator(self._network, group.group_id)
-        build = self._offset_commit(offsets, group)
-        self._exchange(coordinator, ApiKey.TXN_OFFSET_COMMIT, build, timeout_s, "the offsets were written")
+        self._exchange(
+            Coordinator(self._network, group.group_id),
+            ApiKey.TXN_OFFSET_COMMIT,
+            self._offset_commit(offsets, group),
+            timeout_s,
+            "the offsets were written",
+            highest=None if self._adds_itself else _OFFSET_COMMIT_BEFORE,
+        )
 
     def commit(self, timeout_s: float) -> None:
         """Ends the transaction when all its records are written; raises what one of them failed with."""
@@ -260,9 +286,17 @@ class Transactions(ProducerIdSource):
         if not committed:
             self._drop_waiting()  # what was on its way and would have been sent again
         if self._added or self._has_offsets:
-            self._exchange(
-                self._coordinator, ApiKey.END_TXN, self._end_txn(committed), timeout_s, "the transaction ended"
+            ended: EndTxnResponse = self._exchange(
+                self._coordinator,
+                ApiKey.END_TXN,
+                self._end_txn(committed),
+                timeout_s,
+                "the transaction ended",
+                highest=None if self._adds_itself else _END_TXN_BEFORE,
             )
+            if ended.producer_id >= 0:  # the epoch is raised
+                self._take_over_identity(ProducerIdentity(ended.producer_id, ended.producer_epoch))
+                self._needs_new_epoch = False
         if self._needs_new_epoch:
             self._take_identity(timeout_s, self.identity)
         with self._network.seat:
@@ -321,14 +355,25 @@ class Transactions(ProducerIdSource):
         response: InitProducerIdResponse = self._exchange(
             self._coordinator, ApiKey.INIT_PRODUCER_ID, build, timeout_s, "the producer id was given"
         )
+        self._take_over_identity(ProducerIdentity(response.producer_id, response.producer_epoch))
+
+    def _take_over_identity(self, identity: ProducerIdentity) -> None:
+        """A new epoch begins."""
         with self._network.seat:
-            self.identity = ProducerIdentity(response.producer_id, response.producer_epoch)
+            self.identity = identity
             for topic in self._accumulator.topics.values():
                 for queue in topic.queues:
                     sequences_of(queue).restart(self.identity, True)
 
     def _exchange(
-        self, coordinator: Coordinator, key: ApiKey, build: Callable[[int], Any], timeout_s: float, what: str
+        self,
+        coordinator: Coordinator,
+        key: ApiKey,
+        build: Callable[[int], Any],
+        timeout_s: float,
+        what: str,
+        *,
+        highest: int | None = None,
     ) -> Any:
         """Asks a coordinator; an error that does not pass is heeded and raised."""
 
@@ -342,7 +387,7 @@ class Transactions(ProducerIdSource):
                 else:
                     answered(response, ApiError(code) if code else None)
 
-            self._network.submit(node_id, key, build, done)
+            self._network.submit(node_id, key, build, done, highest=highest)
 
         try:
             return until_answered(self._network, coordinator, ask, timeout_s, what)

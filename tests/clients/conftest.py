@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from tests.broker_process import BrokerProcess
 from tests.clients.aiokafka_client import AiokafkaClient
@@ -89,6 +96,13 @@ def new_topic(bootstrap: str) -> Callable[[int], str]:
 def create_topic(bootstrap: str, name: str, partitions: int, **configs: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(name, partitions, 1, config=configs)])[name].result(30)
+
+
+def set_topic_config(bootstrap: str, topic: str, key: str, value: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(30)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kafkapy.client import Consumer, ConsumerRecord, Producer, TopicPartition
 from kafkapy.errors import ApiError, Error
 from tests.broker_process import BrokerProcess
+from tests.clients.conftest import set_topic_config
 
 NewTopic = Callable[[int], str]
 
@@ -100,6 +102,31 @@ def test_what_the_broker_refuses_comes_by_the_future_and_the_callback(bootstrap:
         assert isinstance(error, ApiError) and error.error is Error.MESSAGE_TOO_LARGE
         assert heard == [(None, error)]
         assert producer.send(topic, b"small").result(20).offset == 0
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_batches_that_are_too_large_are_split(bootstrap: str, new_topic: NewTopic, idempotent: bool) -> None:
+    """Batches before and behind it are on their way meanwhile; every record is there once, in order."""
+    topic, heard = new_topic(1), []
+    set_topic_config(bootstrap, topic, "max.message.bytes", "3000")
+    values = [uuid.uuid4().hex.encode() * 10 for _ in range(400)]
+    with Producer(
+        bootstrap_servers=bootstrap,
+        compression_type="gzip",
+        batch_size=8_000,
+        linger_ms=50,
+        enable_idempotence=idempotent,
+        max_in_flight_requests_per_connection=5 if idempotent else 1,
+    ) as producer:
+        futures = [
+            producer.send(topic, value, on_delivery=lambda metadata, error: heard.append(metadata.offset))
+            for value in values
+        ]
+        assert producer.flush(30)
+        assert [future.result().offset for future in futures] == list(range(400))
+        assert sorted(heard) == list(range(400))
+        assert producer.memory_used == 0
+    assert [record.value for record in read(bootstrap, topic, 1, 400)] == values
 
 
 def test_a_topic_that_cannot_be(bootstrap: str) -> None:

@@ -97,7 +97,7 @@ ROWS = (
         "group.protocol", STRING, "classic", one_of_ignoring_case("CONSUMER", "CLASSIC"), HIGH,
         "How the group shares partitions: classic, or consumer (KIP-848).",
     ),
-    inert_client_key(
+    client_key(
         "group.remote.assignor", STRING, None, ANY, MEDIUM,
         "Name of the broker's assignor for the consumer protocol.",
     ),

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from kafkapy.client.cluster import TopicInfo
 from kafkapy.client.subscription import Subscription, SubscriptionError, duration_ms, reset_timestamp
 from kafkapy.types import TopicPartition
 
@@ -48,7 +49,11 @@ def test_a_jump_makes_earlier_fetches_stale():
 def test_patterns():
     subscription = Subscription()
     subscription.subscribe((), re.compile("^a"))
-    assert subscription.matching(["ab", "ba", "a"]) == {"ab", "a"}
+    topics = {name: TopicInfo(name, bytes(16), name == "a_internal", ()) for name in ("ab", "ba", "a", "a_internal")}
+    assert subscription.matching(topics) == {"ab", "a"}
+    every = Subscription(excludes_internal=False)
+    every.subscribe((), re.compile("^a"))
+    assert every.matching(topics) == {"ab", "a", "a_internal"}
 
 
 @pytest.mark.parametrize(("text", "expected"), [("PT1S", 1000), ("P1DT1H", 90_000_000), ("PT1M0.5S", 60_500)])

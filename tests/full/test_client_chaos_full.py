@@ -1,0 +1,17 @@
+"""A hundred rounds of chaos between our client and the broker; KAFKAPY_CHAOS_SEED: another hundred."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.clients.chaos import run_rounds
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+def test_a_hundred_rounds(tmp_path: Path) -> None:
+    faults = run_rounds(tmp_path, 100, seed=int(os.environ.get("KAFKAPY_CHAOS_SEED", "2")))
+    assert all(faults.values()), faults
