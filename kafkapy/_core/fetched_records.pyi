@@ -3,6 +3,8 @@ from typing import Any
 
 from typing_extensions import Buffer
 
+from kafkapy._core.arrow_batch import ArrowBatch
+
 class ConsumerRecord:
     topic: str
     partition: int
@@ -19,6 +21,7 @@ class FetchedRecords:
     topic: str
     partition: int
     next_offset: int
+    until_offset: int
     high_watermark: int
     last_stable_offset: int
     log_start_offset: int
@@ -32,6 +35,7 @@ class FetchedRecords:
         partition: int,
         fetch_offset: int,
         *,
+        until_offset: int | None = None,
         aborted: Iterable[tuple[int, int]] = (),
         read_committed: bool = False,
         check_crcs: bool = True,
@@ -42,3 +46,4 @@ class FetchedRecords:
     @property
     def size(self) -> int: ...
     def take(self, limit: int) -> list[ConsumerRecord]: ...
+    def fill(self, batch: ArrowBatch) -> int: ...

@@ -1,19 +1,23 @@
-"""What a consumer has fetched of a partition, taken out record by record: aborted and control batches passed over."""
+"""What a consumer has fetched of a partition: taken out record by record, or as columns."""
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 
-from kafkapy._core.batch_layout cimport (
-    BATCH_OVERHEAD, CONTROL_FLAG, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, LOG_APPEND_TIME_FLAG,
-    TRANSACTIONAL_FLAG, BatchHeader, parse_batch_header)
-from kafkapy._core.batch_validation cimport crc_is_valid
-from kafkapy._core.codecs cimport CODEC_MASK
-from kafkapy._core.primitives cimport load_int16, read_varint, read_varlong
-from kafkapy._core.compression import DecompressionError, decompress
+from kafkapy._core.arrow_batch cimport ArrowBatch
+from kafkapy._core.arrow_columns cimport RecordColumns, reserve_data
+from kafkapy._core.arrow_records cimport (
+    ROWS_DAMAGED, ROWS_FULL, ROWS_NO_MEMORY, ROWS_OK, ROWS_REACHED_END, put_constants, put_records, put_row,
+    reserve_row)
+from kafkapy._core.fetched_batches cimport (
+    AT_END, AT_RECORD, DAMAGED_RECORD, FetchedBatches)
+from kafkapy._core.primitives cimport read_varint, read_varlong
 from kafkapy.errors import ApiError, Error
 
-cdef int64_t LARGEST_DECOMPRESSED_BYTES = 1 << 30
+# Why filling columns goes no further, beside what fetched_batches says.
+cdef enum:
+    NO_MORE_ROWS = 100
+    NO_MORE_BYTES = 101
+    NO_MEMORY = 102
 
 
 cdef class ConsumerRecord:
@@ -41,191 +45,60 @@ cdef class ConsumerRecord:
                 f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
 
 
-@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
-cdef class FetchedRecords:
-    """Owns the place in one partition's fetched bytes, which it *pins*, and the decompressed batch it is in.
+@cython.no_gc  # as its base
+cdef class FetchedRecords(FetchedBatches):
+    """The records of one partition's fetched bytes, from `next_offset` on, up to `until_offset`. `take` and `fill` may
+    take turns. `is_exhausted` says that there are no more. Not thread-safe."""
 
-    `next_offset` is where the consumer goes on. Not thread-safe.
-    """
-
-    cdef readonly str topic
-    cdef readonly int32_t partition
-    cdef readonly int64_t next_offset
-    cdef readonly int64_t high_watermark, last_stable_offset, log_start_offset
-    cdef readonly int32_t leader_epoch       # of the batch read last; -1: none yet
-    cdef readonly bint is_exhausted
-    cdef readonly int64_t end_offset         # behind the last whole batch: where the next fetch goes on
-    cdef object buffer
-    cdef Py_buffer view
-    cdef bint pinned
-    cdef bint check_crcs, read_committed
-    cdef list aborted                    # (first offset, producer id), by offset; those met already are taken off
-    cdef set aborted_producers
-    cdef Py_ssize_t position             # of the next batch
-    cdef BatchHeader header              # of the batch it is in
-    cdef const uint8_t[::1] payload
-    cdef Py_ssize_t pos
-    cdef int32_t remaining
-    cdef list old_records
-
-    def __cinit__(self, buffer, str topic not None, int32_t partition, int64_t fetch_offset, *, aborted=(),
-                  bint read_committed=False, bint check_crcs=True, int64_t high_watermark=-1,
-                  int64_t last_stable_offset=-1, int64_t log_start_offset=-1):
-        PyObject_GetBuffer(buffer, &self.view, PyBUF_SIMPLE)
-        self.pinned = True
-        self.buffer = buffer
-        self.topic, self.partition, self.next_offset = topic, partition, fetch_offset
-        self.aborted = sorted(aborted)
-        self.aborted_producers = set()
-        self.read_committed, self.check_crcs = read_committed, check_crcs
-        self.high_watermark, self.last_stable_offset = high_watermark, last_stable_offset
-        self.log_start_offset, self.leader_epoch = log_start_offset, -1
-        self.end_offset = max(fetch_offset, self.find_end())
-
-    cdef int64_t find_end(self) except -2:
-        """The offset behind the last whole batch, by the headers; messages of old formats are read."""
-        cdef const uint8_t *buf = <const uint8_t *>self.view.buf
-        cdef BatchHeader header
-        cdef Py_ssize_t position = 0
-        cdef int64_t end = -1
-        cdef int status
-        while position < self.view.len:
-            status = parse_batch_header(buf, position, self.view.len, &header)
-            if status == HEADER_OLD_MAGIC:
-                end = max(end, header.base_offset + 1)
-            elif status == HEADER_OK:
-                end = header.base_offset + header.last_offset_delta + 1
-            else:
-                break
-            position += header.size
-        return end
-
-    def __dealloc__(self):
-        if self.pinned:
-            PyBuffer_Release(&self.view)
-
-    @property
-    def size(self):
-        """Bytes fetched."""
-        return self.view.len
+    cdef bint is_filling                 # without the interpreter lock
 
     def take(self, Py_ssize_t limit):
-        """Up to `limit` records from `next_offset` on; fewer only at the end. ApiError CORRUPT_MESSAGE or INVALID_RECORD
-        for a damaged batch, which stays the next one."""
+        """Up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch. ApiError
+        CORRUPT_MESSAGE or INVALID_RECORD for such a one, which stays the next one."""
         cdef list records = []
-        while len(records) < limit:
-            if self.remaining == 0 and not self.enter_batch():
-                break
-            self.take_from_batch(limit, records)
+        self.check_idle()
+        try:
+            while len(records) < limit:
+                if self.span.remaining == 0 and not self.open_next():
+                    break
+                self.take_from_batch(limit, records)
+        except ApiError:
+            if not records:
+                raise
         return records
+
+    cdef int check_idle(self) except -1:
+        if self.is_filling:
+            raise RuntimeError("another thread reads these records")
+        return 0
+
+    cdef bint open_next(self) except -1:
+        """Whether there is a batch with records, or old messages."""
+        cdef int status
+        while self.span.remaining == 0:
+            status = self.enter_batch()
+            if status == AT_RECORD:
+                status = self.open_batch()
+            if status != AT_RECORD:
+                status = self.open_by_python(status)
+            if status == AT_END:
+                return False
+        return True
 
     cdef int take_from_batch(self, Py_ssize_t limit, list records) except -1:
         cdef ConsumerRecord record
-        if self.old_records is not None:
-            while self.old_records and len(records) < limit:
-                records.append(self.old_record(self.old_records.pop(0)))
-            self.remaining = <int32_t>len(self.old_records)
-        while self.old_records is None and self.remaining > 0 and len(records) < limit:
-            record = self.parse_record()
-            self.remaining -= 1
+        while self.span.remaining > 0 and len(records) < limit:
+            record = self.parse_record() if self.old_records is None else self.old_record(self.old_records.pop())
+            if record.offset >= self.until_offset:
+                self.finish()
+                return 0
+            self.span.remaining -= 1
             if record.offset >= self.next_offset:
                 records.append(record)
                 self.next_offset = record.offset + 1
-        if self.remaining == 0:
+        if self.span.remaining == 0:
+            self.old_records = None
             self.leave_batch()
-        return 0
-
-    cdef int leave_batch(self) except -1:
-        self.next_offset = max(self.next_offset, self.header.base_offset + self.header.last_offset_delta + 1)
-        self.position += self.header.size
-        self.payload = None
-        self.old_records = None
-        return 0
-
-    cdef bint enter_batch(self) except -1:
-        """Stands before the first record of the next batch that the consumer is to see; False at the end."""
-        cdef const uint8_t *buf = <const uint8_t *>self.view.buf
-        cdef int status
-        while self.position < self.view.len:
-            status = parse_batch_header(buf, self.position, self.view.len, &self.header)
-            if status == HEADER_INCOMPLETE:
-                break
-            if status == HEADER_OLD_MAGIC:
-                self.enter_old_messages()
-                return self.remaining > 0
-            if status != HEADER_OK or self.check_crcs and not crc_is_valid(buf, &self.header):
-                raise ApiError(Error.CORRUPT_MESSAGE, f"Record batch for partition {self.topic}-{self.partition} at "
-                               f"offset {self.header.base_offset} is invalid")
-            self.leader_epoch = self.header.partition_leader_epoch
-            if self.header.record_count > 0 and not self.is_hidden():
-                self.open_batch()
-                return True
-            self.leave_batch()
-        self.is_exhausted = True
-        return False
-
-    cdef bint is_hidden(self) except -1:
-        """Whether the batch is no application's: a marker, or of a transaction that was aborted."""
-        cdef int64_t last_offset = self.header.base_offset + self.header.last_offset_delta
-        if self.header.base_offset + self.header.last_offset_delta < self.next_offset and (
-                not self.header.attributes & CONTROL_FLAG):
-            return True
-        if self.read_committed and self.header.producer_id >= 0:
-            while self.aborted and self.aborted[0][0] <= last_offset:
-                self.aborted_producers.add(self.aborted.pop(0)[1])
-            if self.header.attributes & CONTROL_FLAG:
-                if self.is_abort_marker():
-                    self.aborted_producers.discard(self.header.producer_id)
-            elif self.header.attributes & TRANSACTIONAL_FLAG and self.header.producer_id in self.aborted_producers:
-                return True
-        return self.header.attributes & CONTROL_FLAG != 0
-
-    cdef bint is_abort_marker(self) except -1:
-        """Its one record has a key of version and type, two int16: 0 is abort."""
-        cdef const uint8_t *buf = <const uint8_t *>self.view.buf
-        cdef Py_ssize_t pos = self.header.position + BATCH_OVERHEAD
-        cdef Py_ssize_t end = self.header.position + self.header.size
-        cdef int32_t length = 0
-        cdef int64_t ignored = 0
-        pos = read_varint(buf, pos, end, &length)
-        if pos >= 0 and pos < end:
-            pos = read_varlong(buf, pos + 1, end, &ignored)
-        if pos >= 0:
-            pos = read_varint(buf, pos, end, &length)
-        if pos >= 0:
-            pos = read_varint(buf, pos, end, &length)
-        if pos < 0 or length < 4 or length > end - pos:
-            raise ApiError(Error.INVALID_RECORD, "A control record without a type")
-        return load_int16(buf + pos + 2) == 0
-
-    cdef int open_batch(self) except -1:
-        cdef int codec = self.header.attributes & CODEC_MASK
-        content = memoryview(self.buffer).cast("B")[
-            self.header.position + BATCH_OVERHEAD:self.header.position + self.header.size]
-        if codec:
-            try:
-                content = decompress(codec, content, LARGEST_DECOMPRESSED_BYTES)
-            except (DecompressionError, ValueError) as error:
-                raise ApiError(Error.CORRUPT_MESSAGE, f"Failed to decompress record stream ({error})") from None
-        self.payload = content
-        self.pos = 0
-        self.remaining = self.header.record_count
-        return 0
-
-    cdef int enter_old_messages(self) except -1:
-        """Messages of magic 0 and 1: the rest of the bytes at once, they are few and old."""
-        from kafkapy._core.message_set import iterate_records
-        content = memoryview(self.buffer).cast("B")[self.position:]
-        self.old_records = [record for record in iterate_records(content) if record.offset >= self.next_offset]
-        self.remaining = <int32_t>len(self.old_records)
-        self.header.size = self.view.len - self.position
-        self.header.last_offset_delta = -1
-        self.header.base_offset = self.next_offset
-        for record in self.old_records:
-            self.header.base_offset = record.offset + 1
-        if not self.remaining:
-            self.leave_batch()
-            self.is_exhausted = True
         return 0
 
     cdef ConsumerRecord old_record(self, old):
@@ -234,70 +107,185 @@ cdef class FetchedRecords:
         record.offset, record.timestamp = old.offset, old.timestamp
         record.timestamp_type = old.timestamp_type if old.timestamp >= 0 else -1
         record.key, record.value, record.headers = old.key, old.value, ()
-        self.next_offset = record.offset + 1
         return record
 
     cdef ConsumerRecord parse_record(self):
-        cdef const uint8_t *buf
-        cdef Py_ssize_t end = self.payload.shape[0]
+        cdef const uint8_t *buf = self.span.buf
+        cdef Py_ssize_t end = self.span.end
         cdef int32_t length = 0, offset_delta = 0, headers = 0
         cdef int64_t timestamp_delta = 0
         cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
-        if self.pos >= end:
-            raise self.malformed()
-        buf = &self.payload[0]
-        self.pos = read_varint(buf, self.pos, end, &length)
-        if self.pos < 0 or length < 1 or length > end - self.pos:
-            raise self.malformed()
-        end = self.pos + length
-        self.pos = read_varlong(buf, self.pos + 1, end, &timestamp_delta)
-        if self.pos >= 0:
-            self.pos = read_varint(buf, self.pos, end, &offset_delta)
-        record.key = self.field(buf, end)
-        record.value = self.field(buf, end)
-        if self.pos >= 0:
-            self.pos = read_varint(buf, self.pos, end, &headers)
-        if self.pos < 0 or headers < 0 or headers > end - self.pos:
-            raise self.malformed()
-        record.headers = self.header_fields(buf, headers, end) if headers else ()
-        if self.pos != end:
-            raise self.malformed()
+        cdef Py_ssize_t pos = read_varint(buf, self.span.pos, end, &length)
+        if pos < 0 or length < 1 or length > end - pos:
+            raise self.complaint(DAMAGED_RECORD)
+        end = pos + length
+        pos = read_varlong(buf, pos + 1, end, &timestamp_delta)
+        if pos >= 0:
+            pos = read_varint(buf, pos, end, &offset_delta)
+        record.key = take_field(buf, &pos, end)
+        record.value = take_field(buf, &pos, end)
+        if pos >= 0:
+            pos = read_varint(buf, pos, end, &headers)
+        if pos < 0 or headers < 0 or headers > end - pos:
+            raise self.complaint(DAMAGED_RECORD)
+        record.headers = take_headers(buf, &pos, end, headers) if headers else ()
+        if pos != end:
+            raise self.complaint(DAMAGED_RECORD)
+        self.span.pos = end
         record.topic, record.partition = self.topic, self.partition
         record.leader_epoch = self.header.partition_leader_epoch
-        record.offset = self.header.base_offset + offset_delta
-        if self.header.attributes & LOG_APPEND_TIME_FLAG:
-            record.timestamp, record.timestamp_type = self.header.max_timestamp, 1
+        record.offset = self.span.base_offset + offset_delta
+        if self.span.has_log_append_time:
+            record.timestamp, record.timestamp_type = self.span.log_append_time, 1
         else:
-            record.timestamp = <int64_t>(<uint64_t>self.header.base_timestamp + <uint64_t>timestamp_delta)
+            record.timestamp = <int64_t>(<uint64_t>self.span.base_timestamp + <uint64_t>timestamp_delta)
         return record
 
-    cdef object malformed(self):
-        self.remaining = 0
-        self.payload = None
-        return ApiError(Error.INVALID_RECORD, f"Record batch for partition {self.topic}-{self.partition} at offset "
-                        f"{self.header.base_offset} has an invalid record")
+    def fill(self, ArrowBatch batch not None):
+        """Adds rows to the columns of `batch` until it is full or has max_rows; fewer only at the end, or before a
+        damaged batch. Returns how many were added. Without the interpreter lock. A batch may be filled from several
+        partitions' records, one after the other.
 
-    cdef bytes field(self, const uint8_t *buf, Py_ssize_t end):
-        """None if null or, with `pos` then -1, if it ends early."""
-        cdef int32_t length = 0
-        if self.pos < 0:
-            return None
-        self.pos = read_varint(buf, self.pos, end, &length)
-        if self.pos < 0 or length < 0:
-            return None
-        if length > end - self.pos:
-            self.pos = -1
-            return None
-        self.pos += length
-        return PyBytes_FromStringAndSize(<char *>buf + self.pos - length, length)
+        ApiError as `take`; MESSAGE_TOO_LARGE for a record that fits into no columns.
+        """
+        cdef bytes topic = self.topic.encode("utf-8", "replace")
+        cdef int64_t rows = batch.content.rows
+        cdef int status
+        self.check_idle()
+        batch.begin_filling()
+        self.is_filling = True
+        try:
+            batch.content.topic_size = PyBytes_GET_SIZE(topic)
+            status = self.fill_to_the_end(batch, topic)
+        except ApiError:
+            if batch.content.rows == rows:
+                raise
+            batch.is_full = True
+            return batch.content.rows - rows
+        finally:
+            self.is_filling = False
+            batch.end_filling()
+        if status == NO_MEMORY:
+            raise MemoryError()
+        if status == NO_MORE_BYTES:
+            batch.is_full = True
+            if batch.content.rows == 0:
+                raise ApiError(Error.MESSAGE_TOO_LARGE, f"The record at offset {self.next_offset} of {self.topic}-"
+                               f"{self.partition} is too large for a column")
+        return batch.content.rows - rows
 
-    cdef tuple header_fields(self, const uint8_t *buf, int32_t count, Py_ssize_t end):
-        cdef list pairs = []
-        cdef bytes name
-        for _ in range(count):
-            name = self.field(buf, end)
-            content = self.field(buf, end)
-            if name is None or self.pos < 0:
-                raise self.malformed()
-            pairs.append((name.decode("utf-8", "surrogateescape"), content))
-        return tuple(pairs)
+    cdef int fill_to_the_end(self, ArrowBatch batch, bytes topic) except -1:
+        """AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        cdef const uint8_t *topic_bytes = <const uint8_t *>PyBytes_AS_STRING(topic)
+        cdef int status = NO_MORE_BYTES if batch.is_full else AT_RECORD
+        while status < NO_MORE_ROWS and status != AT_END:
+            if self.old_records is not None:
+                status = self.fill_old_records(&batch.content, topic_bytes)
+            else:
+                with nogil:
+                    status = self.fill_batches(&batch.content, topic_bytes)
+            if status < NO_MORE_ROWS:
+                status = self.open_by_python(status)
+        return status
+
+    cdef int fill_batches(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        cdef int status
+        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; what is not used costs nothing
+            reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
+        while columns.rows < columns.row_limit:
+            if self.span.remaining == 0:
+                status = self.enter_batch()
+                if status == AT_RECORD:
+                    if self.count_batch(columns, topic):
+                        continue
+                    status = self.open_batch()
+                if status != AT_RECORD:
+                    return status
+            status = self.fill_from_batch(columns, topic)
+            if status != AT_RECORD:
+                return status
+        return NO_MORE_ROWS
+
+    cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        """A whole batch that nobody wants to see into is only counted."""
+        cdef int64_t first = columns.rows
+        if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (
+                columns.timestamp != NULL or columns.topic != NULL or columns.partition != NULL
+                or columns.timestamp_type != NULL):
+            return False
+        if self.header.base_offset < self.next_offset or self.header.record_count > columns.row_limit - first or (
+                self.header.base_offset + self.header.last_offset_delta >= self.until_offset):
+            return False
+        columns.rows += self.header.record_count
+        self.leave_batch()
+        return True
+
+    cdef int fill_from_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        cdef int64_t first = columns.rows
+        cdef int status = put_records(columns, &self.span, &self.next_offset, self.until_offset)
+        put_constants(columns, first, topic, self.partition, 1 if self.span.has_log_append_time else 0)
+        if status == ROWS_REACHED_END:
+            self.finish()
+        elif status == ROWS_FULL:
+            return NO_MORE_BYTES
+        elif status == ROWS_NO_MEMORY:
+            return NO_MEMORY
+        elif status == ROWS_DAMAGED:
+            return DAMAGED_RECORD
+        elif self.span.remaining == 0:
+            self.leave_batch()
+        return AT_RECORD
+
+    cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
+        """AT_RECORD when all are in, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        cdef int64_t key_size, value_size
+        cdef int status
+        while self.old_records:
+            if columns.rows == columns.row_limit:
+                return NO_MORE_ROWS
+            old = self.old_records[len(self.old_records) - 1]
+            key_size = -1 if old.key is None else len(old.key)
+            value_size = -1 if old.value is None else len(old.value)
+            status = reserve_row(columns, max(key_size, 0) + max(value_size, 0))
+            if status != ROWS_OK:
+                return NO_MORE_BYTES if status == ROWS_FULL else NO_MEMORY
+            key, value = old.key or b"", old.value or b""
+            put_row(columns, old.offset, old.timestamp, <const uint8_t *>PyBytes_AS_STRING(key), key_size,
+                    <const uint8_t *>PyBytes_AS_STRING(value), value_size)
+            put_constants(columns, columns.rows - 1, topic, self.partition,
+                          -1 if old.timestamp < 0 else old.timestamp_type)
+            self.next_offset = old.offset + 1
+            self.span.remaining -= 1
+            self.old_records.pop()
+        self.old_records = None
+        self.leave_batch()
+        return AT_RECORD
+
+
+cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
+    """Bytes with their length before them; None if null or, with `pos` then -1, if they end early."""
+    cdef int32_t length = 0
+    if pos[0] < 0:
+        return None
+    pos[0] = read_varint(buf, pos[0], end, &length)
+    if pos[0] < 0 or length < 0:
+        return None
+    if length > end - pos[0]:
+        pos[0] = -1
+        return None
+    pos[0] += length
+    return PyBytes_FromStringAndSize(<char *>buf + pos[0] - length, length)
+
+
+cdef tuple take_headers(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end, int32_t count):
+    """Pairs of name and value; `pos` is -1 if they are not in order."""
+    cdef list pairs = []
+    cdef bytes name
+    for _ in range(count):
+        name = take_field(buf, pos, end)
+        content = take_field(buf, pos, end)
+        if name is None or pos[0] < 0:
+            pos[0] = -1
+            break
+        pairs.append((name.decode("utf-8", "surrogateescape"), content))
+    return tuple(pairs)

@@ -7,7 +7,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from kafkapy._core.primitives cimport load_int32, store_int32
 
@@ -15,14 +15,20 @@ cdef extern from "sys/socket.h" nogil:
     enum:
         MSG_DONTWAIT
         MSG_NOSIGNAL
-        MSG_MORE
-    ssize_t c_send "send"(int fd, const void *data, size_t size, int flags)
+    struct iovec:
+        void *iov_base
+        size_t iov_len
+    struct msghdr:
+        iovec *msg_iov
+        size_t msg_iovlen
+    ssize_t c_sendmsg "sendmsg"(int fd, const msghdr *message, int flags)
     ssize_t c_recv "recv"(int fd, void *data, size_t size, int flags)
 
 cdef enum:
     STAGING_BYTES = 65536
     SIZE_BYTES = 4
     TURN_BYTES = 4194304                 # read in one turn, so that one connection does not starve the others
+    MOST_PIECES = 64                     # given to the kernel in one call
 
 
 cdef class FrameSocket:
@@ -35,6 +41,7 @@ cdef class FrameSocket:
     cdef Py_ssize_t max_frame_bytes
     cdef list outgoing                   # bytes-like, the first one partly sent
     cdef Py_ssize_t sent                 # of the first
+    cdef int failure                     # errno of the last call that sent nothing
     cdef bytearray staging
     cdef Py_ssize_t staged
     cdef bytes frame                     # being filled
@@ -64,27 +71,55 @@ cdef class FrameSocket:
 
     def send(self):
         """Gives the socket what it takes. True when nothing is left. OSError when the connection is broken."""
-        cdef Py_buffer view
-        cdef Py_ssize_t index = 0, count = len(self.outgoing), written
-        try:
-            while index < count:
-                PyObject_GetBuffer(self.outgoing[index], &view, PyBUF_SIMPLE)
-                written = c_send(self.fd, <uint8_t *>view.buf + self.sent, view.len - self.sent,
-                                 MSG_DONTWAIT | MSG_NOSIGNAL | (MSG_MORE if index + 1 < count else 0))
-                if written >= 0:
-                    self.bytes_sent += written
-                    self.sent += written
-                    if self.sent == view.len:
-                        self.sent = 0
-                        index += 1
-                PyBuffer_Release(&view)
-                if written < 0 and errno != EINTR:
-                    if errno == EAGAIN:
-                        break
-                    raise OSError(errno, "send failed")
-        finally:
-            del self.outgoing[:index]
+        cdef Py_ssize_t written
+        while self.outgoing:
+            written = self.send_pieces()
+            if written < 0:
+                if self.failure == EINTR:
+                    continue
+                if self.failure == EAGAIN:
+                    break
+                raise OSError(self.failure, "send failed")
+            self.bytes_sent += written
+            self.drop_sent(written)
         return not self.outgoing
+
+    cdef Py_ssize_t send_pieces(self) except -2:
+        """One call for as many pieces as it takes; the bytes that the socket took, or -1 and `failure` says why."""
+        cdef Py_buffer views[MOST_PIECES]
+        cdef iovec pieces[MOST_PIECES]
+        cdef msghdr message
+        cdef Py_ssize_t written = 0
+        cdef int index, count = 0
+        memset(&message, 0, sizeof(message))
+        try:
+            for index in range(<int>min(len(self.outgoing), <Py_ssize_t>MOST_PIECES)):
+                PyObject_GetBuffer(self.outgoing[index], &views[index], PyBUF_SIMPLE)
+                count += 1
+                pieces[index].iov_base, pieces[index].iov_len = views[index].buf, <size_t>views[index].len
+            pieces[0].iov_base = <uint8_t *>views[0].buf + self.sent
+            pieces[0].iov_len = <size_t>(views[0].len - self.sent)
+            message.msg_iov, message.msg_iovlen = pieces, <size_t>count
+            written = c_sendmsg(self.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+            self.failure = errno
+        finally:
+            for index in range(count):
+                PyBuffer_Release(&views[index])
+        return written
+
+    cdef int drop_sent(self, Py_ssize_t written) except -1:
+        """Pieces that have gone whole are let go of."""
+        cdef Py_ssize_t index = 0, size
+        written += self.sent
+        while index < len(self.outgoing):
+            size = len(self.outgoing[index])
+            if written < size:
+                break
+            written -= size
+            index += 1
+        self.sent = written
+        del self.outgoing[:index]
+        return 0
 
     def receive(self):
         """The frames that have come whole, as bytes without their size. ConnectionError at the end of the stream,

@@ -21,7 +21,10 @@ cdef class RecordDecompressor:
     cdef void renew(self) noexcept nogil
     # Whether all records are as `check` wants them; its result is then filled in. False: for Python.
     cdef bint check_records(self, int codec, const uint8_t *data, Py_ssize_t size, RecordCheck *check) noexcept nogil
+    # The decompressed bytes go to `feed`, chunk by chunk. False: declined, or `feed` did.
+    cdef bint pass_codec(self, int codec, const uint8_t *data, Py_ssize_t size) noexcept nogil
     cdef bint reserve(self, Py_ssize_t size) noexcept nogil
+    # A chunk lies in `output`; False ends the work.
     cdef bint feed(self, Py_ssize_t length, int cost) noexcept nogil
     cdef bint open_gzip(self) noexcept nogil
     cdef bint check_gzip(self, const uint8_t *data, Py_ssize_t size) noexcept nogil

@@ -71,19 +71,19 @@ cdef class RecordDecompressor:
         self.allowance = WAKE_UP_ALLOWANCE
 
     cdef bint check_records(self, int codec, const uint8_t *data, Py_ssize_t size, RecordCheck *check) noexcept nogil:
-        cdef bint good = False
+        start_records(&self.stream, check)
+        return self.pass_codec(codec, data, size) and finish_records(&self.stream) == RECORDS_OK
+
+    cdef bint pass_codec(self, int codec, const uint8_t *data, Py_ssize_t size) noexcept nogil:
         if not self.reserve(CHUNK_BYTES):
             return False
-        start_records(&self.stream, check)
         if codec == CODEC_LZ4 and codec_functions().has_lz4:
-            good = self.check_lz4(data, size)
-        elif codec == CODEC_ZSTD and codec_functions().has_zstd:
-            good = self.check_zstd(data, size)
-        elif codec == CODEC_GZIP and codec_functions().has_gzip:
-            good = self.check_gzip(data, size)
-        elif codec == CODEC_SNAPPY:
-            good = self.check_snappy(data, size)
-        return good and finish_records(&self.stream) == RECORDS_OK
+            return self.check_lz4(data, size)
+        if codec == CODEC_ZSTD and codec_functions().has_zstd:
+            return self.check_zstd(data, size)
+        if codec == CODEC_GZIP and codec_functions().has_gzip:
+            return self.check_gzip(data, size)
+        return codec == CODEC_SNAPPY and self.check_snappy(data, size)
 
     cdef bint reserve(self, Py_ssize_t size) noexcept nogil:
         """Room for so many bytes of output; what was there is lost."""

@@ -1,8 +1,10 @@
 """The client: produce to and consume from kafkapy or Apache Kafka, from Python."""
 
+from kafkapy._core.arrow_batch import ArrowBatch
 from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy._core.record_accumulator import DeliveryFuture, RecordMetadata
 from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
+from kafkapy.client.columnar import RangeReader
 from kafkapy.client.consumer import Consumer, ConsumerRecords, WakeupError
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
@@ -12,6 +14,7 @@ from kafkapy.client.subscription import SubscriptionPattern
 from kafkapy.types import TopicPartition
 
 __all__ = [
+    "ArrowBatch",
     "AsyncConsumer",
     "AsyncProducer",
     "Consumer",
@@ -22,6 +25,7 @@ __all__ = [
     "OffsetAndMetadata",
     "Partitioner",
     "Producer",
+    "RangeReader",
     "RebalanceListener",
     "RecordMetadata",
     "SubscriptionPattern",

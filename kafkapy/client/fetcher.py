@@ -285,6 +285,7 @@ class Fetcher:
             where.topic,
             where.partition,
             state.fetch_offset,
+            until_offset=state.until_offset,
             aborted=aborted,
             read_committed=self._read_committed,
             check_crcs=self._check_crcs,
@@ -339,14 +340,20 @@ class Fetcher:
                     if records:
                         return records
                     raise error
-                state.position = fetched.next_offset
-                state.leader_epoch = fetched.leader_epoch
-                if fetched.is_exhausted:
-                    state.buffers.popleft()
-                    state.position = max(fetched.next_offset, fetched.end_offset)
-        if self.errors and not records:
-            raise self.errors.pop(0)
+                state.take_from(fetched)
+        if not records:
+            self.raise_error()
         return records
+
+    def ready_states(self) -> list[PartitionState]:
+        """Partitions with something that the application may take, in the order of `collect`."""
+        partitions = self._subscription.partitions
+        return [partitions[where] for where in self._order() if not partitions[where].is_paused]
+
+    def raise_error(self) -> None:
+        """Raises what was found wrong, once."""
+        if self.errors:
+            raise self.errors.pop(0)
 
     def _order(self) -> list[TopicPartition]:
         """Partitions with something buffered; who was served last comes last."""

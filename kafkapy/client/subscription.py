@@ -44,6 +44,7 @@ class PartitionState:
         "position",
         "preferred_replica",
         "reset",
+        "until_offset",
         "wants_committed",
     )
 
@@ -55,6 +56,7 @@ class PartitionState:
         self.is_paused = False
         self.is_fetching = False
         self.reset: int | None = None  # the timestamp that ListOffsets is asked for
+        self.until_offset: int | None = None  # nothing is read from here on
         self.wants_committed = False
         self.not_before_ms = 0
         self.preferred_replica = -1
@@ -82,9 +84,19 @@ class PartitionState:
         self.jump(None)
         self.reset = timestamp
 
+    def take_from(self, fetched: FetchedRecords) -> None:
+        """The application has taken records from the first buffer."""
+        self.position = fetched.next_offset
+        self.leader_epoch = fetched.leader_epoch
+        if fetched.is_exhausted:
+            self.buffers.popleft()
+            self.position = max(fetched.next_offset, fetched.end_offset)
+
     @property
     def is_fetchable(self) -> bool:
-        return self.position is not None and not self.is_paused
+        if self.position is None or self.is_paused:
+            return False
+        return self.until_offset is None or self.fetch_offset < self.until_offset
 
 
 class SubscriptionError(RuntimeError):

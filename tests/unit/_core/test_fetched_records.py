@@ -80,6 +80,8 @@ def test_damage_is_met_where_it_is():
     damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
     damaged[-1] ^= 1
     fetched = FetchedRecords(damaged, "t", 0, 0)
+    assert [each.value for each in fetched.take(10)] == [b"a"]
+    assert (fetched.next_offset, fetched.is_exhausted) == (1, False)
     with pytest.raises(ApiError) as found:
         fetched.take(10)
     assert found.value.error is Error.CORRUPT_MESSAGE
