@@ -1,0 +1,172 @@
+"""`kafkapy jobs`: lists the bundled Spark jobs, submits one, feeds topics with sample data, and shows it all at
+once."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import subprocess
+import threading
+from collections.abc import Sequence
+
+from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool, stops_by
+
+from kafkapy.client import Producer
+from kafkapy.config.properties import read_properties
+from kafkapy.tools import job_catalog, jobs_demo, sample_data, spark_submit, topic_feeder
+from kafkapy.types import SystemClock
+
+BOOTSTRAP_SERVER = Option(
+    "bootstrap-server", "The broker to write to.", "server to connect to", default="localhost:9092", is_ours=True
+)
+GENERATE_OPTIONS = (
+    Option(
+        "data",
+        "What to write: " + "; ".join(f"{name}, {what}" for name, (_, _, what) in sample_data.GENERATORS.items()) + ".",
+        "name",
+        is_required=True,
+        choices=tuple(sample_data.GENERATORS),
+        is_ours=True,
+    ),
+    BOOTSTRAP_SERVER,
+    Option("topic", "Default: the one that the jobs for this data read.", "topic", is_ours=True),
+    Option("rate", "Records per second; 0: as fast as it goes.", "records/s", DOUBLE, default=1000.0, is_ours=True),
+    Option("num-records", "End after so many; default: only when interrupted.", "count", LONG, is_ours=True),
+    Option("value-format", "Of values.", "format", default="text", choices=topic_feeder.VALUE_FORMATS, is_ours=True),
+    Option("seed", "The same seed gives the same data; default: another each time.", "number", LONG, is_ours=True),
+    Option(
+        "start-time",
+        "The first record's timestamp, such as 2017-03-01T09:30:00+08:00; default: timestamps are the time of sending.",
+        "time",
+        is_ours=True,
+    ),
+    Option(
+        "step-ms",
+        "With --start-time: so much later is each next record.",
+        "ms",
+        INTEGER,
+        default=1,
+        is_ours=True,
+    ),
+    Option(
+        "producer.config",
+        "A file with configuration keys for the producer.",
+        "config file",
+        completes="file",
+        is_ours=True,
+    ),
+)
+SUBMIT_HELP = """\
+usage: kafkapy jobs submit [spark-submit's options] NAME [the job's options]
+
+Runs a bundled job by spark-submit, with --master local[*] unless another is given, and with the packages that the job's
+options need. The job's own options: kafkapy jobs submit NAME --help
+"""
+
+
+def run(arguments: Arguments) -> int | None:
+    """Carries out a subcommand."""
+    if arguments.command == "list":
+        return list_jobs()
+    if arguments.command == "demo":
+        return jobs_demo.run_demo(arguments)
+    return generate(arguments)
+
+
+def list_jobs() -> int:
+    """Prints name and purpose of every job; ToolError if they are not where they should be."""
+    paths = job_catalog.job_paths()
+    if not paths:
+        raise ToolError(f"there are no jobs in {job_catalog.JOBS_DIRECTORY}: this installation is not complete")
+    width = max(map(len, paths)) + 2
+    for name, path in paths.items():
+        print(f"{name:<{width}}{job_catalog.describe(path)}")
+    return 0
+
+
+def submit(words: Sequence[str]) -> int:
+    """Runs spark-submit until it ends; its exit code."""
+    index = next((index for index, word in enumerate(words) if job_catalog.find_job(word)), None)
+    if index is None:
+        if not words or words[0] in ("--help", "-h"):
+            print(SUBMIT_HELP, end="")
+            return 0 if words else 1
+        names = ", ".join(job_catalog.job_paths())
+        raise ToolError(f"none of these words is a job: {' '.join(words)}; there are {names}")
+    job = job_catalog.find_job(words[index])
+    assert job is not None
+    environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
+    program = spark_submit.find_spark_submit(environment)
+    command = spark_submit.command(program, words[:index], job, words[index + 1 :], environment)
+    process = subprocess.Popen(command, env=environment)
+    with stops_by(lambda: None):  # spark-submit gets Ctrl-C too, and ends by itself
+        return process.wait()
+
+
+def generate(arguments: Arguments) -> int:
+    """Feeds a topic until it has enough, or until Ctrl-C."""
+    make, topic, _ = sample_data.GENERATORS[arguments["data"]]
+    properties = read_properties(arguments["producer.config"]) if arguments.has("producer.config") else {}
+    properties["bootstrap.servers"] = arguments["bootstrap-server"]
+    await_broker(properties)
+    seed = arguments["seed"] if arguments.has("seed") else random.randrange(1 << 32)
+    stopped = threading.Event()
+    with Producer({"linger.ms": 20, **properties}) as producer:
+        feeder = topic_feeder.TopicFeeder(
+            producer,
+            arguments["topic"] or topic,
+            make(seed),
+            clock=SystemClock(),
+            wait=stopped.wait,
+            rate=arguments["rate"],
+            value_format=arguments["value-format"],
+            start_ms=_start_ms(arguments["start-time"]),
+            step_ms=arguments["step-ms"],
+        )
+
+        def stop() -> None:
+            feeder.stop()
+            stopped.set()
+
+        with stops_by(stop):
+            sent = feeder.feed(arguments["num-records"])
+    print(f"{sent} records sent")
+    return 0
+
+
+def _start_ms(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return int(datetime.datetime.fromisoformat(text).timestamp() * 1000)
+    except ValueError:
+        raise UsageError(f"argument --start-time: {text!r} is not a time such as 2017-03-01T09:30:00+08:00") from None
+
+
+TOOL = Tool(
+    "jobs",
+    "Spark jobs over topics, and sample data for them.",
+    run,
+    grammar=Grammar.ARGPARSE4J,
+    commands=(
+        Command("list", "the bundled jobs", ()),
+        Command("submit", "run a job: kafkapy jobs submit [spark-submit's options] NAME [the job's options]", ()),
+        Command("generate", "feed a topic with sample data", GENERATE_OPTIONS),
+        Command("demo", "a broker, search terms and the hot search, all at once", jobs_demo.OPTIONS),
+    ),
+    examples=(
+        Example("Ten thousand search terms a second", "generate --data search-terms --rate 10000"),
+        Example("The ten most searched of each minute", "submit hot-search --window '1 min'"),
+    ),
+)
+
+
+def main(words: list[str]) -> int:
+    """Everything behind `submit` is for spark-submit and the job: this tool's own grammar does not look at it."""
+    if words[:1] == ["submit"]:
+        rest = words[1:]
+        return run_tool(Tool("jobs", TOOL.description, lambda arguments: submit(rest), needs_arguments=False), [])
+    return run_tool(TOOL, words)

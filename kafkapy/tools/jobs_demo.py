@@ -1,0 +1,149 @@
+"""`kafkapy jobs demo`: a broker, a generator of search terms and the hot search over them, in one command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError
+
+from kafkapy.client import Producer
+from kafkapy.tools import job_catalog, sample_data, spark_submit
+from kafkapy.tools.topic_feeder import TopicFeeder
+from kafkapy.types import SystemClock
+
+TOPIC = "words-search"
+OPTIONS = (
+    Option("bootstrap-server", "A broker that runs; default: one of the demo's own.", "server", is_ours=True),
+    Option("rate", "Search terms per second.", "records/s", DOUBLE, default=2000.0, is_ours=True),
+    Option("window", "Length of the windows.", "length", default="10 s", is_ours=True),
+    Option("slide", "A window begins so often.", "length", default="5 s", is_ours=True),
+    Option("top", "So many terms of a window.", "count", INTEGER, default=10, is_ours=True),
+    Option("windows", "End after so many windows; default: only when interrupted.", "count", INTEGER, is_ours=True),
+)
+_BROKER_START_S = 30.0
+_STOP_S = 15.0
+
+
+def run_demo(arguments: Arguments) -> int:
+    """Until enough windows are printed, or Ctrl-C; ToolError if one of the three fails."""
+    program = spark_submit.find_spark_submit(os.environ)
+    with tempfile.TemporaryDirectory(prefix="kafkapy-demo-") as name:
+        directory = Path(name)
+        with _broker(arguments, directory) as server, _searches(server, arguments["rate"]):
+            return _hot_search(program, arguments, server, directory)
+
+
+@contextmanager
+def _broker(arguments: Arguments, directory: Path) -> Iterator[str]:
+    """The address of the broker; its own one ends with the demo."""
+    if arguments.has("bootstrap-server"):
+        await_broker({"bootstrap.servers": arguments["bootstrap-server"]})
+        yield arguments["bootstrap-server"]
+        return
+    port = _free_port()
+    config = directory / "server.properties"
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"PLAINTEXT://localhost:{port}",
+        "log.dirs": str(directory / "data"),
+        "num.partitions": "3",
+    }
+    config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    output = directory / "broker.log"
+    # In sessions of their own: Ctrl-C reaches the demo alone, which ends the others in order.
+    with output.open("wb") as log:
+        command = [*_own_program(), "broker", "start", "--config", str(config)]
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        await_broker({"bootstrap.servers": f"localhost:{port}"}, _BROKER_START_S)
+        print(f"A broker runs on localhost:{port}; search terms flow into the topic {TOPIC}", flush=True)
+        yield f"localhost:{port}"
+    except ToolError as error:
+        raise ToolError(f"{error}\n{output.read_text(errors='replace')[-2000:]}") from None
+    finally:
+        _end(process)
+
+
+@contextmanager
+def _searches(server: str, rate: float) -> Iterator[None]:
+    """Search terms flow meanwhile, from a thread of their own."""
+    stopped = threading.Event()
+    with Producer({"bootstrap.servers": server, "linger.ms": 20}) as producer:
+        samples = sample_data.search_terms()
+        feeder = TopicFeeder(producer, TOPIC, samples, clock=SystemClock(), wait=stopped.wait, rate=rate)
+        thread = threading.Thread(target=feeder.feed, name="search-terms", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            feeder.stop()
+            stopped.set()
+            thread.join()
+
+
+def _hot_search(program: Path, arguments: Arguments, server: str, directory: Path) -> int:
+    """Runs the job and passes on what it prints; what Spark has to say stays in a file, for the case of failure."""
+    environment = spark_submit.spark_environment(program, os.environ)
+    words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
+    words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
+    job = job_catalog.find_job("hot-search")
+    if job is None:
+        raise ToolError(f"there are no jobs in {job_catalog.JOBS_DIRECTORY}: this installation is not complete")
+    command = spark_submit.command(program, [], job, words, environment)
+    print("Spark starts; the first window takes a while ...", flush=True)
+    errors = directory / "spark.log"
+    with errors.open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+    try:
+        assert process.stdout is not None
+        if _pass_on(process.stdout, arguments["windows"]):
+            return 0
+        raise ToolError(f"the job has ended ({process.wait()}):\n{errors.read_text(errors='replace')[-4000:]}")
+    finally:
+        _end(process)
+
+
+def _pass_on(output: IO[bytes], windows: int | None) -> bool:
+    """Prints lines as they come; whether there were as many windows as wanted. A rule stands before and behind each."""
+    rules = 0
+    for line in output:
+        sys.stdout.write(line.decode("utf-8", "replace"))
+        sys.stdout.flush()
+        rules += line.startswith(b"=====")
+        if windows is not None and rules == 2 * windows:
+            return True
+    return False
+
+
+def _own_program() -> list[str]:
+    return [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kafkapy"]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a program and what it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

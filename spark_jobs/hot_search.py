@@ -1,0 +1,125 @@
+"""Hot search: the most searched terms of each window of time, from a topic of search terms.
+
+A value is one search term. Windows go by event time, the timestamps of the records, and are aligned to the epoch. A
+window's result appears once, when the watermark (the newest timestamp less `--lateness`) has passed the window's end:
+records that come later are counted in as long as that has not happened, and left out and reported afterwards. A topic
+without records has no time: an empty value (null or blank) counts for nothing but moves time on, as a heartbeat.
+
+The most frequent terms come first; of terms with the same count the one that is greater by its characters.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows, count
+from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import as_records, run_stream
+from kafkapy_jobs.source import read_stream
+from kafkapy_jobs.values import member, trimmed, with_text
+
+TOPIC = "words-search"
+RULE = "=" * 37
+NORMALISATIONS = {
+    "trim": trimmed,
+    "spaces": lambda term: F.regexp_replace(term, r"\s+", " "),
+    "lower": F.lower,
+}
+
+
+def with_terms(records: DataFrame, value_format: str = "text", field: str = "term") -> DataFrame:
+    """Records with `text`, `term` and `reason` (null values are heartbeats, and no fault)."""
+    rows = with_text(records, value_format).withColumn("term", member(value_format, field))
+    is_fault = F.col("value").isNotNull()
+    rows = rows.withColumn("reason", F.when(is_fault, F.col("reason")))
+    if value_format != "text":
+        rows = rows.withColumn("reason", F.coalesce("reason", F.when(is_fault & F.col("term").isNull(), "no " + field)))
+    return rows
+
+
+def top_terms(
+    rows: DataFrame, window: str, slide: str, lateness: str, limit: int, normalise: tuple[str, ...] = ("trim",)
+) -> DataFrame:
+    """(window_start, window_end, rank from 1, term, count) of the first `limit` of each window.
+
+    `rows` need `timestamp` and `term`; durations are Spark's. On a stream it runs in append mode.
+    """
+    term: Column = F.col("term")
+    for name in normalise:
+        term = NORMALISATIONS[name](term)
+    # Heartbeats have to reach the watermark. The condition names the timestamp, which keeps Spark from moving it there.
+    is_term = F.when(F.col("timestamp").isNotNull(), F.length("term") > 0)
+    counts = (
+        rows.withColumn("term", term)
+        .withWatermark("timestamp", lateness)
+        .where(is_term)
+        .groupBy(F.window("timestamp", window, slide), "term")
+        .agg(F.count(F.lit(1)).alias("count"))
+    )
+    entry = F.struct("count", "term")
+    top = counts.groupBy("window").agg(first_of(entry, limit).alias("top"))
+    ranked = top.select("window", F.posexplode("top").alias("position", "entry"))
+    return ranked.select(
+        F.col("window.start").alias("window_start"),
+        F.col("window.end").alias("window_end"),
+        (F.col("position") + 1).alias("rank"),
+        F.col("entry.term").alias("term"),
+        F.col("entry.count").alias("count"),
+    )
+
+
+def first_of(entry: Column, limit: int) -> Column:
+    """The `limit` greatest entries of a group, greatest first; from Spark 4.2 on without gathering all of them."""
+    if "k" in inspect.signature(F.max_by).parameters:
+        return F.max_by(entry, entry, limit)
+    return F.slice(F.sort_array(F.collect_list(entry), asc=False), 1, limit)
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """The windows of a batch as the book prints them; the time is the window's end."""
+    windows: dict[Any, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["window_end"], row["rank"])):
+        windows.setdefault(row["window_end"], []).append(row)
+    found = []
+    for end, terms in windows.items():
+        found += [RULE, f"时间:[{end:%Y-%m-%d %H:%M:%S}],热搜词如下:"]
+        found += [f"{row['term']}:{row['count']}" for row in terms]
+        found.append(RULE)
+    return found
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    add_windows(options, "5 min", "1 min")
+    options.add_argument("--top", type=count, default=10, metavar="N", help="so many terms of a window; default 10")
+    options.add_argument(
+        "--normalise",
+        choices=NORMALISATIONS,
+        action="append",
+        help="in this order: trim (alone the default), spaces (runs of white space become one space), lower",
+    )
+    options.add_argument("--field", default="term", metavar="NAME", help="of JSON and msgpack values; default term")
+    add_source(options, TOPIC, is_stream=True)
+    add_sinks(options, is_stream=True)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    spark = start_session("hot-search", arguments)
+    start_report(spark)
+    rows = with_terms(read_stream(spark, arguments), arguments.value_format, arguments.field)
+    normalise = tuple(arguments.normalise or ("trim",))
+    top = top_terms(observed(rows), arguments.window, arguments.slide, arguments.lateness, arguments.top, normalise)
+    records = as_records(top, F.date_format("window_end", "yyyy-MM-dd'T'HH:mm:ssXXX"))
+    run_stream(rows, top, records, arguments, lines)
+
+
+if __name__ == "__main__":
+    main()

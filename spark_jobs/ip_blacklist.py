@@ -1,0 +1,159 @@
+"""IP blacklist: addresses with too many requests within a minute, from a topic of accesses; entries expire.
+
+A value is an address. Minutes are aligned to the epoch, so a burst over the border of two is not seen. Every
+micro-batch in which an address is at or above the threshold lists it anew, and its time on the list begins again. On
+a topic the list is what compaction keeps: the address is the key, and a null value takes it off.
+
+Needs PySpark 4.1 or newer, and protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from kafkapy_jobs.arguments import (
+    JobParser,
+    add_session,
+    add_sinks,
+    add_source,
+    count,
+    duration,
+    length_or_zero,
+    milliseconds,
+)
+from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import run_stream
+from kafkapy_jobs.source import read_stream
+from kafkapy_jobs.values import add_reason, member, trimmed, with_text
+
+TOPIC = "access-log"
+ENTRY = "ip string, is_listed boolean, requests long, time timestamp, until timestamp"
+
+
+class Blacklist(StatefulProcessor):
+    """Owns, for each address, its requests of the minutes that the watermark has not passed, and until when it is
+    listed.
+
+    Times are event time in milliseconds; a timer stands at the end of the entry, and at the end of each counted minute.
+    """
+
+    def __init__(self, threshold: int, expiry_ms: int) -> None:
+        self._threshold = threshold
+        self._expiry_ms = expiry_ms
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._minutes = handle.getMapState("minutes", "minute long", "requests long")
+        self._until = handle.getValueState("until", "until long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """One row for each minute of these requests that is at or above the threshold."""
+        newest: dict[int, int] = {}
+        counts: dict[int, int] = {}
+        for row in rows:
+            time = row["time_ms"]
+            minute = time // 60_000
+            newest[minute] = max(time, newest.get(minute, 0))
+            counts[minute] = counts.get(minute, 0) + 1
+        for minute in sorted(counts):
+            known = self._minutes.getValue((minute,))
+            if known is None:
+                self._handle.registerTimer((minute + 1) * 60_000)
+            requests = (known[0] if known else 0) + counts[minute]
+            self._minutes.updateValue((minute,), (requests,))
+            if requests >= self._threshold:
+                until = newest[minute] + self._expiry_ms
+                self._extend(until)
+                yield self._entry(key[0], True, requests, newest[minute], until)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """Forgets minutes that are over, and takes the address off the list when its time is."""
+        now = expiredTimerInfo.getExpiryTimeInMs()
+        for (minute,) in list(self._minutes.keys()):
+            if (minute + 1) * 60_000 <= now:
+                self._minutes.removeKey((minute,))
+        until = self._until.get()
+        if until is not None and until[0] <= now:
+            self._until.clear()
+            yield self._entry(key[0], False, None, now, None)
+
+    def _extend(self, until: int) -> None:
+        """The earlier timer may stand: it finds an entry that ends later."""
+        known = self._until.get()
+        if known is None or known[0] < until:
+            self._until.update((until,))
+            self._handle.registerTimer(until)
+
+    def _entry(self, ip: str, is_listed: bool, requests: int | None, time: int, until: int | None) -> Row:
+        import datetime
+
+        def moment(ms: int | None) -> datetime.datetime | None:
+            return None if ms is None else datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC)
+
+        return Row(ip=ip, is_listed=is_listed, requests=requests, time=moment(time), until=moment(until))
+
+
+def with_addresses(records: DataFrame, value_format: str = "text", field: str = "client") -> DataFrame:
+    """Adds `ip` and `reason`."""
+    rows = with_text(records, value_format).withColumn("ip", trimmed(member(value_format, field)))
+    is_address = F.col("ip").rlike(r"^(\d{1,3}(\.\d{1,3}){3}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$")
+    return add_reason(rows, ~F.coalesce(is_address, F.lit(False)), "not an address")
+
+
+def blacklist(rows: DataFrame, threshold: int, expiry_ms: int, lateness: str) -> DataFrame:
+    """(ip, is_listed, requests, time, until): an entry or its end; a stream, append mode."""
+    addresses = rows.where(F.col("reason").isNull()).withWatermark("timestamp", lateness)
+    addresses = addresses.select("ip", "timestamp", F.unix_millis("timestamp").alias("time_ms"))
+    return addresses.groupBy("ip").transformWithState(Blacklist(threshold, expiry_ms), ENTRY, "append", "eventTime")
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """As the book prints them: the request, and the entry; and a line for the end of an entry."""
+    found = []
+    for row in sorted(rows, key=lambda row: (row["time"], row["ip"])):
+        if row["is_listed"]:
+            found.append(f"请求时间:{row['time']:%H:%M:%S},IP:{row['ip']},请求次数:{row['requests']}")
+            found.append(f"ip:{row['ip']}被加入到黑名单,请求次数为:{row['requests']}")
+        else:
+            found.append(f"ip:{row['ip']}被移出黑名单")
+    return found
+
+
+def list_records(entries: DataFrame) -> DataFrame:
+    """Key the address, value the entry as JSON, null when it ends."""
+    record = F.struct("ip", "requests", "time", "until")
+    value = F.when(F.col("is_listed"), F.to_json(record).cast("binary"))
+    return entries.select(F.col("ip").cast("binary").alias("key"), value.alias("value"))
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    options.add_argument("--threshold", type=count, default=60, metavar="N", help="requests in a minute; default 60")
+    options.add_argument("--expiry", type=duration, default=duration("30 min"), metavar="LENGTH", help="default 30 min")
+    options.add_argument(
+        "--lateness", type=length_or_zero, default=duration("10 s"), metavar="LENGTH", help="default 10 s; may be 0 s"
+    )
+    options.add_argument("--field", default="client", metavar="NAME", help="of JSON and msgpack values; default client")
+    add_source(options, TOPIC, is_stream=True)
+    add_sinks(options, is_stream=True)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    spark = start_session("ip-blacklist-checker", arguments)
+    start_report(spark)
+    rows = with_addresses(read_stream(spark, arguments), arguments.value_format, arguments.field)
+    entries = blacklist(observed(rows), arguments.threshold, milliseconds(arguments.expiry), arguments.lateness)
+    run_stream(rows, entries, list_records(entries), arguments, lines)
+
+
+if __name__ == "__main__":
+    main()

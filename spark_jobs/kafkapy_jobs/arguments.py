@@ -1,0 +1,203 @@
+"""The options that jobs share. A job takes a parser, adds what it reads and writes, and its own options."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+SOURCES = ("kafkapy", "kafka", "files")
+# A trigger: what is there now, in as many micro-batches as it takes, and then the end.
+AVAILABLE_NOW = "available-now"
+VALUE_FORMATS = ("text", "json", "msgpack")
+_DURATION = re.compile(r"(\d+)\s*(milliseconds?|ms|seconds?|s|minutes?|min|m|hours?|h|days?|d)", re.IGNORECASE)
+_MILLISECONDS = {"ms": 1, "mi": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class JobParser(argparse.ArgumentParser):
+    """argparse that takes no abbreviations, and names the nearest option for one that does not exist."""
+
+    def __init__(self, description: str | None) -> None:
+        super().__init__(description=description, allow_abbrev=False)
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        """The arguments; ends the program with what is wrong or missing, before a session is started in vain."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown[0])
+        for problem in _problems(found):
+            self.error(problem)
+        return found
+
+    def _refuse(self, word: str) -> NoReturn:
+        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+        self.error(f"there is no option {word!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
+def milliseconds(duration: str) -> int:
+    """`5 minutes`, `10s`, `500 ms` as milliseconds; ValueError for anything else, and for nothing at all."""
+    found = _DURATION.fullmatch(duration.strip())
+    if found is None or int(found[1]) == 0:
+        raise ValueError(duration)
+    unit = found[2].lower()
+    return int(found[1]) * _MILLISECONDS["ms" if unit in ("ms", "millisecond", "milliseconds") else unit[0]]
+
+
+def duration(text: str) -> str:
+    """The type of an option that is a length of time, in Spark's words."""
+    try:
+        return f"{milliseconds(text)} milliseconds"
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length of time such as '5 minutes' or '10 s'") from None
+
+
+def length_or_zero(text: str) -> str:
+    """As `duration`; nothing at all is allowed."""
+    return "0 milliseconds" if re.fullmatch(r"0\s*[a-z]*", text.strip(), re.IGNORECASE) else duration(text)
+
+
+def trigger(text: str) -> str:
+    """The type of an option that says when a micro-batch begins."""
+    return text if text == AVAILABLE_NOW else duration(text)
+
+
+def count(text: str) -> int:
+    """The type of an option that is a number from 1."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def key_value(text: str) -> tuple[str, str]:
+    """The type of an option `KEY=VALUE`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """How the job runs. What spark-submit knows an option for (master, memory, packages) is not repeated here."""
+    group = parser.add_argument_group("session")
+    group.add_argument(
+        "--shuffle-partitions", type=count, default=4, metavar="N", help="default 4; fixed by a checkpoint"
+    )
+    group.add_argument("--time-zone", metavar="ZONE", help="of dates that are printed; default: the machine's")
+
+
+def add_source(parser: argparse.ArgumentParser, topic: str, *, is_stream: bool) -> None:
+    """Where records come from: a topic by either data source, or files of one value per line."""
+    group = parser.add_argument_group("source")
+    group.add_argument(
+        "--source", choices=SOURCES, default="kafkapy", help="default kafkapy; kafka is Spark's own, a jar"
+    )
+    group.add_argument(
+        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="default localhost:9092"
+    )
+    which = group.add_mutually_exclusive_group()
+    which.add_argument("--topic", default=topic, metavar="NAME", help=f"one, or several by commas; default {topic}")
+    which.add_argument("--topic-pattern", metavar="EXPRESSION", help="all topics whose name matches")
+    group.add_argument("--input", metavar="PATH", help="with --source files: a file or folder, one value per line")
+    group.add_argument(
+        "--starting-offsets", default="earliest", metavar="OFFSETS", help="earliest (default), latest, or Spark's JSON"
+    )
+    if is_stream:
+        group.add_argument("--max-offsets", type=count, metavar="N", help="at most so many records per micro-batch")
+        group.add_argument(
+            "--trigger",
+            type=trigger,
+            default=duration("1 s"),
+            metavar="EVERY",
+            help="a length of time, or available-now; default 1 s",
+        )
+    else:
+        group.add_argument(
+            "--ending-offsets", default="latest", metavar="OFFSETS", help="latest (default), or Spark's JSON"
+        )
+    group.add_argument("--value-format", choices=VALUE_FORMATS, default="text", help="of values; default text")
+    group.add_argument(
+        "--source-option", type=key_value, action="append", default=[], metavar="KEY=VALUE", help="passed to the source"
+    )
+
+
+def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> None:
+    """Windows of event time; `window` and `lateness` are the defaults."""
+    group = parser.add_argument_group("windows")
+    group.add_argument(
+        "--window", type=duration, default=duration(window), metavar="LENGTH", help=f"of event time; default {window}"
+    )
+    group.add_argument("--slide", type=duration, metavar="EVERY", help="a window begins so often; default: its length")
+    group.add_argument(
+        "--lateness",
+        type=length_or_zero,
+        default=length_or_zero(lateness),
+        metavar="LENGTH",
+        help=f"so much behind the newest record may another come and still count; default {lateness}",
+    )
+
+
+def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True) -> None:
+    """Where results go; several sinks may be given. Rows of a stream that are not `is_final` cannot go to files."""
+    names = ["console", "topic", *(["parquet"] if is_final else []), *([] if is_stream else ["jdbc"])]
+    group = parser.add_argument_group("sinks")
+    group.add_argument("--sink", choices=names, action="append", help="may come again; default console")
+    group.add_argument("--output-topic", metavar="NAME", help="of --sink topic: results as JSON")
+    if is_final:
+        group.add_argument("--output-path", metavar="PATH", help="of --sink parquet: a folder")
+    group.add_argument(
+        "--sink-option",
+        type=key_value,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="passed to topic and jdbc",
+    )
+    group.add_argument("--dead-letter-topic", metavar="NAME", help="takes what could not be read, with the reason")
+    if is_stream:
+        group.add_argument("--checkpoint", metavar="PATH", help="a folder; needed for every sink but the console")
+        group.add_argument(
+            "--delivery",
+            choices=("exactly-once", "at-least-once"),
+            default="exactly-once",
+            help="of --sink topic; exactly-once (default) writes each micro-batch in one transaction of the driver",
+        )
+    else:
+        group.add_argument("--jdbc-url", metavar="URL", help="of --sink jdbc: jdbc:postgresql://HOST:PORT/DATABASE")
+        group.add_argument("--jdbc-table", metavar="NAME", help="of --sink jdbc")
+        group.add_argument(
+            "--save-mode",
+            choices=("append", "overwrite"),
+            default="overwrite",
+            help="of parquet and jdbc; default overwrite",
+        )
+
+
+def _problems(arguments: Any) -> Iterator[str]:
+    """What does not go together, and the defaults that depend on others."""
+    given = vars(arguments)
+    if given.get("source") == "files" and not arguments.input:
+        yield "--source files needs --input"
+    if "slide" in given:
+        arguments.slide = arguments.slide or arguments.window
+        if milliseconds(arguments.slide) > milliseconds(arguments.window):
+            yield "--slide is longer than --window: records between two windows would be lost"
+    if "sink" not in given:
+        return
+    arguments.sink = list(dict.fromkeys(arguments.sink or ["console"]))
+    needed = {"topic": ["output_topic"], "parquet": ["output_path"], "jdbc": ["jdbc_url", "jdbc_table"]}
+    for sink in arguments.sink:
+        names = [*needed.get(sink, []), *(["checkpoint"] if sink != "console" and "checkpoint" in given else [])]
+        for name in names:
+            if not given[name]:
+                yield f"--sink {sink} needs --{name.replace('_', '-')}"
+    if given.get("dead_letter_topic") and "checkpoint" in given and not arguments.checkpoint:
+        yield "--dead-letter-topic needs --checkpoint"
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the program with one line."""
+    print(message, file=sys.stderr)
+    raise SystemExit(1)

@@ -1,0 +1,59 @@
+"""Daily quotes of stocks: eight columns, as text separated by commas, or JSON and msgpack objects of these members.
+
+stock_name, stock_code, trade_date, previous_close, open, high, low, close. Text is split plainly at commas: the
+single quotes around name, code and date belong to the data, and a ninth column is no fault. As Java's split has it,
+empty columns at the end of a row are none.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafkapy_jobs.values import add_reason, number, trimmed, unquoted, with_text
+
+COLUMNS = ("stock_name", "stock_code", "trade_date", "previous_close", "open", "high", "low", "close")
+_NAMES = COLUMNS[:3]
+
+
+def with_quotes(records: DataFrame, value_format: str = "text") -> DataFrame:
+    """Adds the columns, `trade_day` (yyyy-MM-dd) and `reason`, which is null for rows that are good.
+
+    Prices are doubles, which hold what was written exactly enough to be compared for equality. Only high and low have
+    to be numbers: the strategy needs no more, and a row of a suspended stock has none of the others.
+    """
+    rows = with_text(records, value_format)
+    rows = add_reason(rows, F.length(trimmed(F.col("text"))) == 0, "blank")
+    rows = rows.withColumn("fields", _text_fields() if value_format == "text" else _object_fields())
+    rows = add_reason(rows, F.size("fields") < len(COLUMNS), f"fewer than {len(COLUMNS)} fields")
+    for index, name in enumerate(COLUMNS):
+        field = F.get("fields", F.lit(index))
+        rows = rows.withColumn(name, trimmed(field) if name in _NAMES else number(field))
+    day = unquoted(F.col("trade_date"))
+    rows = rows.withColumn("trade_day", F.when(F.try_to_date(F.substring(day, 1, 10), "yyyy-MM-dd").isNotNull(), day))
+    rows = rows.withColumn("trade_day", F.substring("trade_day", 1, 10))
+    rows = add_reason(rows, F.col("high").isNull(), "the highest price is not a number")
+    rows = add_reason(rows, F.col("low").isNull(), "the lowest price is not a number")
+    rows = add_reason(rows, F.col("trade_day").isNull(), "the trade date is not a date")
+    return rows.drop("fields", "text")
+
+
+def _text_fields() -> Column:
+    return F.split(F.regexp_replace("text", ",+$", ""), ",")
+
+
+def _object_fields() -> Column:
+    """Without the members that are not there, so that a row with too few has too few here as well."""
+    members = F.array(*(F.get_json_object("text", f"$.{name}") for name in COLUMNS))
+    return F.filter(members, lambda member: member.isNotNull())
+
+
+def good(rows: DataFrame) -> DataFrame:
+    """The rows without a fault, without their `reason`."""
+    return rows.where(F.col("reason").isNull()).drop("reason")
+
+
+def without_quotes(result: DataFrame) -> DataFrame:
+    """A result for machines: name, code and dates without the single quotes of the data."""
+    texts = {field.name for field in result.schema.fields if field.dataType.simpleString() == "string"}
+    return result.select(*(unquoted(F.col(name)).alias(name) if name in texts else name for name in result.columns))

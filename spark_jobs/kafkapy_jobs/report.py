@@ -1,0 +1,59 @@
+"""What a stream left out: values that could not be read, rows that came too late."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+# Name of the observation that counts rows with a `reason`.
+REJECTED = "rejected"
+
+
+def observed(rows: DataFrame) -> DataFrame:
+    """Counts, as the rows pass, those with a `reason`: the report reads it from the progress of the query."""
+    return rows.observe(REJECTED, F.count("reason").alias("rows"))
+
+
+class Report(StreamingQueryListener):
+    """Prints a line on standard error for each micro-batch that left something out.  Called on Spark's listener
+    thread."""
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        progress = event.progress
+        rejected = progress.observedMetrics.get(REJECTED)
+        late = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
+        if late or (rejected and rejected["rows"]):
+            count = rejected["rows"] if rejected else 0
+            print(f"{progress.name} batch {progress.batchId}: {count} unreadable, {late} too late", file=sys.stderr)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        pass
+
+
+def start_report(spark: SparkSession) -> None:
+    """Reports on all queries of the session from now on."""
+    spark.streams.addListener(Report())
+
+
+def count_rejected(rows: DataFrame) -> Counter[str]:
+    """Of a batch: how many rows for each `reason`."""
+    found = rows.where(F.col("reason").isNotNull()).groupBy("reason").count().collect()
+    return Counter({row["reason"]: row["count"] for row in found})
+
+
+def print_rejected(rejected: Counter[str]) -> None:
+    """One line on standard error, if there is something to say."""
+    if rejected:
+        reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(rejected.items()))
+        print(f"{rejected.total()} rows left out ({reasons})", file=sys.stderr)

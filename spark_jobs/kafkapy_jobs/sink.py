@@ -1,0 +1,135 @@
+"""Where results go: printed, to a topic as JSON, to Parquet, to a database.
+
+A result is a DataFrame; `as_records` makes key and value of a topic of it. What is guaranteed of a stream: Parquet
+holds each row once (Spark's own log of files beside them, so read it with Spark); a topic too, see
+`transactional_topic`; the console prints the batch again that a restarted driver runs again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from kafkapy_jobs.arguments import AVAILABLE_NOW
+from kafkapy_jobs.dead_letters import dead_letters
+from kafkapy_jobs.source import connection_options, register
+from kafkapy_jobs.transactional_topic import TransactionalTopic
+
+# Lines of text for the rows of a batch.
+Printer = Callable[[list[Row]], Iterable[str]]
+
+
+def print_rows(rows: list[Row], printer: Printer) -> None:
+    """Prints at once: whoever reads a pipe sees it too."""
+    for line in printer(rows):
+        print(line)
+    sys.stdout.flush()
+
+
+def as_records(result: DataFrame, key: str | Column) -> DataFrame:
+    """`key` as text and all columns as JSON, nulls left out."""
+    columns = F.struct(*(F.col(name) for name in result.columns))
+    return result.select(
+        (F.col(key) if isinstance(key, str) else key).cast("string").cast("binary").alias("key"),
+        F.to_json(columns).cast("binary").alias("value"),
+    )
+
+
+def run_stream(
+    rows: DataFrame, result: DataFrame, records: DataFrame, arguments: Any, printer: Printer, *, mode: str = "append"
+) -> None:
+    """Starts a query for each sink, and one that carries the `rows` with a `reason` to the topic of dead letters; and
+    waits.
+
+    `parquet` takes `result`, `topic` takes `records`, `console` what `printer` makes of `result`.
+    """
+    writers = [_stream_writer(result, records, arguments, sink, printer, mode) for sink in arguments.sink]
+    if arguments.dead_letter_topic:
+        letters = dead_letters(rows.where(F.col("reason").isNotNull()))
+        writers.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append"))
+    await_queries(result.sparkSession, [writer.start() for writer in writers])
+
+
+def _stream_writer(
+    result: DataFrame, records: DataFrame, arguments: Any, sink: str, printer: Printer, mode: str
+) -> Any:
+    if sink == "topic":
+        return _topic_writer(records, arguments, sink, arguments.output_topic, mode)
+    writer = _writer(result, arguments, sink, mode)
+    if sink == "parquet":
+        return writer.format("parquet").option("path", arguments.output_path)
+    return writer.foreachBatch(lambda rows, batch_id: print_rows(rows.collect(), printer))
+
+
+def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
+    """Until all have ended, or one has failed, or Ctrl-C; the others are stopped then."""
+    try:
+        while any(query.isActive for query in queries):
+            spark.streams.awaitAnyTermination()
+            spark.streams.resetTerminated()
+        for query in queries:
+            query.awaitTermination()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def write_batch(result: DataFrame, arguments: Any, sink: str, *, records: DataFrame, printer: Printer) -> None:
+    """Writes a finished result to one sink."""
+    if sink == "console":
+        print_rows(result.collect(), printer)
+    elif sink == "topic":
+        write_topic(records, arguments, arguments.output_topic)
+    elif sink == "parquet":
+        result.write.mode(arguments.save_mode).parquet(arguments.output_path)
+    else:
+        options = {"url": arguments.jdbc_url, "dbtable": arguments.jdbc_table, **dict(arguments.sink_option)}
+        # Emptied rather than dropped: grants, indexes and views of the table stay.
+        result.write.format("jdbc").options(**options, truncate="true").mode(arguments.save_mode).save()
+
+
+def write_topic(records: DataFrame, arguments: Any, topic: str) -> None:
+    """Appends records to a topic by the data source that is also read from; from files by kafkapy's."""
+    source = _topic_format(arguments)
+    register(records.sparkSession, source)
+    records.write.format(source).options(**_topic_options(arguments, topic)).mode("append").save()
+
+
+def _topic_format(arguments: Any) -> str:
+    return "kafka" if arguments.source == "kafka" else "kafkapy"
+
+
+def _topic_options(arguments: Any, topic: str) -> dict[str, str]:
+    return {**connection_options(arguments), **dict(arguments.sink_option), "topic": topic}
+
+
+def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mode: str) -> Any:
+    """Spark's own connector knows no transactions: what it writes is there at least once."""
+    source = _topic_format(arguments)
+    writer = _writer(records, arguments, sink, mode)
+    if source == "kafkapy" and arguments.delivery == "exactly-once":
+        options = {**connection_options(arguments), **dict(arguments.sink_option)}
+        return writer.foreachBatch(TransactionalTopic(topic, {_client_key(key): options[key] for key in options}))
+    register(records.sparkSession, source)
+    return writer.format(source).options(**_topic_options(arguments, topic))
+
+
+def _client_key(key: str) -> str:
+    """A client's key as a source option has it, without `kafka.` before it."""
+    return key.removeprefix("kafka.")
+
+
+def _writer(rows: DataFrame, arguments: Any, sink: str, mode: str) -> Any:
+    writer = rows.writeStream.outputMode(mode).queryName(sink)
+    if arguments.checkpoint:
+        writer = writer.option("checkpointLocation", f"{arguments.checkpoint.rstrip('/')}/{sink}")
+    if arguments.trigger == AVAILABLE_NOW:
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=arguments.trigger)

@@ -1,0 +1,143 @@
+"""Stock strategy: which stocks are at an N-day high or low, from a topic or files of daily quotes.
+
+The first stage finds, for each stock, the highest and the lowest price of the last N trading days and their dates; of
+days with the same price the earliest. The second keeps the stocks whose price of the last trading day is that highest
+or lowest. It compares prices and not dates: a price that was reached before is a high all the same.
+
+Trading days are those of the market: the dates on which any stock was traded, up to `--as-of`. A stock that was not
+traded on the last of them is in the first stage only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, count
+from kafkapy_jobs.dead_letters import dead_letters
+from kafkapy_jobs.quotes import good, with_quotes, without_quotes
+from kafkapy_jobs.report import count_rejected, print_rejected
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import as_records, write_batch, write_topic
+from kafkapy_jobs.source import read_batch
+
+TOPIC = "stock-quotes"
+
+
+def trading_days(quotes: DataFrame, days: int | None, as_of: str | None) -> DataFrame:
+    """The quotes of the last `days` trading days (None: all) up to `as_of` (yyyy-MM-dd; None: the last there is), with
+    the last of these days as `last_day`."""
+    if as_of is not None:
+        quotes = quotes.where(F.col("trade_day") <= as_of)
+    known = quotes.select("trade_day").distinct()
+    if days is not None:
+        known = known.orderBy(F.col("trade_day").desc()).limit(days)
+    # One row, given to every task; no window over the whole market, which would put all rows into one partition.
+    period = known.agg(F.min("trade_day").alias("first_day"), F.max("trade_day").alias("last_day"))
+    inside = F.col("trade_day") >= F.col("first_day")
+    return quotes.join(F.broadcast(period), inside).drop("first_day")
+
+
+def strategy(
+    quotes: DataFrame, days: int | None = None, as_of: str | None = None, minimum_days: int | None = None
+) -> DataFrame:
+    """Both stages: a row for each stock, `is_new_high` and `is_new_low` telling the second.
+
+    A stock with fewer than `minimum_days` trading days in the period (default: `days`) has no N-day high or low yet: it
+    stays in the first stage. Rows that came twice change nothing, so they need not be found.
+    """
+    period = trading_days(quotes, days, as_of)
+    is_today = F.col("trade_day") == F.col("last_day")
+    found = period.groupBy("stock_code").agg(
+        F.max_by("stock_name", "trade_day").alias("stock_name"),
+        F.min(_extreme(-F.col("high"), "high")).alias("highest"),
+        F.min(_extreme(F.col("low"), "low")).alias("lowest"),
+        F.max(F.when(is_today, F.col("high"))).alias("high_today"),
+        F.min(F.when(is_today, F.col("low"))).alias("low_today"),
+        F.count_distinct("trade_day").alias("trading_days"),
+        F.max("last_day").alias("as_of"),
+    )
+    has_history = F.col("trading_days") >= (minimum_days or days or 1)
+    is_high = F.col("high_today") == F.col("highest.price")
+    is_low = F.col("low_today") == F.col("lowest.price")
+    return found.select(
+        "stock_code",
+        "stock_name",
+        F.col("highest.price").alias("high_price"),
+        F.col("lowest.price").alias("low_price"),
+        F.col("highest.trade_date").alias("high_price_date"),
+        F.col("lowest.trade_date").alias("low_price_date"),
+        F.coalesce(is_high & has_history, F.lit(False)).alias("is_new_high"),
+        F.coalesce(is_low & has_history, F.lit(False)).alias("is_new_low"),
+        "trading_days",
+        "as_of",
+    )
+
+
+def _extreme(order: Column, price: str) -> Column:
+    """What is least in this order: the best price, and of equal ones the earliest date."""
+    return F.struct(order.alias("order"), "trade_day", "trade_date", F.col(price).alias("price"))
+
+
+def stock_info(row: Row) -> str:
+    """A stock as the book prints it."""
+    return (
+        f"{row['stock_code']}: StockInfo [stockName={row['stock_name']}, stockCode={row['stock_code']}, "
+        f"highPrice={row['high_price']}, lowPrice={row['low_price']}, "
+        f"lowPriceDate={row['low_price_date']}, highPriceDate={row['high_price_date']}]"
+    )
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """The first stage, then the two sets of the second."""
+    stocks = sorted(rows, key=lambda row: row["stock_code"])
+    found = [stock_info(row) for row in stocks]
+    for title, column in (("历史新高:", "is_new_high"), ("历史新低:", "is_new_low")):
+        found.append(title)
+        found += [stock_info(row) for row in stocks if row[column]]
+    return found
+
+
+def date(text: str) -> str:
+    """The type of an option that is a date."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2017-03-01") from None
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    options.add_argument("--days", type=count, metavar="N", help="trading days; default: all that there are")
+    options.add_argument(
+        "--as-of", type=date, metavar="DATE", help="the last day looked at; default: the last there is"
+    )
+    options.add_argument(
+        "--minimum-days", type=count, metavar="N", help="a stock needs so many of them; default: --days"
+    )
+    add_source(options, TOPIC, is_stream=False)
+    add_sinks(options, is_stream=False)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    spark = start_session("stock-strategy-calculator", arguments)
+    rows = with_quotes(read_batch(spark, arguments), arguments.value_format).persist()
+    rejected = count_rejected(rows)
+    print_rejected(rejected)
+    if rejected and arguments.dead_letter_topic:
+        write_topic(dead_letters(rows.where(F.col("reason").isNotNull())), arguments, arguments.dead_letter_topic)
+    found = strategy(good(rows), arguments.days, arguments.as_of, arguments.minimum_days).persist()
+    plain = without_quotes(found)
+    for sink in arguments.sink:
+        result = found if sink == "console" else plain
+        write_batch(result, arguments, sink, records=as_records(plain, "stock_code"), printer=lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Joins of two topics as Kafka Streams has them: stream with stream, table with table, stream with table.
+
+Two streams are joined within a window: keys are equal, and the right record is at most `--before` older and at most
+`--after` newer than the left one. Two tables: the last values of a key, anew with every change of either. A stream
+with a table: every record of the left side with the table's value at that time; what changes in the table alone gives
+nothing.
+
+Joins with tables need PySpark 4.1 or newer, and protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, length_or_zero
+from kafkapy_jobs.report import start_report
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import as_records, run_stream
+from kafkapy_jobs.source import read_stream
+from kafkapy_jobs.values import with_text
+
+KINDS = ("inner", "left", "outer")
+JOINED = "key string, left_value string, right_value string"
+
+
+class LastValues(StatefulProcessor):
+    """Owns the last value of each key on both sides, each side being a table unless only the right one is."""
+
+    def __init__(self, kind: str, left_is_stream: bool) -> None:
+        self._kind = kind
+        self._left_is_stream = left_is_stream
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("values", "left_value string, right_value string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """The joined rows, in the order of timestamps; of equal ones the right side's first, and then as they
+        arrived."""
+        left, right = self._state.get() or (None, None)
+        for row in sorted(rows, key=lambda row: (row["timestamp"], row["is_left"], row["partition"], row["offset"])):
+            if not row["is_left"]:
+                right = row["text"]
+            else:
+                left = row["text"]
+            if (row["is_left"] or not self._left_is_stream) and self._is_joined(left, right):
+                yield Row(key=key[0], left_value=left, right_value=right)
+            if self._left_is_stream:
+                left = None
+        self._state.update((left, right))
+
+    def _is_joined(self, left: str | None, right: str | None) -> bool:
+        if self._kind == "inner":
+            return left is not None and right is not None
+        return left is not None or (self._kind == "outer" and right is not None)
+
+
+def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Both sides below each other with `name`, `text`, `is_left` and `reason`; records without a key join nothing."""
+
+    def side(records: DataFrame, is_left: bool) -> DataFrame:
+        rows = with_text(records, "text").withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+        rows = rows.withColumn("reason", F.when(F.col("value").isNotNull(), F.col("reason")))
+        return rows.withColumn("is_left", F.lit(is_left))
+
+    return side(left, True).unionByName(side(right, False))
+
+
+def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: str) -> DataFrame:
+    """(key, left_value, right_value); append mode. What found no partner appears when the watermark excludes one."""
+    good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull() & F.col("text").isNotNull())
+    good = good.withWatermark("timestamp", lateness)
+    left = good.where("is_left").select(
+        F.col("name").alias("left_key"), F.col("text").alias("left_value"), F.col("timestamp").alias("left_time")
+    )
+    right = good.where("not is_left").select(
+        F.col("name").alias("right_key"), F.col("text").alias("right_value"), F.col("timestamp").alias("right_time")
+    )
+    is_within = f"right_time between left_time - interval {before} and left_time + interval {after}"
+    condition = F.expr(f"left_key = right_key and {is_within}")
+    joined = left.join(right, condition, {"inner": "inner", "left": "leftOuter", "outer": "fullOuter"}[kind])
+    return joined.select(F.coalesce("left_key", "right_key").alias("key"), "left_value", "right_value")
+
+
+def join_tables(rows: DataFrame, kind: str, *, left_is_stream: bool) -> DataFrame:
+    """(key, left_value, right_value); a stream, append mode."""
+    good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
+    return good.groupBy("name").transformWithState(LastValues(kind, left_is_stream), JOINED, "append", "none")
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """As the documents' joiner has them, Java's null included."""
+    shown = [(row["key"], row["left_value"] or "null", row["right_value"] or "null") for row in rows]
+    return [f"{key} , left:{left}, right:{right}" for key, left, right in shown]
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    options.add_argument("--join", choices=("streams", "tables", "stream-table"), default="streams")
+    options.add_argument("--kind", choices=KINDS, default="inner", help="default inner")
+    options.add_argument("--right-topic", default="right-source", metavar="NAME", help="default right-source")
+    window = {"type": length_or_zero, "default": length_or_zero("5 min"), "metavar": "LENGTH"}
+    options.add_argument("--before", **window, help="of two streams; default 5 min")
+    options.add_argument("--after", **window, help="of two streams; default 5 min")
+    options.add_argument(
+        "--lateness", type=length_or_zero, default="0 milliseconds", metavar="LENGTH", help="default 0 s"
+    )
+    add_source(options, "left-source", is_stream=True)
+    add_sinks(options, is_stream=True)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    options = parser()
+    arguments = options.parse_args()
+    if arguments.source == "files":
+        options.error("--source files has one side only")
+    if arguments.join == "stream-table" and arguments.kind == "outer":
+        options.error("a stream is joined with a table by --kind inner or left")
+    spark = start_session("joins", arguments)
+    start_report(spark)
+    rows = with_sides(read_stream(spark, arguments), read_stream(spark, arguments, arguments.right_topic))
+    if arguments.join == "streams":
+        joined = join_streams(rows, arguments.kind, arguments.before, arguments.after, arguments.lateness)
+    else:
+        joined = join_tables(rows, arguments.kind, left_is_stream=arguments.join == "stream-table")
+    run_stream(rows, joined, as_records(joined, "key"), arguments, lines)
+
+
+if __name__ == "__main__":
+    main()

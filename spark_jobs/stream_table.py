@@ -1,0 +1,153 @@
+"""Streams and tables: one topic read as Kafka Streams' KStream and KTable, and the aggregates of both.
+
+--as stream: every record. --as table: what changed, the last value of a key in each micro-batch, as a table's cache
+has it between two commits. --as max: the greatest whole number of each key so far, or with --window of each window.
+--as table-max: the same of a table of integers (4 bytes, big-endian). There the documents' subtractor is `max` like
+the adder, so that the result never decreases, even when a key's value is replaced by a smaller one: it is the
+greatest value that ever was.
+
+--as table needs PySpark 4.1 or newer, and protobuf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, duration
+from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import as_records, run_stream
+from kafkapy_jobs.source import read_stream
+from kafkapy_jobs.values import add_reason, trimmed, with_text
+
+TOPIC = "streams-foo"
+CHANGE = "key string, value string, old_value string"
+
+
+class LastValue(StatefulProcessor):
+    """Owns the value of each key of a table."""
+
+    def __init__(self, sends_old_values: bool) -> None:
+        self._sends_old_values = sends_old_values
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("value", "value string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """One change of this key: from the value before these rows to the last of them."""
+        known = self._state.get()
+        old = known[0] if known else None
+        last = max(rows, key=lambda row: (row["partition"] or 0, row["offset"] or 0))
+        if last["text"] is None:
+            self._state.clear()
+        else:
+            self._state.update((last["text"],))
+        yield Row(key=key[0], value=last["text"], old_value=old if self._sends_old_values else None)
+
+
+def with_keys(records: DataFrame) -> DataFrame:
+    """Adds `name`, the key as text, with `text` and `reason`; a null value is a deletion and no fault."""
+    rows = with_text(records, "text").withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+    return rows.withColumn("reason", F.when(F.col("value").isNotNull(), F.col("reason")))
+
+
+def stream(rows: DataFrame) -> DataFrame:
+    """(key, value) of every record."""
+    return rows.where(F.col("reason").isNull()).select(F.col("name").alias("key"), F.col("text").alias("value"))
+
+
+def table(rows: DataFrame, *, sends_old_values: bool = False) -> DataFrame:
+    """(key, value, old_value): the changes of a table, a stream, append mode. Records without a key have no place in
+    it."""
+    named = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
+    return named.groupBy("name").transformWithState(LastValue(sends_old_values), CHANGE, "append", "none")
+
+
+def with_numbers(rows: DataFrame) -> DataFrame:
+    """Adds `number` of a text such as 42, and `reason`."""
+    rows = rows.withColumn("number", trimmed(F.col("text")).try_cast("long"))
+    return add_reason(rows, F.col("value").isNotNull() & F.col("number").isNull(), "not a whole number")
+
+
+def with_integers(records: DataFrame) -> DataFrame:
+    """Adds `name`, `number` of four bytes, and `reason`."""
+    unsigned = F.conv(F.hex("value"), 16, 10).cast("long")
+    rows = records.withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+    rows = rows.withColumn(
+        "number", F.when(F.length("value") == 4, unsigned - F.when(unsigned >= 2**31, 2**32).otherwise(0))
+    )
+    return rows.withColumn(
+        "reason", F.when(F.col("value").isNotNull() & F.col("number").isNull(), "not an integer of 4 bytes")
+    )
+
+
+def greatest(rows: DataFrame, window: str | None = None) -> DataFrame:
+    """(key, value) with the greatest `number` of each key, and `window_start` if there are windows; update mode."""
+    good = rows.where(F.col("reason").isNull() & F.col("number").isNotNull() & F.col("name").isNotNull())
+    value = F.max("number").alias("value")
+    if window is None:
+        return good.groupBy(F.col("name").alias("key")).agg(value)
+    # Without a watermark: as in the documents' example no window is ever given up.
+    windows: Column = F.window("timestamp", window)
+    found = good.groupBy(windows, F.col("name").alias("key")).agg(value)
+    return found.select("key", "value", F.col("window.start").alias("window_start"))
+
+
+def stream_lines(rows: list[Row]) -> list[str]:
+    return [f"[KSTREAM-SOURCE-0000000000]: {row['key'] or 'null'} , {row['value'] or 'null'}" for row in rows]
+
+
+def table_lines(rows: list[Row]) -> list[str]:
+    return [
+        f"[KTABLE-SOURCE-0000000001]: {row['key']} , ({row['value'] or 'null'}<-{row['old_value'] or 'null'})"
+        for row in sorted(rows, key=lambda row: row["key"])
+    ]
+
+
+def greatest_lines(rows: list[Row]) -> list[str]:
+    found = []
+    for row in sorted(rows, key=lambda row: row["key"]):
+        key = f"[{row['key']}@{row['window_start']:%H:%M:%S}]" if "window_start" in row else row["key"]
+        found.append(f"{key} , {row['value']}")
+    return found
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    options.add_argument("--as", choices=("stream", "table", "max", "table-max"), default="stream", dest="form")
+    options.add_argument(
+        "--window", type=duration, metavar="LENGTH", help="with --as max: of each window, not of all time"
+    )
+    options.add_argument("--old-values", action="store_true", help="with --as table: say what a value replaced")
+    add_source(options, TOPIC, is_stream=True)
+    add_sinks(options, is_stream=True, is_final=False)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    spark = start_session("streams-and-tables", arguments)
+    start_report(spark)
+    records = read_stream(spark, arguments)
+    printer: Callable[[list[Row]], list[str]] = greatest_lines
+    mode = "update"
+    if arguments.form in ("stream", "table"):
+        rows = with_keys(records)
+        seen, mode = observed(rows), "append"
+        is_stream = arguments.form == "stream"
+        result = stream(seen) if is_stream else table(seen, sends_old_values=arguments.old_values)
+        printer = stream_lines if is_stream else table_lines
+    else:
+        rows = with_integers(records) if arguments.form == "table-max" else with_numbers(with_keys(records))
+        result = greatest(observed(rows), arguments.window)
+    run_stream(rows, result, as_records(result, "key"), arguments, printer, mode=mode)
+
+
+if __name__ == "__main__":
+    main()

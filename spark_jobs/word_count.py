@@ -1,0 +1,69 @@
+"""Word count: how often each word occurs, in files or, as it arrives, on a topic.
+
+On a topic the counts go on over restarts, which a checkpoint carries; each micro-batch prints the words that it
+changed.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
+from kafkapy_jobs.report import count_rejected, observed, print_rejected, start_report
+from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import as_records, run_stream, write_batch
+from kafkapy_jobs.source import read_batch, read_stream
+from kafkapy_jobs.values import member, with_text
+
+TOPIC = "streams-foo"
+
+
+def word_counts(rows: DataFrame, separator: str = r"\s+", *, lower_case: bool = False, field: str = "") -> DataFrame:
+    """(word, count) of the rows' `text`, or of a member of it; blank words are none."""
+    text = F.col("text") if not field else member("json", field)
+    words = F.explode(F.split(F.lower(text) if lower_case else text, separator)).alias("word")
+    return rows.select(words).where(F.trim("word") != "").groupBy("word").agg(F.count(F.lit(1)).alias("count"))
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """`word: count`, the words in order."""
+    return [f"{row['word']}: {row['count']}" for row in sorted(rows, key=lambda row: row["word"])]
+
+
+def parser() -> JobParser:
+    options = JobParser(__doc__)
+    options.add_argument("--separator", default=r"\s+", metavar="EXPRESSION", help="between words; default white space")
+    options.add_argument("--lower-case", action="store_true", help="count without regard to case")
+    options.add_argument(
+        "--field", default="", metavar="NAME", help="of JSON and msgpack values; default: the whole text"
+    )
+    add_source(options, TOPIC, is_stream=True)
+    add_sinks(options, is_stream=True, is_final=False)
+    add_session(options)
+    return options
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    spark = start_session("word-count", arguments)
+
+    def counts(rows: DataFrame) -> DataFrame:
+        return word_counts(rows, arguments.separator, lower_case=arguments.lower_case, field=arguments.field)
+
+    if arguments.source == "files":
+        rows = with_text(read_batch(spark, arguments), arguments.value_format)
+        print_rejected(count_rejected(rows))
+        found = counts(rows)
+        for sink in arguments.sink:
+            write_batch(found, arguments, sink, records=as_records(found, "word"), printer=lines)
+        return
+    start_report(spark)
+    rows = with_text(read_stream(spark, arguments), arguments.value_format)
+    found = counts(observed(rows))
+    records = as_records(found, "word")
+    run_stream(rows, found, records, arguments, lines, mode="update")
+
+
+if __name__ == "__main__":
+    main()
