@@ -11,23 +11,22 @@ from tests.spark.topic_records import record, run_stream, values
 
 
 def test_alerts_of_the_last_day_are_the_second_stage_and_come_once(spark, tmp_path):
-    """Day after day; then the last day again, a higher price on it, a day too late, and a restart."""
-    days = [[record(text, offset=index) for index, text in enumerate(ROWS[start::3])] for start in (2, 1, 0)]
-    again = [record(text, offset=3 + index) for index, text in enumerate(ROWS[0::3])]
-    higher = [record(row("000001", "2017-03-01", 9.60, 9.50, "平安银行"), offset=9)]
-    late = [record(row("000001", "2017-02-28", 99, 1), offset=10)]
+    """Day by day; then the last day again, a higher price on it, a day too late, and a restart."""
+    before = [record(text, offset=index) for index, text in enumerate(ROWS[2::3] + ROWS[1::3])]
+    today = [record(text, offset=6 + index) for index, text in enumerate(ROWS[0::3])]
+    higher = record(row("000001", "2017-03-01", 9.60, 9.50, "平安银行"), offset=9)
+    late = record(row("000001", "2017-02-28", 99, 1), offset=10)
+    next_day = record(row("000001", "2017-03-02", 99, 1), offset=11)
 
     def transform(records):
         return alerts(good(with_quotes(records)), 3)
 
-    found = run_stream(spark, tmp_path, [*days, again, higher], transform)
+    found = run_stream(spark, tmp_path, [before, today, [*today, higher]], transform)
     assert [sorted(values(rows, "stock_code", "kind", "price")) for rows in found] == [
         [("'000001'", "new high", 9.55), ("'600547'", "new low", 36.6), ("'600837'", "new low", 15.6)],
         [("'000001'", "new high", 9.6)],
     ]
-    after_restart = run_stream(
-        spark, tmp_path, [late, [record(row("000001", "2017-03-02", 99, 1), offset=11)]], transform
-    )
+    after_restart = run_stream(spark, tmp_path, [[late, next_day]], transform)
     assert [sorted(values(rows, "kind", "price")) for rows in after_restart] == [[("new high", 99.0), ("new low", 1.0)]]
 
 

@@ -52,8 +52,7 @@ def test_what_finds_no_partner_joins_nothing(spark, kind, expected):
 
 
 BATCHES = [
-    [left("a", "l1", 1)],
-    [right("a", "r1", 2)],
+    [left("a", "l1", 1), right("a", "r1", 2)],
     [left("a", "l2", 3), right("b", "r1", 3)],
     [right("a", "r2", 4), right("a", None, 5), left("a", "l3", 6)],
 ]
