@@ -25,9 +25,10 @@ TOOLS = {
     ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
     "doctor": ("kafkapy.tools.doctor", "look for what is wrong with a broker's machine, configuration and data"),
+    "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
 }
 # Tools that Apache Kafka has no script for.
-OUR_OWN = ("broker", "doctor")
+OUR_OWN = ("broker", "doctor", "jobs")
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

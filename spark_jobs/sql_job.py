@@ -1,4 +1,4 @@
-"""SQL over a topic, by a file: a `.properties` file says the topic, the view and the statement; rows go to the console.
+"""SQL job: a statement over a topic, both from a `.properties` file; rows go to the console.
 
 The file is `--properties`, or what the driver's system property PropPath names (`--driver-java-options
 -DPropPath=FILE`): a local file, or else one of Hadoop's file system. Without it, or what it does not say:

@@ -1,4 +1,4 @@
-"""Several SQL statements on one view of a topic, each a query of its own that appends its rows to the console.
+"""SQL statements: several on one view of a topic, each a query of its own that appends to the console.
 
 Values are JSON objects with the columns of `--schema`; those that are not become rows of nulls.
 """

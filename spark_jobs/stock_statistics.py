@@ -1,5 +1,4 @@
-"""Stock statistics: for each stock and window of time the number of quotes, lowest and highest price, first and last
-close.
+"""Stock statistics: quotes, lowest and highest price, first and last close of each stock and window of time.
 
 Time is that of the records, when the quotes came.
 """

@@ -1,4 +1,4 @@
-"""Joins of two topics as Kafka Streams has them: stream with stream, table with table, stream with table.
+"""Joins: two topics as Kafka Streams joins them, as streams, as tables, or a stream with a table.
 
 Two streams are joined within a window: keys are equal, and the right record is at most `--before` older and at most
 `--after` newer than the left one. Two tables: the last values of a key, anew with every change of either. A stream

@@ -10,17 +10,16 @@ import subprocess
 import threading
 from collections.abc import Sequence
 
-from kafkapy.tools.bootstrap import await_broker
-from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool, stops_by
-
 from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
 from kafkapy.tools import job_catalog, jobs_demo, sample_data, spark_submit, topic_feeder
+from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool, stops_by
 from kafkapy.types import SystemClock
 
 BOOTSTRAP_SERVER = Option(
-    "bootstrap-server", "The broker to write to.", "server to connect to", default="localhost:9092", is_ours=True
+    "bootstrap-server", "The broker to write to.", "server to connect to", default="localhost:9092"
 )
 GENERATE_OPTIONS = (
     Option(
@@ -29,19 +28,17 @@ GENERATE_OPTIONS = (
         "name",
         is_required=True,
         choices=tuple(sample_data.GENERATORS),
-        is_ours=True,
     ),
     BOOTSTRAP_SERVER,
-    Option("topic", "Default: the one that the jobs for this data read.", "topic", is_ours=True),
-    Option("rate", "Records per second; 0: as fast as it goes.", "records/s", DOUBLE, default=1000.0, is_ours=True),
-    Option("num-records", "End after so many; default: only when interrupted.", "count", LONG, is_ours=True),
-    Option("value-format", "Of values.", "format", default="text", choices=topic_feeder.VALUE_FORMATS, is_ours=True),
-    Option("seed", "The same seed gives the same data; default: another each time.", "number", LONG, is_ours=True),
+    Option("topic", "Default: the one that the jobs for this data read.", "topic"),
+    Option("rate", "Records per second; 0: as fast as it goes.", "records/s", DOUBLE, default=1000.0),
+    Option("num-records", "End after so many; default: only when interrupted.", "count", LONG),
+    Option("value-format", "Of values.", "format", default="text", choices=topic_feeder.VALUE_FORMATS),
+    Option("seed", "The same seed gives the same data; default: another each time.", "number", LONG),
     Option(
         "start-time",
         "The first record's timestamp, such as 2017-03-01T09:30:00+08:00; default: timestamps are the time of sending.",
         "time",
-        is_ours=True,
     ),
     Option(
         "step-ms",
@@ -49,14 +46,12 @@ GENERATE_OPTIONS = (
         "ms",
         INTEGER,
         default=1,
-        is_ours=True,
     ),
     Option(
         "producer.config",
         "A file with configuration keys for the producer.",
         "config file",
         completes="file",
-        is_ours=True,
     ),
 )
 SUBMIT_HELP = """\

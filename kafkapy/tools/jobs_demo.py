@@ -14,22 +14,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from kafkapy.tools.bootstrap import await_broker
-from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError
-
 from kafkapy.client import Producer
 from kafkapy.tools import job_catalog, sample_data, spark_submit
+from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.topic_feeder import TopicFeeder
 from kafkapy.types import SystemClock
 
 TOPIC = "words-search"
 OPTIONS = (
-    Option("bootstrap-server", "A broker that runs; default: one of the demo's own.", "server", is_ours=True),
-    Option("rate", "Search terms per second.", "records/s", DOUBLE, default=2000.0, is_ours=True),
-    Option("window", "Length of the windows.", "length", default="10 s", is_ours=True),
-    Option("slide", "A window begins so often.", "length", default="5 s", is_ours=True),
-    Option("top", "So many terms of a window.", "count", INTEGER, default=10, is_ours=True),
-    Option("windows", "End after so many windows; default: only when interrupted.", "count", INTEGER, is_ours=True),
+    Option("bootstrap-server", "A broker that runs; default: one of the demo's own.", "server"),
+    Option("rate", "Search terms per second.", "records/s", DOUBLE, default=2000.0),
+    Option("window", "Length of the windows.", "length", default="10 s"),
+    Option("slide", "A window begins so often.", "length", default="5 s"),
+    Option("top", "So many terms of a window.", "count", INTEGER, default=10),
+    Option("windows", "End after so many windows; default: only when interrupted.", "count", INTEGER),
 )
 _BROKER_START_S = 30.0
 _STOP_S = 15.0

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafkapy.tools.option import ToolError
-
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY
+from kafkapy.tools.option import ToolError
 
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
 _VERSION = re.compile(r"version (\d+\.\d+\.\d+)")
