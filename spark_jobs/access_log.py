@@ -6,11 +6,13 @@ client [date time zone] "method path... HTTP/1.1" response ... cost "...".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -56,10 +58,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("access-log", arguments)
-    start_report(spark)
     rows = with_fields(read_stream(spark, arguments), arguments.value_format, arguments.field)
     found = accesses(observed(rows))
     records = as_records(found, "client")

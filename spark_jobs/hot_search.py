@@ -11,13 +11,14 @@ The most frequent terms come first; of terms with the same count the one that is
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows, count
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -110,10 +111,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("hot-search", arguments)
-    start_report(spark)
     rows = with_terms(read_stream(spark, arguments), arguments.value_format, arguments.field)
     normalise = tuple(arguments.normalise or ("trim",))
     top = top_terms(observed(rows), arguments.window, arguments.slide, arguments.lateness, arguments.top, normalise)

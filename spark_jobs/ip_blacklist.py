@@ -9,7 +9,7 @@ Needs PySpark 4.1 or newer, and protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -26,7 +26,7 @@ from kafkapy_jobs.arguments import (
     length_or_zero,
     milliseconds,
 )
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import run_stream
 from kafkapy_jobs.source import read_stream
@@ -146,10 +146,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("ip-blacklist-checker", arguments)
-    start_report(spark)
     rows = with_addresses(read_stream(spark, arguments), arguments.value_format, arguments.field)
     entries = blacklist(observed(rows), arguments.threshold, milliseconds(arguments.expiry), arguments.lateness)
     run_stream(rows, entries, list_records(entries), arguments, lines)

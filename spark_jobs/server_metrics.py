@@ -7,11 +7,13 @@ without time or server goes to the dead letters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -74,10 +76,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("server-metrics", arguments)
-    start_report(spark)
     rows = with_events(read_stream(spark, arguments), arguments.value_format)
     metrics = tuple(arguments.metric or METRICS)
     found = summaries(observed(rows), metrics, arguments.window, arguments.slide, arguments.lateness)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +129,8 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     properties = read_properties(properties_path(arguments.properties), arguments)
     arguments.bootstrap_server = properties["kafka.bootstrap.servers"]
     arguments.topic = properties["subscribe"]

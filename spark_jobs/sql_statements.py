@@ -5,6 +5,8 @@ Values are JSON objects with the columns of `--schema`; those that are not becom
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkapy_jobs.arguments import JobParser, add_session, add_source, fail
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import await_queries
@@ -28,8 +30,8 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     if not arguments.schema.strip():
         fail("no schema was given: there is no view to ask")
     spark = start_session("sql-statements", arguments)

@@ -11,7 +11,7 @@ Needs PySpark 4.1 or newer, and protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -19,7 +19,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, count
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -103,10 +103,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("stock-alerts", arguments)
-    start_report(spark)
     rows = with_quotes(read_stream(spark, arguments), arguments.value_format)
     found = alerts(good(observed(rows)), arguments.days, arguments.minimum_days)
     records = as_records(without_quotes(found), "stock_code")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -124,8 +125,8 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("stock-strategy-calculator", arguments)
     rows = with_quotes(read_batch(spark, arguments), arguments.value_format).persist()
     rejected = count_rejected(rows)

@@ -10,7 +10,7 @@ Joins with tables need PySpark 4.1 or newer, and protobuf.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, length_or_zero
-from kafkapy_jobs.report import start_report
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -115,15 +114,14 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     options = parser()
-    arguments = options.parse_args()
+    arguments = options.parse_args(words)
     if arguments.source == "files":
         options.error("--source files has one side only")
     if arguments.join == "stream-table" and arguments.kind == "outer":
         options.error("a stream is joined with a table by --kind inner or left")
     spark = start_session("joins", arguments)
-    start_report(spark)
     rows = with_sides(read_stream(spark, arguments), read_stream(spark, arguments, arguments.right_topic))
     if arguments.join == "streams":
         joined = join_streams(rows, arguments.kind, arguments.before, arguments.after, arguments.lateness)

@@ -11,7 +11,7 @@ greatest value that ever was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, duration
-from kafkapy_jobs.report import observed, start_report
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
@@ -130,10 +130,9 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("streams-and-tables", arguments)
-    start_report(spark)
     records = read_stream(spark, arguments)
     printer: Callable[[list[Row]], list[str]] = greatest_lines
     mode = "update"

@@ -6,11 +6,13 @@ changed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
-from kafkapy_jobs.report import count_rejected, observed, print_rejected, start_report
+from kafkapy_jobs.report import count_rejected, observed, print_rejected
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream, write_batch
 from kafkapy_jobs.source import read_batch, read_stream
@@ -44,8 +46,8 @@ def parser() -> JobParser:
     return options
 
 
-def main() -> None:
-    arguments = parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    arguments = parser().parse_args(words)
     spark = start_session("word-count", arguments)
 
     def counts(rows: DataFrame) -> DataFrame:
@@ -58,7 +60,6 @@ def main() -> None:
         for sink in arguments.sink:
             write_batch(found, arguments, sink, records=as_records(found, "word"), printer=lines)
         return
-    start_report(spark)
     rows = with_text(read_stream(spark, arguments), arguments.value_format)
     found = counts(observed(rows))
     records = as_records(found, "word")

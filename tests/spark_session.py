@@ -19,6 +19,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.pollingDelay": "10ms",
+    # what the jobs' transformWithState needs
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
     # short runs: what the second compiler would win it does not live to give back
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
@@ -28,7 +32,9 @@ def prepare_environment() -> None:
     """What Spark takes from the environment of the process that starts its JVM, which its Python workers inherit."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(ROOT), str(ROOT / "spark_jobs"), os.environ.get("PYTHONPATH")))
+    )
 
 
 def start_session(directory: Path, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> Any:

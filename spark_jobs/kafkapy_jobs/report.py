@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -39,11 +39,6 @@ class Report(StreamingQueryListener):
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         pass
-
-
-def start_report(spark: SparkSession) -> None:
-    """Reports on all queries of the session from now on."""
-    spark.streams.addListener(Report())
 
 
 def count_rejected(rows: DataFrame) -> Counter[str]:

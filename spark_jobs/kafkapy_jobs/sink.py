@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kafkapy_jobs.arguments import AVAILABLE_NOW
 from kafkapy_jobs.dead_letters import dead_letters
+from kafkapy_jobs.report import Report
 from kafkapy_jobs.source import connection_options, register
 from kafkapy_jobs.transactional_topic import TransactionalTopic
 
@@ -52,7 +53,12 @@ def run_stream(
     if arguments.dead_letter_topic:
         letters = dead_letters(rows.where(F.col("reason").isNotNull()))
         writers.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append"))
-    await_queries(result.sparkSession, [writer.start() for writer in writers])
+    streams, report = result.sparkSession.streams, Report()
+    streams.addListener(report)
+    try:
+        await_queries(result.sparkSession, [writer.start() for writer in writers])
+    finally:
+        streams.removeListener(report)
 
 
 def _stream_writer(

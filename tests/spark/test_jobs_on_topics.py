@@ -1,0 +1,101 @@
+"""The jobs from end to end: a topic of a broker in, console, topic, Parquet and dead letters out."""
+
+from __future__ import annotations
+
+import json
+
+import hot_search
+import pytest
+import stock_strategy
+
+from kafkapy.client import Consumer, Producer
+from tests.spark.test_hot_search import TOP_1, WINDOW_1, WINDOW_2
+from tests.spark.test_stock_strategy import ROWS, STAGE_1
+from tests.spark.topic_records import START, values
+
+START_MS = int(START.timestamp() * 1000)
+
+
+def read_topic(bootstrap, topic):
+    """(key, value, headers) of all that is committed in a topic."""
+    options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
+    with Consumer(bootstrap_servers=bootstrap, **options) as consumer:
+        places = [(topic, each.partition) for each in consumer.partitions_for(topic)]
+        consumer.assign(places)
+        ends = consumer.end_offsets(places)
+        found = []
+        while any(consumer.position(place, 10) < end for place, end in ends.items()):
+            found += [(each.key, each.value, dict(each.headers or ())) for each in consumer.poll(1)]
+    return found
+
+
+@pytest.fixture
+def words(topics):
+    """Options that every job takes here, for a topic."""
+
+    def options(topic, *more):
+        return ["--bootstrap-server", topics.bootstrap, "--topic", topic, "--shuffle-partitions", "2", *more]
+
+    return options
+
+
+def test_hot_search_gives_each_window_once_to_every_sink(spark, topics, words, tmp_path, capfd):
+    """Three partitions; a second run goes on where the first one ended, and repeats nothing."""
+    topic, output, letters = topics.create(3), topics.create(), topics.create()
+
+    def fill(texts, start_s):
+        with Producer(bootstrap_servers=topics.bootstrap) as producer:
+            for index, text in enumerate(texts):
+                value = text.encode() if isinstance(text, str) else text
+                producer.send(topic, value, partition=index % 3, timestamp=START_MS + (start_s + index) * 1000)
+
+    def run(sink, *more):
+        paths = ["--checkpoint", f"{tmp_path}/checkpoint", "--trigger", "available-now"]
+        hot_search.main(words(topic, "--sink", sink, *paths, *more))
+
+    # one query after the other: each starts processes of its own
+    fill([*WINDOW_1, b"\xff\xfe"], 0)
+    run("topic", "--output-topic", output)
+    fill(WINDOW_2, 300)
+    fill([None], 600)
+    run("topic", "--output-topic", output)
+    run("topic", "--output-topic", output)
+    run("parquet", "--output-path", f"{tmp_path}/top")
+    run("console", "--dead-letter-topic", letters)
+    found = spark.read.parquet(f"{tmp_path}/top").orderBy("rank").collect()
+    assert values(found, "term", "count") == TOP_1
+    rows = [json.loads(value) for _, value, _ in read_topic(topics.bootstrap, output)]
+    assert [(row["term"], row["count"]) for row in sorted(rows, key=lambda row: row["rank"])] == TOP_1
+    ((_, value, headers),) = read_topic(topics.bootstrap, letters)
+    assert (value, headers["error"]) == (b"\xff\xfe", b"not UTF-8")
+    printed = capfd.readouterr().out.splitlines()
+    assert printed.count(hot_search.RULE) == 2
+    assert [f"{term}:{count}" for term, count in TOP_1] == printed[2:-1]
+
+
+def test_stock_strategy_reads_a_topic_and_writes_everywhere(spark, topics, words, tmp_path, capfd):
+    topic, output, letters = topics.create(2), topics.create(), topics.create()
+    topics.fill(topic, [each.encode() for each in ROWS], partition=None)
+    topics.fill(topic, [b"", b"'x','000001'", b"\xff"], partition=0)
+    sinks = ["--sink", "console", "--sink", "topic", "--sink", "parquet"]
+    targets = ["--output-topic", output, "--output-path", f"{tmp_path}/stocks", "--dead-letter-topic", letters]
+    stock_strategy.main(words(topic, "--days", "3", *sinks, *targets))
+    out, err = capfd.readouterr()
+    printed = out.splitlines()
+    assert set(printed[:3]) == STAGE_1
+    assert printed[3] == "历史新高:" and printed[5] == "历史新低:"
+    assert {line.split(":")[0] for line in printed[6:]} == {"'600547'", "'600837'"}
+    assert "3 rows left out (blank: 1, fewer than 8 fields: 1, not UTF-8: 1)" in err
+    reasons = sorted(headers["error"] for _, _, headers in read_topic(topics.bootstrap, letters))
+    assert reasons == [b"blank", b"fewer than 8 fields", b"not UTF-8"]
+    stocks = {key: json.loads(value) for key, value, _ in read_topic(topics.bootstrap, output)}
+    assert {key: stock["is_new_high"] for key, stock in stocks.items()} == {
+        b"000001": True, b"600547": False, b"600837": False,
+    }  # fmt: skip
+    assert spark.read.parquet(f"{tmp_path}/stocks").where("is_new_low").count() == 2
+
+
+def test_stock_strategy_reads_files(spark, topics, words, tmp_path, capfd):
+    (tmp_path / "stock20170301.txt").write_text("\n".join(ROWS) + "\n\n")
+    stock_strategy.main(["--source", "files", "--input", str(tmp_path / "stock20170301.txt")])
+    assert set(capfd.readouterr().out.splitlines()[:3]) == STAGE_1
