@@ -32,7 +32,7 @@ def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dic
         "schema": frame.schema.simpleString(),
         "rows": len(rows),
         "digest": hashlib.sha256("\n".join(rows).encode()).hexdigest(),
-        "written": sorted([row.k, row.v] for row in again.collect()),
+        "written": sorted(([row.k, row.v] for row in again.collect()), key=str),
     }
 
 

@@ -24,10 +24,15 @@ def register(spark: Any) -> None:
     """Makes the format known to a session, and from Spark 4.1 on lets data sources in Python take filters, for the
     option `pushFilters`. Without it Spark finds the format by itself where kafkapy is installed.
     """
+    from pyspark.errors import AnalysisException
     from pyspark.sql.datasource import DataSourceReader  # of Spark's programs only
 
     from kafkapy.spark.source import KafkapySource
 
     if hasattr(DataSourceReader, "pushFilters"):
         spark.conf.set(_PUSHDOWN, "true")
-    spark.dataSource.register(KafkapySource)
+    try:
+        spark.dataSource.register(KafkapySource)
+    except AnalysisException as error:
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):  # found by itself already, which Spark 4.0 takes amiss
+            raise

@@ -87,6 +87,7 @@ class ReadOptions(NamedTuple):
     max_offsets_per_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
+    poll_timeout_ms: int
     retries: int
     retry_interval_ms: int
 
@@ -121,6 +122,7 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=least,
         max_trigger_delay_ms=milliseconds("maxTriggerDelay", given.get("maxTriggerDelay", _DEFAULT_MAX_TRIGGER_DELAY)),
+        poll_timeout_ms=reader.number("kafkaConsumer.pollTimeoutMs", 120_000),
         retries=reader.number("fetchOffset.numRetries", 3),
         retry_interval_ms=reader.number("fetchOffset.retryIntervalMs", 10),
     )

@@ -6,16 +6,17 @@ import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kafkapy.client.columnar import RangeReader
 from kafkapy.client.fetcher import NoOffsetForPartition
 from kafkapy.spark.columns import arrow_schema
 from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.options import ReadOptions
-from kafkapy.spark.partition_reader import PartitionReader
 from kafkapy.spark.source_cluster import SourceCluster
 from kafkapy.spark.stream_offset import OffsetRange
 
 # Spark's side of the pipe is quickest with batches of this size, and memory stays small.
 BATCH_ROWS = 65_536
+BATCH_BYTES = 16 << 20
 
 
 def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange) -> Iterator[Any]:
@@ -25,22 +26,25 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
 
     schema = arrow_schema(columns)
     where, start, end = wanted
-    while start < end:
-        properties = {"client.id": f"kafkapy-spark-{socket.gethostname()}", **options.properties}
-        try:
-            with PartitionReader(
-                properties, where.topic, where.partition, start, end, columns=tuple(columns), batch_rows=BATCH_ROWS
-            ) as reader:
-                for batch in reader:
+    properties = {"client.id": f"kafkapy-spark-{socket.gethostname()}", **options.properties}
+    properties.pop("group.id", None)
+    with RangeReader(properties) as reader:
+        while start < end:
+            try:
+                for batch in reader.read(
+                    where,
+                    start,
+                    end,
+                    columns=columns,
+                    max_rows=BATCH_ROWS,
+                    max_bytes=BATCH_BYTES,
+                    timeout=options.poll_timeout_ms / 1000,
+                ):
                     rows = arrow.record_batch(batch)
-                    yield (
-                        rows
-                        if rows.schema.equals(schema)
-                        else arrow.RecordBatch.from_arrays(rows.columns, schema=schema)
-                    )
-            return
-        except NoOffsetForPartition:
-            start = _skip(options, wanted, start)
+                    yield rows if rows.schema.equals(schema) else rows.cast(schema)
+                return
+            except NoOffsetForPartition:
+                start = _skip(options, wanted, start)
 
 
 def _skip(options: ReadOptions, wanted: OffsetRange, start: int) -> int:
@@ -51,6 +55,8 @@ def _skip(options: ReadOptions, wanted: OffsetRange, start: int) -> int:
         last = cluster.latest([wanted.where])[wanted.where]
     finally:
         cluster.close()
+    if first <= start <= last:
+        return start  # a leader that did not know yet how far it is
     report_loss(
         f"Offset {start} of partition {wanted.where} is out of range: it has {first} to {last}",
         fails=options.fail_on_data_loss,
