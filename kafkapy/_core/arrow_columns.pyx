@@ -8,6 +8,8 @@ cdef extern from * nogil:
     enum:
         SEQUENTIAL "__ATOMIC_SEQ_CST"
     int atomic_add "__atomic_add_fetch" (int *at, int more, int order)
+    int exchange "__atomic_exchange_n" (int *at, int value, int order)
+    void store "__atomic_store_n" (int *at, int value, int order)
     int count_bits "__builtin_popcount" (unsigned int bits)
 
 cdef enum:
@@ -15,9 +17,62 @@ cdef enum:
     FIRST_BYTES = 1024
     OFFSET_WIDTH = 4
 
+    MOST_SPARE = 32
+    LARGEST_SPARE_BYTES = 64 << 20       # of all together
+
+# Columns whose last owner is gone, with their memory, for the next batch: fresh pages cost more than what is put into
+# them. Whoever finds `spare_is_busy` set goes without: nobody waits here.
+cdef ArrowColumn *spare[MOST_SPARE]
+cdef int spare_count = 0
+cdef int64_t spare_bytes = 0
+cdef int spare_is_busy = 0
+
+
+cdef int64_t bytes_held(const ArrowColumn *column) noexcept nogil:
+    return column.capacity * column.width + column.data_capacity
+
+
+cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogil:
+    """One that was made for the same name and format, or NULL."""
+    cdef ArrowColumn *found = NULL
+    cdef int at
+    global spare_count, spare_bytes
+    if exchange(&spare_is_busy, 1, SEQUENTIAL):
+        return NULL
+    for at in range(spare_count):
+        if spare[at].name == name and spare[at].format == format:
+            found = spare[at]
+            spare_count -= 1
+            spare[at] = spare[spare_count]
+            spare_bytes -= bytes_held(found)
+            break
+    store(&spare_is_busy, 0, SEQUENTIAL)
+    return found
+
+
+cdef bint give_spare(ArrowColumn *column) noexcept nogil:
+    """False: there are enough."""
+    cdef bint taken = False
+    global spare_count, spare_bytes
+    if exchange(&spare_is_busy, 1, SEQUENTIAL):
+        return False
+    if spare_count < MOST_SPARE and spare_bytes + bytes_held(column) <= LARGEST_SPARE_BYTES:
+        spare[spare_count] = column
+        spare_count += 1
+        spare_bytes += bytes_held(column)
+        taken = True
+    store(&spare_is_busy, 0, SEQUENTIAL)
+    return taken
+
 
 cdef ArrowColumn *new_column(const char *name, const char *format, int kind, int width, bint has_nulls) noexcept nogil:
-    cdef ArrowColumn *column = <ArrowColumn *>calloc(1, sizeof(ArrowColumn))
+    cdef ArrowColumn *column = take_spare(name, format)
+    if column != NULL:
+        column.owners, column.child_count, column.length, column.null_count = 1, 0, 0, 0
+        if has_nulls:
+            memset(column.validity, 0, <size_t>((column.capacity + 7) >> 3))
+        return column
+    column = <ArrowColumn *>calloc(1, sizeof(ArrowColumn))
     if column == NULL:
         return NULL
     column.owners = 1
@@ -51,6 +106,8 @@ cdef void drop_column(ArrowColumn *column) noexcept nogil:
         return
     for index in range(column.child_count):
         drop_column(column.children[index])
+    if column.capacity and (column.data_capacity or column.kind != BYTES_COLUMN) and give_spare(column):
+        return
     free(column.validity)
     free(column.values)
     free(column.data)

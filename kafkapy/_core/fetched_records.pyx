@@ -20,6 +20,8 @@ cdef enum:
     NO_MEMORY = 102
 
 
+@cython.freelist(1024)
+@cython.no_gc  # made by the million, of bytes; whatever a deserializer makes must not refer back to its record
 cdef class ConsumerRecord:
     """One record as a consumer sees it. Immutable. `timestamp` in ms since 1970, `timestamp_type` 0: the producer's, 1:
     the broker's append time; key, value and headers' values are bytes or None, or what the deserializers made."""

@@ -15,6 +15,9 @@ cdef extern from "sys/socket.h" nogil:
     enum:
         MSG_DONTWAIT
         MSG_NOSIGNAL
+        SOL_SOCKET
+        SO_RCVLOWAT
+    int setsockopt(int fd, int level, int option, const void *value, unsigned int size)
     struct iovec:
         void *iov_base
         size_t iov_len
@@ -29,6 +32,7 @@ cdef enum:
     SIZE_BYTES = 4
     TURN_BYTES = 4194304                 # read in one turn, so that one connection does not starve the others
     MOST_PIECES = 64                     # given to the kernel in one call
+    LARGEST_LOW_WATER = 262144           # of a large frame so much is waited for at a time
 
 
 cdef class FrameSocket:
@@ -46,6 +50,8 @@ cdef class FrameSocket:
     cdef Py_ssize_t staged
     cdef bytes frame                     # being filled
     cdef Py_ssize_t filled
+    cdef int low_water                   # bytes that make the socket readable
+    cdef readonly Py_ssize_t queued      # bytes that wait for the socket
     cdef readonly Py_ssize_t bytes_sent, bytes_received
 
     def __init__(self, int fd, Py_ssize_t max_frame_bytes):
@@ -53,6 +59,7 @@ cdef class FrameSocket:
         self.max_frame_bytes = max_frame_bytes
         self.outgoing = []
         self.staging = bytearray(STAGING_BYTES)
+        self.low_water = 1
 
     @property
     def is_sending(self):
@@ -66,6 +73,7 @@ cdef class FrameSocket:
             size += len(chunk)
         cdef bytes prefix = PyBytes_FromStringAndSize(NULL, SIZE_BYTES)
         store_int32(<uint8_t *>PyBytes_AS_STRING(prefix), <int32_t>size)
+        self.queued += size + SIZE_BYTES
         self.outgoing.append(prefix)
         self.outgoing.extend(chunks)
 
@@ -81,6 +89,7 @@ cdef class FrameSocket:
                     break
                 raise OSError(self.failure, "send failed")
             self.bytes_sent += written
+            self.queued -= written
             self.drop_sent(written)
         return not self.outgoing
 
@@ -125,13 +134,14 @@ cdef class FrameSocket:
         """The frames that have come whole, as bytes without their size. ConnectionError at the end of the stream,
         OSError when the connection is broken, ValueError for a frame of an impossible size."""
         cdef list frames = []
-        cdef Py_ssize_t got, turn = 0
+        cdef Py_ssize_t room, got, turn = 0
         while turn < TURN_BYTES:
             if self.frame is not None:
-                got = c_recv(self.fd, PyBytes_AS_STRING(self.frame) + self.filled,
-                             len(self.frame) - self.filled, MSG_DONTWAIT)
+                room = len(self.frame) - self.filled
+                got = c_recv(self.fd, PyBytes_AS_STRING(self.frame) + self.filled, room, MSG_DONTWAIT)
             else:
-                got = c_recv(self.fd, <char *>self.staging + self.staged, STAGING_BYTES - self.staged, MSG_DONTWAIT)
+                room = STAGING_BYTES - self.staged
+                got = c_recv(self.fd, <char *>self.staging + self.staged, room, MSG_DONTWAIT)
             if got < 0:
                 if errno == EINTR:
                     continue
@@ -144,8 +154,17 @@ cdef class FrameSocket:
                 raise ConnectionError("the broker closed the connection")
             turn += got
             self.take(got, frames)
+            if got < room:
+                break                    # that was all that had come
         self.bytes_received += turn
+        self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
         return frames
+
+    cdef void wait_for(self, int low_water) noexcept:
+        """Sees to it that whoever waits for the socket is not woken for less. Where the system cannot, it is woken."""
+        if low_water != self.low_water and setsockopt(
+                self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
+            self.low_water = low_water
 
     cdef int take(self, Py_ssize_t got, list frames) except -1:
         cdef Py_ssize_t pos = 0, size

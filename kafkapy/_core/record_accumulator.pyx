@@ -3,6 +3,7 @@
 All work per record is here, and no lock: a record is added between two moments at which the interpreter lock could
 change hands. Whatever may run other code (an allocation that collects garbage) is done before, and looked at again.
 """
+cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
@@ -225,6 +226,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
 
+@cython.freelist(1024)
 cdef class DeliveryFuture:
     """What becomes of one record. Thread-safe. Cheap: its state is its batch's."""
 
@@ -408,6 +410,22 @@ cdef class RecordAccumulator:
         (now); `headers` pairs of name and value, or a dict; `on_delivery(metadata, error)` is called in the end.
         Waits at most max.block.ms for the topic's metadata and for memory. ApiError for a record that is too large.
         """
+        return self.put_any(topic, value, key, partition, timestamp, headers, on_delivery)
+
+    def send_many(self, str topic not None, values, keys=None, *, partition=None, timestamp=None):
+        """`send` for each of `values` (with the key of the same place in `keys`): the list of their futures."""
+        cdef list futures = []
+        when = milliseconds(CLOCK_REALTIME) if timestamp is None else timestamp
+        if keys is None:
+            for value in values:
+                futures.append(self.put_any(topic, value, None, partition, when, None, None))
+        else:
+            for value, key in zip(values, keys, strict=True):
+                futures.append(self.put_any(topic, value, key, partition, when, None, None))
+        return futures
+
+    cdef DeliveryFuture put_any(self, str topic, object value, object key, object partition, object timestamp,
+                                object headers, object on_delivery):
         cdef int64_t closed = self.closed_batches
         cdef DeliveryFuture future = None
         if self.takes_plain_records:
@@ -417,17 +435,6 @@ cdef class RecordAccumulator:
         if self.closed_batches != closed:
             self.on_batch_closed()
         return future
-
-    def send_many(self, str topic not None, values, keys=None, *, partition=None, timestamp=None):
-        """`send` for each of `values` (with the key of the same place in `keys`): the list of their futures."""
-        cdef list futures = []
-        if keys is None:
-            for value in values:
-                futures.append(self.send(topic, value, None, partition=partition, timestamp=timestamp))
-        else:
-            for value, key in zip(values, keys, strict=True):
-                futures.append(self.send(topic, value, key, partition=partition, timestamp=timestamp))
-        return futures
 
     cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
                                     object headers, object on_delivery):

@@ -25,6 +25,8 @@ log = logging.getLogger("kafkapy.client")
 
 SOFTWARE_NAME = "kafkapy"
 LARGEST_FRAME_BYTES = 1 << 30
+# Requests that leave together cost less; what is already more than that goes alone.
+MOST_QUEUED_BYTES = 128 << 10
 _API_VERSIONS_VERSION = 3
 
 # What a request becomes in the end: the response and its version, or the error.
@@ -125,6 +127,11 @@ class Connection:
     @property
     def wants_to_write(self) -> bool:
         return self.state is State.CONNECTING or self._frames.is_sending
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be put behind what waits for the socket."""
+        return self._frames.queued < MOST_QUEUED_BYTES
 
     @property
     def is_closed(self) -> bool:

@@ -165,11 +165,11 @@ class Consumer:
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one, without end."""
+        rest = self._rest
         while True:
-            while self._rest:
-                yield self._rest.pop()
-            self._rest = self.poll(1.0)
-            self._rest.reverse()
+            while rest:
+                yield rest.pop()
+            rest += reversed(self.poll(1.0))
 
     def wakeup(self) -> None:
         """Makes a `poll` that waits, or the next one, raise WakeupError. Any thread."""
@@ -349,7 +349,7 @@ class Consumer:
 
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
         """Deserialized, and through the interceptors; the next fetches leave meanwhile."""
-        if records:
+        if records and self._fetcher.is_hungry:
             self._network.try_drive()
         if self._key_deserializer is not None or self._value_deserializer is not None:
             records = [self._deserialized(record) for record in records]
@@ -378,7 +378,7 @@ class Consumer:
     def _drop_rest(self, partition: TopicPartition) -> None:
         """What iterating has not given out yet is of the old position."""
         if self._rest:
-            self._rest = [each for each in self._rest if (each.topic, each.partition) != partition]
+            self._rest[:] = [each for each in self._rest if (each.topic, each.partition) != partition]
 
     def _look_up(
         self, wanted: Mapping[TopicPartition, int], timeout: float | None

@@ -69,6 +69,7 @@ class Fetcher:
         self._busy: set[int] = set()  # brokers with a fetch on its way
         self.errors: list[Exception] = []
         self._turn: list[TopicPartition] = []
+        self.is_hungry = True  # the last `collect` has made room for another fetch
         self._validator = PositionValidator(network, subscription, self._heed_truncation)
 
     def run(self, now_ms: int) -> int:
@@ -330,6 +331,7 @@ class Fetcher:
         Raises what was found wrong, once, if there are no records before it.
         """
         records: list[ConsumerRecord] = []
+        self.is_hungry = False
         for where in self._order():
             state = self._subscription.partitions[where]
             while state.buffers and not state.is_paused and len(records) < limit:
@@ -341,6 +343,7 @@ class Fetcher:
                         return records
                     raise error
                 state.take_from(fetched)
+                self.is_hungry |= fetched.is_exhausted
         if not records:
             self.raise_error()
         return records

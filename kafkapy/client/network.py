@@ -110,9 +110,13 @@ class Network:
         return (
             connection is not None
             and connection.state is State.READY
-            and not connection.wants_to_write
+            and connection.has_room
             and connection.in_flight < self.in_flight_limit
         )
+
+    def is_congested(self) -> bool:
+        """Whether a connection has so much to send that it takes no more before the end of the turn."""
+        return not all(connection.has_room for connection in self._connections.values())
 
     def ready_from_ms(self, node_id: int) -> int:
         """When a broker that is not ready may be tried again; NEVER if an event will tell."""
@@ -333,7 +337,7 @@ class Network:
                 __version__,
                 now,
                 setup_ms=self._setup_backoff.pause_ms(attempts),
-                buffers=(config["send.buffer.bytes"], config["receive.buffer.bytes"]),
+                buffers=(self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")),
                 on_close=self._unregister,
             )
         except OSError as error:
@@ -341,6 +345,11 @@ class Network:
             return None
         self._connections[node.node_id] = connection
         return connection
+
+    def _buffer_bytes(self, key: str) -> int:
+        """Apache Kafka's defaults hold loopback and fast networks back: without a wish it is the system that decides."""
+        size: int = self.config[key] if self.config.is_set(key) else -1
+        return size
 
     def _count_failure(self, node: Node, error: Exception | None) -> None:
         attempts = self._failures.get(node.node_id, (0, 0))[0]

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
+# About so much is sent at once: a turn of the networking costs as much as adding dozens of records.
+GATHERED_BYTES = 64 << 10
+
 
 def load_interceptors(configured: Sequence[Any]) -> list[Any]:
     """The objects of `interceptor.classes`: objects, classes, or `module:name` of a class."""
@@ -73,6 +76,7 @@ class Producer(RecordAccumulator):
         self._interceptors = load_interceptors(config["interceptor.classes"])
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
+        self._gathered = max(GATHERED_BYTES // self.batch_size, 1)
         self._network = Network(config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock)
         self._transactions = self._make_transactions()
         self._identity = self._transactions or ProducerIdSource(
@@ -230,8 +234,10 @@ class Producer(RecordAccumulator):
         topic_queues.sticky_bytes = 0
 
     def on_batch_closed(self) -> None:
-        """A batch is full: sends it if nobody else is at it."""
-        self._network.try_drive()
+        """A batch is full: sends it if nobody else is at it. Small ones wait for each other while answers are awaited,
+        which see to it that somebody drives."""
+        if self.closed_batches % self._gathered == 0 or not self._sender.in_flight:
+            self._network.try_drive()
 
     def on_queue_opened(self) -> None:
         """The first record of a partition that had none: somebody has to look after its linger time."""

@@ -80,9 +80,23 @@ class Sender:
         if self._identity.failure is not None:
             self.fail_all(self._identity.failure)
             return NEVER
-        due = NEVER
         identified = self._identity.run(now_ms)
-        chosen: dict[int, list[ProducerBatch]] = {}
+        has_sent = False
+        while True:
+            chosen: dict[int, list[ProducerBatch]] = {}
+            due = self._choose(now_ms, identified, chosen)
+            for node_id, batches in chosen.items():
+                self._send(node_id, batches, now_ms)
+            if not chosen:
+                return now_ms if has_sent and self._network.is_congested() else due
+            if due > now_ms:
+                return due
+            has_sent = True
+
+    def _choose(self, now_ms: int, identified: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
+        """Takes what makes one request to each broker: a batch of each queue that has one due; returns when to look
+        again."""
+        due = NEVER
         sizes: dict[int, int] = {}
         for queue in list(self._accumulator.active):
             batch = queue.first()
@@ -101,8 +115,6 @@ class Sender:
                 due = min(due, self._take(queue, batch, chosen, sizes, now_ms))
             else:
                 due = min(due, self._identity.next_ms(now_ms))
-        for node_id, batches in chosen.items():
-            self._send(node_id, batches, now_ms)
         return due
 
     def _ready_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> int:
