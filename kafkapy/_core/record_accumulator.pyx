@@ -4,8 +4,10 @@ All work per record is here, and no lock: a record is added between two moments 
 change hands. Whatever may run other code (an allocation that collects garbage) is done before, and looked at again.
 """
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free
+from cpython.memoryview cimport PyMemoryView_FromObject
 from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
@@ -21,6 +23,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     LARGEST_VARLONG = 10
+    FIRST_BYTES = 32768                      # of a batch's memory
 
 
 cdef struct Field:
@@ -130,7 +133,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef readonly int64_t assigned_offset, log_append_time
     cdef readonly object error
     cdef list callbacks                      # of futures
-    cdef bytes encoded
+    cdef bytes encoded                       # if it is compressed
+    cdef bint has_header                     # if not: it is sent from where it was written
+    cdef int readers                         # of the memory
     cdef tuple parts                         # the two that are sent in its stead; None: it was not split
     cdef ProducerBatch whole                 # what it is a part of
     cdef int32_t unfinished_parts
@@ -142,6 +147,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
         if is_transactional:
             self.attributes |= TRANSACTIONAL_FLAG
         self.encoded = None
+        self.has_header = False
 
     @property
     def has_sequence(self):
@@ -157,10 +163,36 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return self.producer_epoch
 
     def encode(self):
-        """The batch as bytes; made once."""
-        if self.encoded is None:
-            self.encoded = self.build()
-        return self.encoded
+        """The batch's bytes; made once, without a copy if it is not compressed. No record may be added any more."""
+        if self.compression:
+            if self.encoded is None:
+                self.encoded = self.build()
+            return self.encoded
+        if not self.has_header:
+            if self.record_count == 0:
+                raise ValueError("a record batch has at least one record")
+            self.write_header(self.memory, BATCH_OVERHEAD + self.length)
+            self.has_header = True
+        return PyMemoryView_FromObject(self)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if not self.has_header:
+            raise BufferError("the batch is not encoded, or done")
+        PyBuffer_FillInfo(buffer, self, self.memory, BATCH_OVERHEAD + self.length, True, flags)
+        self.readers += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.readers -= 1
+        if self.is_done:
+            self.free_memory()
+
+    cdef void free_memory(self) noexcept:
+        """Of a batch that is done; whoever waits for its future holds it for long."""
+        self.has_header = False
+        if self.readers == 0:
+            PyMem_Free(self.memory)
+            self.memory = self.records = NULL
+            self.capacity = 0
 
     def complete(self, int64_t base_offset, int64_t log_append_time):
         """All records are written from `base_offset` (-1: unknown); `log_append_time` -1: they keep their own time."""
@@ -174,6 +206,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
     cdef int finish(self) except -1:
         self.is_done = True
         self.encoded = None
+        self.free_memory()
         self.accumulator.memory_used -= self.reserved_bytes
         self.reserved_bytes = 0
         if self.whole is not None:
@@ -516,6 +549,7 @@ cdef class RecordAccumulator:
                 return None
             if fresh is None:
                 fresh = ProducerBatch(compression=self.codec, level=self.level)
+                fresh.reserve(min(self.batch_size, FIRST_BYTES))
                 if queue.open is not batch:
                     batch = queue.open
                     continue

@@ -3,6 +3,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 
 cdef class RecordBatchBuilder:
+    cdef uint8_t *memory                 # room for the batch's header, then the records
     cdef uint8_t *records
     cdef Py_ssize_t length, capacity
     cdef readonly int64_t base_offset, base_timestamp, max_timestamp
@@ -13,6 +14,8 @@ cdef class RecordBatchBuilder:
     cdef int compression
     cdef object level
 
+    # The header of a batch of `size` bytes at `at`, with its records already behind it.
+    cdef int write_header(self, uint8_t *at, Py_ssize_t size) except -1
     cdef int reserve(self, Py_ssize_t more) except -1
     cdef int put_record(self, Py_ssize_t size, int64_t timestamp_delta, int64_t offset_delta, list fields) except -1
     cdef Py_ssize_t put_field(self, Py_ssize_t pos, object field) except -1

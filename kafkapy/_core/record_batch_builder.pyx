@@ -41,17 +41,18 @@ cdef class RecordBatchBuilder:
                            | (TRANSACTIONAL_FLAG if is_transactional else 0) | (CONTROL_FLAG if is_control else 0))
 
     def __dealloc__(self):
-        PyMem_Free(self.records)
+        PyMem_Free(self.memory)
 
     cdef int reserve(self, Py_ssize_t more) except -1:
         cdef Py_ssize_t wanted = self.length + more
         cdef uint8_t *grown
         if wanted > self.capacity:
             wanted = max(wanted, self.capacity * 2, 512)
-            grown = <uint8_t *>PyMem_Realloc(self.records, wanted)
+            grown = <uint8_t *>PyMem_Realloc(self.memory, BATCH_OVERHEAD + wanted)
             if grown == NULL:
                 raise MemoryError()
-            self.records = grown
+            self.memory = grown
+            self.records = grown + BATCH_OVERHEAD
             self.capacity = wanted
         return 0
 
@@ -131,11 +132,15 @@ cdef class RecordBatchBuilder:
             compressed = compress(
                 self.compression, PyMemoryView_FromMemory(<char *>self.records, self.length, PyBUF_READ), self.level)
             body, body_size = <const uint8_t *>PyBytes_AS_STRING(compressed), len(compressed)
-        cdef Py_ssize_t size = BATCH_OVERHEAD + body_size
+        cdef bytes batch = PyBytes_FromStringAndSize(NULL, BATCH_OVERHEAD + body_size)
+        cdef uint8_t *at = <uint8_t *>PyBytes_AS_STRING(batch)
+        memcpy(at + BATCH_OVERHEAD, body, body_size)
+        self.write_header(at, BATCH_OVERHEAD + body_size)
+        return batch
+
+    cdef int write_header(self, uint8_t *at, Py_ssize_t size) except -1:
         if size > INT32_MAX:
             raise ValueError(f"a record batch of {size} bytes is too large")
-        cdef bytes batch = PyBytes_FromStringAndSize(NULL, size)
-        cdef uint8_t *at = <uint8_t *>PyBytes_AS_STRING(batch)
         store_int64(at + BASE_OFFSET_AT, self.base_offset)
         store_int32(at + LENGTH_AT, <int32_t>(size - LOG_OVERHEAD))
         store_int32(at + LEADER_EPOCH_AT, self.partition_leader_epoch)
@@ -148,9 +153,8 @@ cdef class RecordBatchBuilder:
         store_int16(at + PRODUCER_EPOCH_AT, self.producer_epoch)
         store_int32(at + BASE_SEQUENCE_AT, self.base_sequence)
         store_int32(at + RECORD_COUNT_AT, self.record_count)
-        memcpy(at + BATCH_OVERHEAD, body, body_size)
         store_uint32(at + CRC_AT, crc32c_update(0, at + ATTRIBUTES_AT, <size_t>(size - ATTRIBUTES_AT)))
-        return batch
+        return 0
 
     def __len__(self):
         return self.record_count

@@ -28,6 +28,8 @@ LARGEST_FRAME_BYTES = 1 << 30
 # Requests that leave together cost less; what is already more than that goes alone.
 MOST_QUEUED_BYTES = 128 << 10
 _API_VERSIONS_VERSION = 3
+_NEVER = 1 << 62
+_CORRELATION_ID_AT = 4  # in a request's header
 
 # What a request becomes in the end: the response and its version, or the error.
 OnDone = Callable[[Any, int, Exception | None], None]
@@ -98,6 +100,9 @@ class Connection:
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[tuple[int, PendingRequest]] = deque()
         self._correlation_id = 0
+        self._earliest_ms = _NEVER  # no deadline is before it
+        self._chosen: dict[tuple[int, int | None], int] = {}  # (API, highest) -> version
+        self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> before and behind the correlation id
         self.socket = self._open()
         self._frames = FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
 
@@ -138,15 +143,15 @@ class Connection:
         return self.state is State.CLOSED
 
     def next_deadline_ms(self) -> int | None:
-        """When something is to be given up, on the monotonic clock; None: nothing is waited for."""
-        deadlines = [request.deadline_ms for _, request in self._in_flight]
-        deadlines += [request.deadline_ms for request in self._waiting]
-        if self.state in (State.CONNECTING, State.NEGOTIATING):
-            deadlines.append(self._setup_deadline_ms)
-        return min(deadlines, default=None)
+        """When something is to be given up at the earliest, on the monotonic clock; None: nothing is waited for."""
+        if self.state is State.READY:
+            return self._earliest_ms if self._in_flight else None
+        return None if self.is_closed else min(self._earliest_ms, self._setup_deadline_ms)
 
     def submit(self, request: PendingRequest) -> None:
         """Sends a request, or keeps it until versions are agreed on."""
+        if request.deadline_ms < self._earliest_ms:
+            self._earliest_ms = request.deadline_ms
         if self.state is State.READY:
             self._send(request)
         else:
@@ -225,6 +230,7 @@ class Connection:
             self._negotiated,
             self._setup_deadline_ms,
         )
+        self._earliest_ms = min(self._earliest_ms, self._setup_deadline_ms)
         self._put(request, version)
 
     def _negotiated(self, response: ApiVersionsResponse | None, version: int, error: Exception | None) -> None:
@@ -245,23 +251,30 @@ class Connection:
 
     def _send(self, request: PendingRequest) -> None:
         try:
-            self._put(request, choose_version(request.key, self.versions, request.highest))
+            version = self._chosen.get((request.key, request.highest))
+            if version is None:
+                version = choose_version(request.key, self.versions, request.highest)
+                self._chosen[request.key, request.highest] = version
+            self._put(request, version)
         except ApiError as error:
             request.on_done(None, -1, error)
 
     def _put(self, request: PendingRequest, version: int) -> None:
         request.version = version
         self._correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
-        header = RequestHeader(
-            request_api_key=request.key,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
-            client_id=self._client_id,
-        )
-        prefix = header.encode(request_header_version(request.key, version))
+        before, behind = self._headers.get((request.key, version)) or self._make_header(request.key, version)
+        prefix = before + self._correlation_id.to_bytes(4, "big") + behind
         self._frames.put(request.build(version).encode_chunks(version, prefix))
         if request.expects_response:
             self._in_flight.append((self._correlation_id, request))
+
+    def _make_header(self, key: ApiKey, version: int) -> tuple[bytes, bytes]:
+        """A request's header without its correlation id."""
+        header = RequestHeader(request_api_key=key, request_api_version=version, client_id=self._client_id)
+        encoded = header.encode(request_header_version(key, version))
+        made = encoded[:_CORRELATION_ID_AT], encoded[_CORRELATION_ID_AT + 4 :]
+        self._headers[key, version] = made
+        return made
 
     def _receive(self, frame: bytes) -> None:
         """A response; they come in the order of the requests."""
@@ -287,6 +300,8 @@ class Connection:
 
     def _expire(self, now_ms: int) -> None:
         """A response that does not come in time ends the connection: those behind it would not come either."""
+        if now_ms < self._earliest_ms:
+            return
         for _, request in self._in_flight:
             if now_ms >= request.deadline_ms:
                 api = request.key.name
@@ -295,3 +310,6 @@ class Connection:
         while self._waiting and now_ms >= self._waiting[0].deadline_ms:
             late = self._waiting.popleft()
             late.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT))
+        left = [request.deadline_ms for _, request in self._in_flight]
+        left += [request.deadline_ms for request in self._waiting]
+        self._earliest_ms = min(left, default=_NEVER)

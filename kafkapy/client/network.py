@@ -315,7 +315,11 @@ class Network:
     def _connection(self, node_id: int) -> Connection | None:
         connection = self._connections.get(node_id)
         node = self.coordinators.get(node_id) or self.cluster.nodes.get(node_id)
-        if connection is not None and not connection.is_closed and (node is None or connection.node[:3] == node[:3]):
+        if (
+            connection is not None
+            and not connection.is_closed
+            and (node is None or connection.node is node or connection.node[:3] == node[:3])
+        ):
             return connection
         if connection is not None:
             connection.close(ApiError(Error.NETWORK_EXCEPTION, "The broker has another address"))
@@ -364,7 +368,7 @@ class Network:
                 del self._connections[node_id]
                 self._count_failure(connection.node, connection.failure)
                 self.metadata.request_update()
-            elif connection.state is State.READY:
+            elif self._failures and connection.state is State.READY:
                 self._failures.pop(node_id, None)
 
     def _look_at_idle(self) -> None:

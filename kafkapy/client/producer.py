@@ -225,6 +225,9 @@ class Producer(RecordAccumulator):
 
     def choose_sticky(self, topic_queues: TopicQueues) -> None:
         """Chooses where the records without a key go for the next batch."""
+        if len(topic_queues.queues) == 1:
+            topic_queues.sticky = topic_queues.sticky_bytes = 0
+            return
         info = self._network.cluster.topics.get(topic_queues.topic)
         partitions = () if info is None else info.partitions[: len(topic_queues.queues)]
         available = [each.partition for each in partitions if each.leader != NO_LEADER]

@@ -178,15 +178,15 @@ class Sender:
             batch.sent_ms = now_ms
             self.in_flight.add(batch)
         acks = self._acks
+        ids = [self._topic_id(batch) for batch in batches]
 
         def build(version: int) -> ProduceRequest:
-            return self._request(batches, version)
+            return self._request(batches, ids, version)
 
         def answered(response: ProduceResponse | None, version: int, error: Exception | None) -> None:
-            self._answered(batches, response, version, error)
+            self._answered(batches, ids, response, version, error)
 
-        ids_known = all(self._topic_id(batch) != ZERO_UUID for batch in batches)
-        highest = self.highest_version if self.highest_version is not None else None if ids_known else 12
+        highest = self.highest_version if self.highest_version is not None else 12 if ZERO_UUID in ids else None
         self._network.submit(node_id, ApiKey.PRODUCE, build, answered, highest=highest, expects_response=acks != 0)
         if acks == 0:
             for batch in batches:
@@ -197,13 +197,13 @@ class Sender:
         info = self._network.cluster.topics.get(batch.queue.topic)
         return ZERO_UUID if info is None else info.topic_id
 
-    def _request(self, batches: list[ProducerBatch], version: int) -> ProduceRequest:
+    def _request(self, batches: list[ProducerBatch], ids: list[bytes], version: int) -> ProduceRequest:
         topics: dict[str, ProduceRequest.TopicProduceData] = {}
-        for batch in batches:
+        for batch, topic_id in zip(batches, ids, strict=True):
             topic = topics.get(batch.queue.topic)
             if topic is None:
                 if version >= 13:
-                    topic = ProduceRequest.TopicProduceData(topic_id=self._topic_id(batch), partition_data=[])
+                    topic = ProduceRequest.TopicProduceData(topic_id=topic_id, partition_data=[])
                 else:
                     topic = ProduceRequest.TopicProduceData(name=batch.queue.topic, partition_data=[])
                 topics[batch.queue.topic] = topic
@@ -217,7 +217,12 @@ class Sender:
         )
 
     def _answered(
-        self, batches: list[ProducerBatch], response: ProduceResponse | None, version: int, error: Exception | None
+        self,
+        batches: list[ProducerBatch],
+        ids: list[bytes],
+        response: ProduceResponse | None,
+        version: int,
+        error: Exception | None,
     ) -> None:
         if response is None:
             failure = error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error))
@@ -229,8 +234,8 @@ class Sender:
             for partition in topic.partition_responses:
                 told[topic.topic_id if version >= 13 else topic.name, partition.index] = partition
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
-        for batch in batches:
-            name: str | bytes = self._topic_id(batch) if version >= 13 else batch.queue.topic
+        for batch, topic_id in zip(batches, ids, strict=True):
+            name: str | bytes = topic_id if version >= 13 else batch.queue.topic
             answer = told.get((name, batch.queue.partition))
             if answer is None:
                 self._judge(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))
