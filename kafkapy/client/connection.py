@@ -138,6 +138,14 @@ class Connection:
         """Whether more may be put behind what waits for the socket."""
         return self._frames.queued < MOST_QUEUED_BYTES
 
+    def is_ready(self, in_flight_limit: int) -> bool:
+        """Whether a request could be sent now."""
+        return (
+            self.state is State.READY
+            and self._frames.queued < MOST_QUEUED_BYTES
+            and len(self._in_flight) < in_flight_limit
+        )
+
     @property
     def is_closed(self) -> bool:
         return self.state is State.CLOSED
@@ -281,18 +289,18 @@ class Connection:
         if not self._in_flight:
             raise ValueError("a response that nobody asked for")
         correlation_id, request = self._in_flight.popleft()
+        key, version = request.key, request.version
         reader = Reader(frame)
-        header = ResponseHeader.read(reader, response_header_version(request.key, request.version))
+        header = ResponseHeader.read(reader, response_header_version(key, version))
         if header.correlation_id != correlation_id:
             self._in_flight.appendleft((correlation_id, request))
             raise ValueError(f"response {header.correlation_id} where {correlation_id} was due")
-        version = request.version
-        if request.key == ApiKey.API_VERSIONS and frame[reader.pos : reader.pos + 2] == b"\x00\x23":
+        if key is ApiKey.API_VERSIONS and frame[reader.pos : reader.pos + 2] == b"\x00\x23":
             # A broker that does not know the version answers in version 0.
             request.on_done(ApiVersionsResponse(error_code=int(Error.UNSUPPORTED_VERSION)), version, None)
             return
         try:
-            response = response_class(request.key).decode(frame, version, reader.pos)
+            response = response_class(key).decode(frame, version, reader.pos)
         except ProtocolViolation:
             self._in_flight.appendleft((correlation_id, request))
             raise

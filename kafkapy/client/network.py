@@ -107,12 +107,7 @@ class Network:
     def is_ready(self, node_id: int) -> bool:
         """Whether a request could be sent now; begins connecting if that is what it takes."""
         connection = self._connection(node_id)
-        return (
-            connection is not None
-            and connection.state is State.READY
-            and connection.has_room
-            and connection.in_flight < self.in_flight_limit
-        )
+        return connection is not None and connection.is_ready(self.in_flight_limit)
 
     def is_congested(self) -> bool:
         """Whether a connection has so much to send that it takes no more before the end of the turn."""
@@ -351,7 +346,7 @@ class Network:
         return connection
 
     def _buffer_bytes(self, key: str) -> int:
-        """Apache Kafka's defaults hold loopback and fast networks back: without a wish it is the system that decides."""
+        """Without a wish the system decides: Apache Kafka's defaults hold fast networks back."""
         size: int = self.config[key] if self.config.is_set(key) else -1
         return size
 

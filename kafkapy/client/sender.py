@@ -103,7 +103,7 @@ class Sender:
             if batch is None:
                 self._accumulator.retire(queue)
                 continue
-            if self._expire(queue, now_ms):
+            if now_ms - batch.created_ms >= self._delivery_timeout_ms and self._expire(queue, now_ms):
                 due = now_ms
                 continue
             ready_ms = max(self._ready_ms(queue, batch), batch.retry_at_ms)
@@ -229,6 +229,11 @@ class Sender:
             for batch in batches:
                 self._judge(batch, failure)
             return
+        if len(batches) == 1 and self._is_plain_success(response):
+            [answer] = response.responses[0].partition_responses
+            if answer.index == batches[0].queue.partition:
+                self._complete(batches[0], answer.base_offset, answer.log_append_time_ms)
+                return
         told: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
         for topic in response.responses:
             for partition in topic.partition_responses:
@@ -246,6 +251,12 @@ class Sender:
                 where = TopicPartition(batch.queue.topic, batch.queue.partition)
                 self._network.metadata.heed_leader(where, hint.leader_id, hint.leader_epoch, nodes)
                 self._judge(batch, ApiError(Error.of(answer.error_code), answer.error_message))
+
+    def _is_plain_success(self, response: ProduceResponse) -> bool:
+        """Whether one partition is spoken of and nothing is wrong with it: what nearly all answers are."""
+        if len(response.responses) != 1 or len(response.responses[0].partition_responses) != 1:
+            return False
+        return not response.responses[0].partition_responses[0].error_code
 
     def _judge(self, batch: ProducerBatch, error: ApiError) -> None:
         """What becomes of a batch that was refused or lost."""
