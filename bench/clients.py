@@ -30,8 +30,9 @@ from bench.servers import SERVERS, Server, raise_descriptor_limit
 
 RESULTS = Path(__file__).parent / "results"
 CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "loopback")
-# Records of 100 bytes that take about a second.
-COUNTS = {"kafkapy": 1_000_000, "confluent-kafka": 1_000_000, "kafka-python": 60_000, "aiokafka": 60_000}
+# Records of 100 bytes that take about a second to produce, and to consume.
+PRODUCED = {"kafkapy": 1_000_000, "confluent-kafka": 1_000_000, "kafka-python": 40_000, "aiokafka": 100_000}
+CONSUMED = {"kafkapy": 2_000_000, "confluent-kafka": 2_000_000, "kafka-python": 60_000, "aiokafka": 400_000}
 FILLED = 6_000_000  # records of 100 bytes, what the fastest way reads in half a second
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = 300
@@ -109,9 +110,9 @@ class Comparison:
             self._server.stop()
             self._server.remove()
 
-    def _count(self, client: str, size: int) -> int:
+    def _count(self, counts: dict[str, int], client: str, size: int) -> int:
         shrink = 1 if size <= 100 else 2
-        return max(int(COUNTS[client] * self._options.scale) // shrink, 2000)
+        return max(int(counts[client] * self._options.scale) // shrink, 2000)
 
     def _chosen(self, load: str) -> list[str]:
         return [client for client in self._options.clients if (client, load) in LOADS]
@@ -124,7 +125,7 @@ class Comparison:
                 for number in range(self._options.rounds + 1):
                     for client in self._chosen(load):
                         topic = self._topic()
-                        count = self._count(client, size)
+                        count = self._count(PRODUCED, client, size)
                         name = f"{load} {size} B, batches of {batch >> 10} KB"
                         self._turn(name, client, load, topic, count, size, batch, number)
                         self._server.delete_topic(topic)
@@ -139,7 +140,7 @@ class Comparison:
         for load in loads:
             for number in range(self._options.rounds + 1):
                 for client in self._chosen(load):
-                    wanted = filled if load == "consume-arrow" else min(filled, 2 * self._count(client, size))
+                    wanted = filled if load == "consume-arrow" else min(filled, self._count(CONSUMED, client, size))
                     self._turn(f"{load} {size} B", client, load, topic, wanted, size, 0, number)
         self._server.delete_topic(topic)
 

@@ -230,9 +230,9 @@ class Sender:
                 self._judge(batch, failure)
             return
         if len(batches) == 1 and self._is_plain_success(response):
-            [answer] = response.responses[0].partition_responses
-            if answer.index == batches[0].queue.partition:
-                self._complete(batches[0], answer.base_offset, answer.log_append_time_ms)
+            [only] = response.responses[0].partition_responses
+            if only.index == batches[0].queue.partition:
+                self._complete(batches[0], only.base_offset, only.log_append_time_ms)
                 return
         told: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
         for topic in response.responses:
