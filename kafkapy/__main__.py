@@ -17,6 +17,7 @@ TOOLS = {
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),
     "console-consumer": ("kafkapy.tools.console_consumer", "print the records of a topic"),
     "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),
+    "storage": ("kafkapy.storage_command", "format log directories, and say what is in them"),
     "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
     "server-start": (

@@ -31,8 +31,13 @@ def format_directories(
     *,
     cluster_id: str | None = None,
     controller_listener: ControllerListener | None = None,
+    features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
+    is_dynamic: bool = True,
 ) -> dict[str, MetaProperties]:
     """Formats every directory that is not; those that are keep their identity, and give the cluster id.
+
+    `features` are what a first start finalizes, metadata.version first. A quorum that is not dynamic has its voter in
+    the configuration.
 
     `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log.  A cluster id
     given must be the directories' own.  ConfigError, MalformedMetaProperties, OSError.
@@ -54,8 +59,8 @@ def format_directories(
             directory_id = random_uuid()
             properties = MetaProperties(cluster_id, node_id, directory_id)
             filesystem.sync_directory(os.path.dirname(directory) or ".")  # a killed start may have left it undone
-            _write_bootstrap(directory, filesystem, clock)
-            if directory == metadata_directory:
+            _write_bootstrap(directory, features, filesystem, clock)
+            if directory == metadata_directory and is_dynamic:
                 voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
                 _write_voters(directory, voters, filesystem, clock)
             write_meta_properties(filesystem, directory, properties)
@@ -90,10 +95,10 @@ def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluste
     return first
 
 
-def _write_bootstrap(directory: str, filesystem: Filesystem, clock: Clock) -> None:
+def _write_bootstrap(directory: str, features: Sequence[tuple[str, int]], filesystem: Filesystem, clock: Clock) -> None:
     """bootstrap.checkpoint: the features that a first start finalizes; durable on return."""
-    features = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in BOOTSTRAP_FEATURES]
-    content = snapshot_bytes(0, clock.now_ms(), 0, [], features)
+    records = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features]
+    content = snapshot_bytes(0, clock.now_ms(), 0, [], records)
     filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), content)
 
 

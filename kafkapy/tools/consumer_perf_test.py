@@ -144,7 +144,7 @@ class ConsumerTest:
         self.end_ms = now_ms()
         if self.count < self._wanted and not self._is_stopped:
             print(
-                "WARNING: Exiting before consuming the expected number of messages: timeout "
+                "WARNING: Exiting before consuming the expected number of records: timeout "
                 f"({self._timeout_ms} ms) exceeded. You can use the --timeout option to increase the timeout."
             )
 

@@ -1,0 +1,353 @@
+"""`kafka-storage`: formats log directories, says what is in them, and which features a release begins with.
+
+It uses the broker's own formatting, and so stands beside `broker_command` instead of among the tools.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kafkapy.config import BrokerConfig
+from kafkapy.config.properties import read_properties
+from kafkapy.errors import ConfigError
+from kafkapy.metadata.features import KRAFT_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION, SUPPORTED_FEATURES
+from kafkapy.metadata.release_features import (
+    DEPENDENCIES,
+    METADATA_VERSION_NAMES,
+    first_levels,
+    metadata_version_named,
+)
+from kafkapy.quorum.embedded_quorum import controller_listener_of
+from kafkapy.quorum.format_directory import check_identity, format_directories
+from kafkapy.quorum.voters import check_static_voters
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
+from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
+from kafkapy.types import SystemClock, random_uuid, uuid_to_string
+
+_ANY_VOTERS = "controller.quorum.voters"
+
+
+def directories_of(config: BrokerConfig) -> list[str]:
+    """The directories with logs, and the one with the metadata log, sorted."""
+    return sorted({*config.log_dirs, config.metadata_log_dir})
+
+
+def info(arguments: Arguments) -> int:
+    """What the directories of a configuration are formatted as; 1 if something is wrong with them."""
+    found: list[str] = []
+    problems: list[str] = []
+    first: MetaProperties | None = None
+    for directory in directories_of(BrokerConfig.load(arguments["config"], {})):
+        if not os.path.isdir(directory):
+            problems.append(f"{directory} {'is not a directory' if os.path.exists(directory) else 'does not exist'}")
+            continue
+        found.append(directory)
+        try:
+            properties = read_meta_properties(directory)
+        except (ConfigError, OSError) as error:
+            problems.append(f"Error loading {os.path.join(directory, FILE_NAME)}: {error}")
+            continue
+        if properties is None:
+            problems.append(f"{directory} is not formatted.")
+        elif first is None:
+            first = properties
+        elif first.cluster_id != properties.cluster_id:
+            problems.append("Mismatched cluster IDs between storage directories.")
+        elif first.node_id != properties.node_id:
+            problems.append("Mismatched node IDs between storage directories.")
+    if first is not None and first.version == 0:
+        problems.append(
+            "The kafka configuration file appears to be for a cluster in KRaft mode, but the directories are "
+            "formatted for legacy mode."
+        )
+    _print_list("Found log director", ("y:", "ies:"), found)
+    if first is not None:
+        print(f"Found metadata: {_java_map(first)}\n")
+    _print_list("Found problem", (":", "s:"), problems)
+    return 1 if problems else 0
+
+
+def _print_list(head: str, endings: tuple[str, str], lines: list[str]) -> None:
+    if lines:
+        print(head + endings[len(lines) > 1])
+        for line in lines:
+            print(f"  {line}")
+        print()
+
+
+def _java_map(properties: MetaProperties) -> str:
+    fields = {"node.id" if properties.version else "broker.id": str(properties.node_id), "version": properties.version}
+    if properties.cluster_id is not None:
+        fields["cluster.id"] = properties.cluster_id
+    if properties.directory_id is not None:
+        fields["directory.id"] = uuid_to_string(properties.directory_id)
+    return "{" + ", ".join(f"{name}={fields[name]}" for name in sorted(fields)) + "}"
+
+
+def chosen_features(arguments: Arguments, *, is_dynamic: bool) -> list[tuple[str, int]]:
+    """What a first start is to finalize, metadata.version first, levels of 0 left out.  ToolError in Kafka's words."""
+    levels = dict(_name_and_level(text) for text in arguments.values("feature"))
+    if METADATA_VERSION in levels and arguments.has("release-version"):
+        raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
+    metadata_version = levels.pop(METADATA_VERSION, LATEST_METADATA_VERSION)
+    if arguments.has("release-version"):
+        metadata_version = _level_of_release(arguments["release-version"])
+    if metadata_version not in METADATA_VERSION_NAMES:
+        raise ToolError(f"No MetadataVersion with feature level {metadata_version}.")
+    known = sorted(name for name in SUPPORTED_FEATURES if name != METADATA_VERSION)
+    for name, level in levels.items():
+        if name not in known:
+            raise ToolError(f"Unsupported feature: {name}. Supported features are: {', '.join(known)}")
+        _check_level(name, level)
+    _check_kraft_version(levels.pop(KRAFT_VERSION, int(is_dynamic)), is_dynamic=is_dynamic)
+    levels = {name: level for name, level in first_levels(metadata_version).items() if name != KRAFT_VERSION} | levels
+    for name, level in levels.items():
+        for needed, least in DEPENDENCIES.get((name, level), {}).items():
+            if metadata_version < least:
+                raise ToolError(f"{name} could not be set to {level} because it depends on {needed} level {least}")
+    return [(METADATA_VERSION, metadata_version), *sorted((name, level) for name, level in levels.items() if level)]
+
+
+def _check_kraft_version(level: int, *, is_dynamic: bool) -> None:
+    if is_dynamic and level == 0:
+        raise ToolError(
+            "Cannot set kraft.version to 0 if controller.quorum.voters is empty and one of the flags --standalone, "
+            "--initial-controllers, or --no-initial-controllers is used. For dynamic controllers support, try removing "
+            "the --feature flag for kraft.version."
+        )
+    if not is_dynamic and level > 0:
+        raise ToolError(
+            f"Cannot set kraft.version to {level} unless controller.quorum.voters is empty and one of the flags "
+            "--standalone, --initial-controllers, or --no-initial-controllers is used. For dynamic controllers "
+            "support, try using one of --standalone, --initial-controllers, or --no-initial-controllers and removing "
+            "controller.quorum.voters."
+        )
+
+
+def _check_level(name: str, level: int) -> None:
+    lowest, highest = SUPPORTED_FEATURES[name]
+    if not lowest <= level <= highest:
+        raise ToolError(f"Feature level {level} is not supported for feature {name}")
+
+
+def _name_and_level(text: str) -> tuple[str, int]:
+    name, equals, level = text.partition("=")
+    if not equals:
+        raise ToolError(f"Can't parse feature=level string {text}: equals sign not found.")
+    if not level.strip().isdigit():
+        raise ToolError(f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short.")
+    return name.strip(), int(level)
+
+
+def _level_of_release(name: str) -> int:
+    try:
+        return metadata_version_named(name)
+    except ValueError as error:
+        raise ToolError(str(error)) from None
+
+
+def format_command(arguments: Arguments) -> int:
+    """Formats the directories of a configuration."""
+    config = BrokerConfig.load(arguments["config"], {})
+    if "process.roles" not in read_properties(arguments["config"]):
+        raise ToolError(
+            "The kafka configuration file appears to be for a legacy cluster. Formatting is only supported for "
+            "clusters in KRaft mode."
+        )
+    voters = config[_ANY_VOTERS]
+    if voters and arguments["standalone"]:
+        raise ToolError(
+            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
+            "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+            "controller.quorum.bootstrap.servers instead."
+        )
+    if not voters and not arguments["standalone"]:
+        raise ToolError(
+            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
+            "--standalone, --initial-controllers, or --no-initial-controllers."
+        )
+    check_static_voters(voters, config.node_id)
+    is_dynamic = not voters
+    features = chosen_features(arguments, is_dynamic=is_dynamic)
+    found = {directory: read_meta_properties(directory) for directory in directories_of(config)}
+    check_identity(found, config.node_id, arguments["cluster-id"])
+    formatted = [directory for directory in found if found[directory] is not None]
+    if formatted and not arguments["ignore-formatted"]:
+        raise ToolError(
+            f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore this directory and "
+            "format the others."
+        )
+    if len(formatted) == len(found):
+        print("All of the log directories are already formatted.")
+        return 0
+    _tell(found, config.metadata_log_dir, features, is_dynamic=is_dynamic)
+    format_directories(
+        config.log_dirs,
+        config.metadata_log_dir,
+        config.node_id,
+        Filesystem(),
+        SystemClock(),
+        cluster_id=arguments["cluster-id"],
+        controller_listener=controller_listener_of(config),
+        features=features,
+        is_dynamic=is_dynamic,
+    )
+    return 0
+
+
+def _tell(
+    found: dict[str, MetaProperties | None],
+    metadata_directory: str,
+    features: list[tuple[str, int]],
+    *,
+    is_dynamic: bool,
+) -> None:
+    records = ", ".join(
+        f"ApiMessageAndVersion(FeatureLevelRecord(name='{name}', featureLevel={level}) at version 0)"
+        for name, level in features
+    )
+    version = features[0][1]
+    print(
+        f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={version}, "
+        "source=format command)"
+    )
+    for directory, properties in found.items():
+        if properties is None:
+            kind = "data"
+            if directory == metadata_directory:
+                kind = "dynamic metadata voter" if is_dynamic else "metadata"
+            print(f"Formatting {kind} directory {directory} with metadata.version {METADATA_VERSION_NAMES[version]}.")
+
+
+def version_mapping(arguments: Arguments) -> int:
+    """The features that a release begins with."""
+    name = arguments["release-version"]
+    level = _level_of_release(name) if name is not None else LATEST_METADATA_VERSION
+    print(f"metadata.version={level} ({name or METADATA_VERSION_NAMES[level]})")
+    for feature, first in first_levels(level).items():
+        print(f"{feature}={first}")
+    return 0
+
+
+def feature_dependencies(arguments: Arguments) -> int:
+    """What features need others."""
+    for text in arguments.values("feature"):
+        name, equals, level_text = text.partition("=")
+        if not equals:
+            raise ToolError(
+                f"Invalid feature format: {text}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+            )
+        if not level_text.isdigit():
+            raise ToolError(f"Invalid version format: {level_text} for feature {name}")
+        level = int(level_text)
+        if name not in SUPPORTED_FEATURES:
+            raise ToolError(f"Unknown feature: {name}")
+        shown = f"{name}={level}"
+        if name == METADATA_VERSION:
+            if level not in METADATA_VERSION_NAMES:
+                raise ToolError(f"Unknown metadata.version {level}")
+            shown += f" ({METADATA_VERSION_NAMES[level]})"
+        else:
+            _check_level(name, level)
+        needed = DEPENDENCIES.get((name, level), {})
+        print(f"{shown} requires:" if needed else f"{shown} has no dependencies.")
+        for other, least in needed.items():
+            print(f"    {other}={least} ({METADATA_VERSION_NAMES[least]})")
+    return 0
+
+
+def random_uuid_command(arguments: Arguments) -> int:
+    print(uuid_to_string(random_uuid()))
+    return 0
+
+
+_RUN = {
+    "info": info,
+    "format": format_command,
+    "version-mapping": version_mapping,
+    "feature-dependencies": feature_dependencies,
+    "random-uuid": random_uuid_command,
+}
+
+
+def run(arguments: Arguments) -> int:
+    return _RUN[arguments.command](arguments)
+
+
+_CONFIG = Option(
+    "config", "The broker's configuration file.", "CONFIG", is_required=True, aliases=("c",), completes="file"
+)
+_RELEASE = Option(
+    "release-version",
+    f"The release, from {METADATA_VERSION_NAMES[min(METADATA_VERSION_NAMES)]} to "
+    f"{METADATA_VERSION_NAMES[LATEST_METADATA_VERSION]}, which it is without this.",
+    "RELEASE_VERSION",
+    aliases=("r",),
+)
+COMMANDS = (
+    Command("info", "Get information about the Kafka log directories on this node.", (_CONFIG,)),
+    Command(
+        "format",
+        "Format the Kafka log directories on this node.",
+        (
+            _CONFIG,
+            Option(
+                "cluster-id",
+                "The id of the cluster, as random-uuid makes them.",
+                "CLUSTER_ID",
+                is_required=True,
+                aliases=("t",),
+            ),
+            Option("ignore-formatted", "Leave directories that are formatted as they are.", aliases=("g",)),
+            _RELEASE,
+            Option("feature", "The level of a feature: group.version=1. May come again.", "FEATURE", aliases=("f",)),
+            Option(
+                "standalone",
+                "This node is the quorum's only voter; controller.quorum.voters must not be set.",
+                aliases=("s",),
+            ),
+        ),
+    ),
+    Command("version-mapping", "Look up the features that a release begins with.", (_RELEASE,)),
+    Command(
+        "feature-dependencies",
+        "Look up which features a level of a feature needs.",
+        (
+            Option(
+                "feature",
+                "A feature and its level: metadata.version=30. May come again.",
+                "FEATURE",
+                aliases=("f",),
+                is_required=True,
+            ),
+        ),
+    ),
+    Command("random-uuid", "Print a random UUID.", ()),
+)
+TOOL = Tool(
+    name="storage",
+    description="The Kafka storage tool.",
+    run=run,
+    commands=COMMANDS,
+    grammar=Grammar.ARGPARSE4J,
+    kafka_name="kafka-storage",
+    not_here=(
+        ("add-scram", "there is no SASL here yet"),
+        ("initial-controllers", "a broker here is its quorum's only voter"),
+        ("no-initial-controllers", "a broker here is its quorum's only voter"),
+    ),
+    examples=(
+        Example("A new id for a cluster", "random-uuid"),
+        Example(
+            "Format the directories of a single node",
+            "format --standalone -t DOmtQuZXQo-RFPyau_d8Xg -c server.properties",
+        ),
+        Example("What is in them", "info -c server.properties"),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)
