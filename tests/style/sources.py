@@ -37,7 +37,7 @@ def package_sources() -> tuple[Path, ...]:
 @cache
 def all_sources() -> tuple[Path, ...]:
     """The same with tests, benchmarks and the files around them."""
-    folders = ("tests", "bench", "docs", "packaging", "spark_jobs")
+    folders = ("tests", "bench", "docs", "packaging", "spark_jobs", "examples")
     around = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     return (*package_sources(), *sorted(around), ROOT / "setup.py")
 
