@@ -7,10 +7,11 @@ come back to the loop together.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from kafkapy._core.arrow_batch import ArrowBatch
 from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy._core.record_accumulator import RecordMetadata
 from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
@@ -20,6 +21,7 @@ from kafkapy.client.producer import Producer
 from kafkapy.types import TopicPartition
 
 POLL_S = 1.0
+Polled = TypeVar("Polled")
 
 
 class AsyncProducer:
@@ -98,7 +100,14 @@ class AsyncConsumer:
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
         """As `Consumer.poll`. A task that is cancelled while it waits wakes the consumer."""
-        waiting = asyncio.ensure_future(asyncio.to_thread(self.consumer.poll, timeout))
+        return await self._waiting(self.consumer.poll, timeout)
+
+    async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> list[ArrowBatch]:
+        """As `Consumer.poll_arrow`, which says what `more` may be."""
+        return await self._waiting(self.consumer.poll_arrow, timeout, **more)
+
+    async def _waiting(self, poll: Callable[..., Polled], timeout: float, **more: Any) -> Polled:
+        waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:

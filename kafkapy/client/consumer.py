@@ -154,14 +154,11 @@ class Consumer:
         """
         chosen = tuple(columns)
 
-        def collect() -> list[ArrowBatch]:
-            return collect_columns(
-                self._network,
-                self._fetcher,
-                lambda: ArrowBatch(chosen, max_rows=max_rows, max_bytes=MOST_BYTES, timestamp_unit=timestamp_unit),
-            )
+        def make() -> ArrowBatch:
+            return ArrowBatch(chosen, max_rows=max_rows, max_bytes=MOST_BYTES, timestamp_unit=timestamp_unit)
 
-        return self._poll(timeout, collect)
+        make()  # so that what cannot be asked for is refused before anything has come
+        return self._poll(timeout, lambda: collect_columns(self._network, self._fetcher, make))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one, without end."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable
 
 import pyarrow
 import pytest
 
-from kafkapy.client import Consumer, Producer, RangeReader, TopicPartition
+from kafkapy.client import AsyncConsumer, Consumer, Producer, RangeReader, TopicPartition
 from kafkapy.client.fetcher import NoOffsetForPartition
 from kafkapy.errors import ConfigError
 
@@ -90,6 +91,26 @@ def test_rows_and_records_in_turns(bootstrap: str, filled: str) -> None:
             for batch in consumer.poll_arrow(0.1, columns=["offset"], max_rows=50):
                 offsets += [row["offset"] for row in rows_of(batch)]
         assert offsets == list(range(500))
+
+
+def test_columns_that_there_are_not_are_refused_at_once(bootstrap: str, new_topic: NewTopic) -> None:
+    with Consumer(bootstrap_servers=bootstrap) as consumer:
+        consumer.assign([(new_topic(1), 0)])
+        with pytest.raises(ValueError, match="columns are some of key, value"):
+            consumer.poll_arrow(60, columns=["valeu"])
+
+
+def test_columns_within_an_event_loop(bootstrap: str, new_topic: NewTopic) -> None:
+    topic = new_topic(1)
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        producer.send_many(topic, ["a", "b"])
+
+    async def read() -> list[object]:
+        async with AsyncConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+            consumer.assign([(topic, 0)])
+            return [row["value"] for batch in await consumer.poll_arrow(20) for row in rows_of(batch)]
+
+    assert asyncio.run(read()) == [b"a", b"b"]
 
 
 def test_ranges(bootstrap: str, filled: str) -> None:
