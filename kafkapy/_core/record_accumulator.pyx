@@ -544,7 +544,8 @@ cdef class RecordAccumulator:
         if BATCH_OVERHEAD + size > self.max_record_bytes or reserved > self.memory_limit:
             raise ApiError(Error.MESSAGE_TOO_LARGE, f"The message is {BATCH_OVERHEAD + size} bytes when serialized, "
                            f"more than max.request.size ({self.max_record_bytes}) or buffer.memory")
-        while batch is None or BATCH_OVERHEAD + batch.length + size > self.batch_size and batch.record_count:
+        while batch is None or batch.readers or batch.has_header or (
+                BATCH_OVERHEAD + batch.length + size > self.batch_size and batch.record_count):
             if self.memory_used + reserved > self.memory_limit:
                 return None
             if fresh is None:

@@ -73,3 +73,31 @@ def test_the_end_of_the_stream_comes_after_its_frames(pair):
     assert receiver.receive() == [b"last"]
     with pytest.raises(ConnectionError):
         receiver.receive()
+
+
+def test_many_pieces_leave_in_few_calls_and_are_counted(pair):
+    left, right = pair
+    sender, receiver = FrameSocket(left.fileno(), 1000), FrameSocket(right.fileno(), 1 << 20)
+    pieces = [bytes([number % 256]) * (number % 3) for number in range(500)]
+    sender.put(list(pieces))
+    sender.put([b"next"])
+    assert sender.queued == sum(map(len, pieces)) + 4 + 8
+    assert sender.send() and sender.queued == 0
+    assert receiver.receive() == [b"".join(pieces), b"next"]
+
+
+def test_a_large_frame_wakes_nobody_for_a_little(pair):
+    left, right = pair
+
+    def low_water():
+        return right.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+
+    receiver = FrameSocket(right.fileno(), 1 << 24)
+    left.sendall((300_000).to_bytes(4, "big") + bytes(1000))
+    assert receiver.receive() == [] and low_water() == 262_144
+    left.sendall(bytes(99_000))
+    assert receiver.receive() == [] and low_water() == 200_000
+    left.sendall(bytes(100_000))
+    assert receiver.receive() == [] and low_water() == 100_000
+    left.sendall(bytes(100_000))
+    assert receiver.receive() == [bytes(300_000)] and low_water() == 1

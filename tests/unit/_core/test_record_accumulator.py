@@ -152,3 +152,33 @@ def test_batches_that_are_sent_again_keep_the_order_of_their_sequences():
     for index in (1, 0, 2):
         queue.put_back(batches[index])
     assert [each.sequence for each in queue.all_batches()] == [0, 1, 2, -1]
+
+
+def test_a_batch_is_sent_from_its_own_memory_which_goes_when_it_is_done():
+    accumulator = Accumulator()
+    accumulator.add_topic("t", 1)
+    future = accumulator.send("t", b"v" * 100, partition=0)
+    batch = accumulator.topics["t"].queues[0].first()
+    sent = batch.encode()
+    before = bytes(sent)
+    assert accumulator.send("t", b"w" * 100, partition=0).batch is not batch, "what is being sent is not written to"
+    batch.set_producer(7, 0, 0, False)
+    assert bytes(batch.encode()) != before
+    batch.complete(5, -1)
+    assert RecordBatch(sent).producer_id == 7, "whoever reads it keeps it"
+    del sent
+    with pytest.raises(BufferError):
+        memoryview(batch)
+    assert future.result().offset == 5
+
+
+def test_records_sent_together_have_one_time_and_futures_of_their_own():
+    accumulator = Accumulator()
+    accumulator.add_topic("t", 1)
+    futures = accumulator.send_many("t", [b"v"] * 100, [b"k"] * 100, partition=0)
+    batches = accumulator.topics["t"].queues[0].all_batches()
+    assert sum(len(records_of(batch)) for batch in batches) == 100 and len(batches) > 1
+    assert len({record[3] for batch in batches for record in records_of(batch)}) == 1
+    assert [future.index for future in futures[:3]] == [0, 1, 2]
+    with pytest.raises(ValueError, match="shorter"):
+        accumulator.send_many("t", [b"v"] * 2, [b"k"])
