@@ -54,7 +54,7 @@ CLASSES = {
 def script_names() -> dict[str, str]:
     """The scripts of Apache Kafka that this program answers to, without `.sh` -> the tool."""
     names = {f"kafka-{name}": name for name in TOOLS if name not in (*OUR_OWN, *OTHER_SCRIPTS.values())}
-    return names | OTHER_SCRIPTS
+    return names | {script: name for script, name in OTHER_SCRIPTS.items() if name in TOOLS}
 
 
 def usage() -> str:
