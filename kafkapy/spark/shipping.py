@@ -8,6 +8,7 @@ needed and says what is missing and where.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +17,16 @@ class Shipped:
     """A class whose objects are put together again on an executor.  What `__getstate__` says goes along."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        state = self.__getstate__()
+        state = pickle.dumps(self.__getstate__())  # it names classes of ours: not to be opened before these are found
         return _restorer(), (type(self).__module__, type(self).__qualname__, state)
 
 
-def _restorer() -> Callable[[str, str, dict[str, Any]], Any]:
+def _restorer() -> Callable[[str, str, bytes], Any]:
     """A function of its own in every call: it has no name to be found by, so it is pickled as code."""
 
-    def restore(module: str, name: str, state: dict[str, Any]) -> Any:
+    def restore(module: str, name: str, state: bytes) -> Any:
         import importlib
+        import pickle
         import platform
         import sys
 
@@ -38,7 +40,7 @@ def _restorer() -> Callable[[str, str, dict[str, Any]], Any]:
                 "wheel on the executors, or ship an environment with --archives (docs/spark.md)."
             ) from error
         made = object.__new__(made_of)
-        made.__dict__.update(state or {})
+        made.__dict__.update(pickle.loads(state) or {})
         return made
 
     return restore

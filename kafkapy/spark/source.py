@@ -11,10 +11,11 @@ from pyspark.sql.types import StructType
 from kafkapy.spark import FORMAT
 from kafkapy.spark.columns import chosen_columns, schema_text
 from kafkapy.spark.options import ReadOptions, includes_headers, read_options, write_options
+from kafkapy.spark.shipping import Shipped
 from kafkapy.spark.sink_columns import sink_columns
 
 
-class KafkapySource(DataSource):
+class KafkapySource(Shipped, DataSource):
     """Made anew by Spark for each thing it wants to know.  Bad options are a ConfigError of whatever is asked first.
 
     A schema that the user gives chooses columns: the others are not decoded. What reads and writes is imported when it

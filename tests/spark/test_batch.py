@@ -135,3 +135,9 @@ def test_options_that_cannot_be(read, filled, options, words):
 def test_a_topic_that_is_not_there(read):
     with pytest.raises(Exception, match="does not host this topic-partition"):
         read("nobody-made-it").count()
+
+
+def test_spark_finds_the_format_by_itself(spark, topics, filled):
+    fresh = spark.newSession()  # in which nobody has called `register`
+    reader = fresh.read.format("kafkapy").option("kafka.bootstrap.servers", topics.bootstrap)
+    assert reader.option("subscribe", filled).load().where("offset < 50").count() == 100
