@@ -16,8 +16,10 @@ import logging
 import resource
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kafkapy import __version__
 from kafkapy._core.data_gate import DataGate
@@ -64,7 +66,14 @@ from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
+if TYPE_CHECKING:
+    from kafkapy.metrics.http_server import HttpServer, Route
+    from kafkapy.server.exposition.broker_page import BrokerPage
+
 logger = logging.getLogger("kafka.server.KafkaServer")
+
+# The states of a broker, by Kafka's numbers.
+STARTING, RUNNING, STOPPING = 1, 3, 6
 
 # Longest wait for answers in process and unsent bytes at a clean stop.
 STOP_GRACE_MS = 1000
@@ -95,6 +104,8 @@ class Broker:
         self._on_fatal = on_fatal
         self._fatal: BaseException | None = None
         self._is_registered = False
+        self.state = STARTING
+        self.metrics_server: HttpServer | None = None
         self.cluster_id = ""
         self.policies = NO_POLICIES
         self._descriptors = DescriptorWatch(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -132,6 +143,8 @@ class Broker:
         self.log_manager.lock()
         self._raise_fatal()
         self.socket_server = SocketServer(config.broker_listeners, config, self.reactor)
+        if config["kafkapy.metrics.listener"]:
+            self.metrics_server = self._bind_metrics(config["kafkapy.metrics.listener"])
         image = self._open_quorum()
         self._wire()
         clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
@@ -156,6 +169,9 @@ class Broker:
         self._reactor_thread.start()
         self.log_cleaner.start()
         self.alter_log_dirs.resume()
+        self.state = RUNNING
+        if self.metrics_server is not None:
+            self.metrics_server.start(self._metrics_routes())
         gc.collect()
         gc.freeze()
         logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
@@ -243,9 +259,30 @@ class Broker:
         )
         self.controller.add_listener(self._publisher)
         self.lifecycle = BrokerLifecycle(self.controller, config)
-        reactor.dispatch = Dispatcher(self._services(metadata)).dispatch
+        self._handler_services = self._services(metadata)
+        reactor.dispatch = Dispatcher(self._handler_services).dispatch
         if self._gated:
             self.gate.attach(reactor)
+
+    def _bind_metrics(self, address: str) -> HttpServer:
+        from kafkapy.metrics.http_server import HttpServer  # few brokers are watched
+
+        return HttpServer(address)
+
+    def _metrics_routes(self) -> Mapping[str, Route]:
+        """What makes the page is imported for the first request, on the listener's thread."""
+
+        @cache
+        def page() -> BrokerPage:
+            from kafkapy.server.exposition.broker_page import BrokerPage
+
+            return BrokerPage(self._handler_services, self.log_cleaner, self.socket_server, lambda: self.state)
+
+        return {
+            "/metrics": lambda: page().metrics(),
+            "/live": lambda: page().live(),
+            "/ready": lambda: page().ready(),
+        }
 
     def _wire_transactions(self, metadata: MetadataCache) -> None:
         config, clock, schedule = self.config, self._clock, self.reactor.schedule
@@ -300,7 +337,7 @@ class Broker:
             transaction_verification=self.transaction_verification,
             marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
-            client_telemetry=ClientTelemetry(),
+            client_telemetry=ClientTelemetry(series_limit=config["kafkapy.metrics.series.limit"]),
             alter_log_dirs=self.alter_log_dirs,
             policies=self.policies,
             node_id=config.node_id,
@@ -391,6 +428,19 @@ class Broker:
         directories = ", ".join(self.config.log_dirs)
         return f"kafkapy {__version__} ready: node {self.config.node_id} on {listeners}, data in {directories}"
 
+    def reload(self, properties: Mapping[str, str]) -> None:
+        """Takes over what the configuration file says now, as far as it may change while the broker runs.
+
+        ConfigError if it cannot be served, and then nothing changes. Any thread.
+        """
+        changed, fixed = self.config.reload(properties)
+        if fixed:
+            names = ", ".join(sorted(fixed))
+            logger.warning("The configuration file changed what only a restart can change: %s", names)
+        logger.info("Configuration read again; changed: %s", ", ".join(sorted(changed)) or "nothing")
+        if changed:
+            self.reactor.post(lambda: self.replica_manager.follow_broker_config(self.controller.image))
+
     def _run_on_owner(self, work: Callable[[], object]) -> object:
         """Other threads than the reactor's: waits until the reactor has done `work`."""
         return run_on_owner_or_here(work, self.reactor.post, self._reactor_thread.is_alive)
@@ -430,6 +480,7 @@ class Broker:
     def stop(self) -> int:
         """Stops everything; the exit status of the process: 0, or 1 after a fatal failure."""
         logger.info("[KafkaRaftServer nodeId=%d] shutting down", self.config.node_id)
+        self.state = STOPPING
         self.log_cleaner.stop()
         self.alter_log_dirs.stop()
         if self._fatal is None:
@@ -437,6 +488,8 @@ class Broker:
                 self.lifecycle.stop()
             except Exception as error:
                 self._fail(error)
+        if self.metrics_server is not None:
+            self.metrics_server.close()
         self._stop_serving()
         self.controller.stop()
         self.policies.close()
@@ -466,6 +519,8 @@ class Broker:
         socket_server = getattr(self, "socket_server", None)
         if socket_server is not None and not self._reactor_thread.is_alive():
             socket_server.close()
+        if self.metrics_server is not None:
+            self.metrics_server.close()
         self.policies.close()
         self.background.stop()
         self.log_manager.unlock()

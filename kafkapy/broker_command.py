@@ -7,9 +7,14 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.service_manager import ServiceManager
+
+if TYPE_CHECKING:
+    from kafkapy.broker import Broker
 
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
 
@@ -83,15 +88,33 @@ class StopRequest:
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup wants it
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
             signal.signal(number, lambda signal_number, frame: None)
 
     def make(self) -> None:
         """Any thread, any number of times far below the size of a pipe."""
         os.write(self._write_end, b"\0")
 
-    def wait(self) -> None:
-        os.read(self._read_end, 1)
+    def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
+        """Until a stop is wanted; a SIGHUP is none if `on_hangup` says that it was for something else."""
+        while os.read(self._read_end, 1)[0] == signal.SIGHUP and on_hangup():
+            pass
+
+
+def reload(broker: Broker, path: str | None, overrides: dict[str, str]) -> bool:
+    """SIGHUP: the configuration file is read again. Without one it is what it is to Kafka: a reason to stop."""
+    from kafkapy.config.properties import read_properties
+
+    if path is None:
+        return False
+    try:
+        broker.reload({**read_properties(path), **overrides})
+    except (ConfigError, OSError) as error:
+        logging.getLogger("kafka.server.KafkaConfig").error("The configuration stays as it is: %s", sentence(error))
+    return True
 
 
 def sentence(error: Exception) -> str:
@@ -128,7 +151,7 @@ def start(arguments: list[str]) -> int:
     print(broker.ready_line(), flush=True)
     service_manager.ready(broker.ready_line())
     service_manager.watch(broker.reactor.post)
-    stop_request.wait()
+    stop_request.wait(lambda: reload(broker, path, overrides))
     service_manager.stopping()
     return broker.stop()
 

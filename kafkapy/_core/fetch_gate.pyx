@@ -27,6 +27,7 @@ from kafkapy._core.reactor_state cimport (
     output_commit, output_reserve)
 from kafkapy._core.segment_file cimport descriptor_pin, descriptor_unpin
 from kafkapy._core.segment_scan cimport locate_batch
+from kafkapy._core.topic_counters cimport count_fetch
 
 cdef enum:
     SESSIONS_FROM = 7
@@ -313,6 +314,7 @@ cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) no
     cdef FetchedPartition *read
     for index in range(count):
         read = &gate.reads[index]
+        count_read(read, <PartitionState> read.partition)
         if not remember_read(read, <PartitionState> read.partition, gate.serial):
             continue
         if read.length:
@@ -320,6 +322,10 @@ cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) no
         gate.reads[news] = read[0]
         news += 1
     return news
+
+
+cdef inline void count_read(const FetchedPartition *read, PartitionState partition) noexcept nogil:
+    count_fetch(partition.counters, read.length)
 
 
 cdef inline bint remember_read(const FetchedPartition *read, PartitionState partition, int64_t serial) noexcept nogil:
@@ -504,7 +510,7 @@ cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *
                       FrameCursor *cursor) noexcept nogil:
     cdef FetchRequest request
     cdef PyObject *session
-    cdef int count
+    cdef int count, index
     request.version = head.version
     request.correlation_id = head.correlation_id
     if frame.connection.gathered:
@@ -516,6 +522,8 @@ cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *
         count = take_topics(gate, &request, cursor)
         if count < 0 or not take_rest(&request, cursor) or not has_enough(&request):
             return GATE_DECLINED
+        for index in range(count):
+            count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)
     elif request.session_epoch != FINAL_EPOCH and request.session_epoch != INITIAL_EPOCH:
         session = gate.sessions.find(request.session_id)
         count = -1 if session == NULL else take_session(gate, &request, cursor, <FetchSessionState> session)

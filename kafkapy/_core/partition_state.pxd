@@ -6,10 +6,12 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.log_state cimport LogState
+from kafkapy._core.topic_counters cimport TopicCounters
 
 
 cdef class PartitionState:
     cdef public LogState log
+    cdef public TopicCounters counters   # of its topic; shared by the topic's partitions, and never None
     cdef public bint is_leader
     cdef public int32_t leader_epoch
     cdef public bint is_plain            # the gate is open; written by Python only, see Partition

@@ -1,4 +1,7 @@
+from kafkapy._core.topic_counters import TopicCounters
+
 class PartitionState:
+    counters: TopicCounters
     is_leader: bool
     leader_epoch: int
     is_plain: bool

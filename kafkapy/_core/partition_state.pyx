@@ -7,8 +7,15 @@ cdef enum:
     SMALLEST_CAPACITY = 16
 
 
+# Where a partition counts that nobody gave counters.
+cdef TopicCounters UNSEEN = TopicCounters()
+
+
 cdef class PartitionState:
     """Base of Partition. Owner thread only."""
+
+    def __cinit__(self, *arguments, **keywords):
+        self.counters = UNSEEN
 
 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:

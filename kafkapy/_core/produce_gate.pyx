@@ -30,6 +30,7 @@ from kafkapy._core.reactor_state cimport (
     gathered_request_answered, output_commit, output_reserve)
 from kafkapy._core.record_scanner cimport RECORDS_OK, check_records
 from kafkapy._core.slab cimport slab_release, slab_retain
+from kafkapy._core.topic_counters cimport TopicCounters, count_append, count_failed_append
 
 cdef enum:
     FLEXIBLE_FROM = 9
@@ -267,8 +268,8 @@ cdef void account_for_producer(ProducerEntry producer, const GatheredBatch *batc
     producer.push(&produced)
 
 
-cdef void finish_partition(GateContext gate, PartitionState partition, LogState log,
-                           SegmentState segment) noexcept nogil:
+cdef void finish_partition(GateContext gate, PartitionState partition, LogState log, SegmentState segment,
+                           TopicCounters counters) noexcept nogil:
     """Write, then account for batch after batch. After a failure nothing of the rest is visible, and Python is told."""
     cdef int status = write_gathered(gate, partition, segment)
     cdef int index = partition.first_gathered
@@ -289,6 +290,9 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
                 account_for_producer(<ProducerEntry> batch.producer, batch)
             gate.batches_gated += 1
             gate.bytes_gated += batch.size
+            count_append(counters, batch.last_offset_delta + 1, batch.size)
+        else:
+            count_failed_append(counters)
         batch.failed = status != 0
         index = batch.next_gathered
     log.producers.map_end_offset = log.log_end_offset
@@ -431,4 +435,4 @@ cdef void produce_finish(GateContext gate) noexcept nogil:
 
 
 cdef void finish_touched(GateContext gate, PartitionState partition) noexcept nogil:
-    finish_partition(gate, partition, partition.log, partition.log.segments.active)
+    finish_partition(gate, partition, partition.log, partition.log.segments.active, partition.counters)

@@ -20,7 +20,6 @@ from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_XDECREF, PyObject
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport close, read, write
 
 from kafkapy._core.reactor_connection cimport Connection, Request
@@ -28,10 +27,11 @@ from kafkapy._core.reactor_input cimport input_advance, input_serve, intake_is_b
 from kafkapy._core.reactor_output cimport output_flush
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, connection_close, connection_open,
-    connection_touch, connection_want_output, connections_linger, queue_push, queue_take, state_initialize,
-    state_release, state_reserve_queues,
+    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState, connection_close,
+    connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
+    state_initialize, state_release, state_reserve_queues,
 )
+from kafkapy._core.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meter_settle
 from kafkapy._core.slab cimport slab_pool_trim
 
 from kafkapy._core.timing_wheel import TimingWheel
@@ -53,6 +53,8 @@ cdef enum:
     CACHE_BYTES = 33554432          # of slabs kept while busy
     CACHE_IDLE_BYTES = 1048576      # of slabs kept when quiet
     QUIET_MS = 1000
+    PRODUCE = 0                     # the APIs that a gate answers
+    FETCH = 1
 
 # Part of this module for those who use it.
 globals().update(Connection=Connection, Request=Request)
@@ -68,10 +70,17 @@ CLOSED_WITHOUT_MEMORY = CLOSE_NO_MEMORY
 CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
 
 
-cdef int64_t monotonic_ms() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000
+def bucket_bounds():
+    """The exclusive upper ends, in microseconds, of the buckets of `request_meters`; the last one has none."""
+    bounds = [1, 2, 3, 4]
+    for exponent in range(2, METER_BUCKETS // 4 + 1):
+        bounds += [(1 << exponent) // 4 * part for part in (5, 6, 7, 8)]
+    return bounds[: METER_BUCKETS - 1]
+
+
+cdef inline void read_clock(ReactorState *state) noexcept nogil:
+    state.now_us = monotonic_us()
+    state.now_ms = state.now_us // 1000
 
 
 def _print_callback_error(error):
@@ -139,7 +148,7 @@ cdef class Reactor:
         self.native.max_request_bytes = max_request_bytes
         self.native.queued_max_request_bytes = queued_max_request_bytes
         self.native.max_idle_ms = connections_max_idle_ms
-        self.native.now_ms = monotonic_ms()
+        read_clock(&self.native)
         self.posted = deque()
         self.connections = {}
         self.watches = []
@@ -194,7 +203,7 @@ cdef class Reactor:
         cdef int64_t deadline
         self.check_owner()
         if self.native.thread == 0:
-            self.native.now_ms = monotonic_ms()
+            read_clock(&self.native)
         deadline = self.native.now_ms + delay_ms
         entry = self.wheel.add(deadline, callback)
         if self.next_deadline_ms < 0 or deadline < self.next_deadline_ms:
@@ -273,6 +282,24 @@ cdef class Reactor:
             "python_phases": self.native.python_phases,
         }
 
+    def idle_us(self):
+        """Microseconds spent waiting for events since the start, the wait of this moment included. Any thread."""
+        cdef int64_t waiting_since_us = self.native.waiting_since_us
+        return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
+
+    def request_meters(self):
+        """What was answered since the start: [(API key, requests, bytes of them, microseconds, requests by bucket)];
+        `bucket_bounds` says what a bucket holds, key 127 stands for all that is no API. Any thread."""
+        cdef RequestMeter *meter
+        cdef int key, bucket
+        cdef list found = []
+        for key in range(METERS):
+            meter = self.native.meters[key]
+            if meter != NULL:
+                buckets = [meter.buckets[bucket] for bucket in range(METER_BUCKETS)]
+                found.append((key, meter.requests, meter.request_bytes, meter.time_us, buckets))
+        return found
+
     def run(self):
         """Serves until `stop`; then closes all connections. The calling thread is the owner meanwhile."""
         if self.native.thread != 0:
@@ -308,8 +335,12 @@ cdef class Reactor:
         cdef bint finished = False
         with nogil:
             while not finished:
+                self.native.waiting_since_us = monotonic_us()
+                self.settle_meters()
                 count = epoll_wait(self.native.epoll_fd, self.events, EVENTS_PER_WAKEUP, self.timeout_ms())
-                self.native.now_ms = monotonic_ms()
+                read_clock(&self.native)
+                self.native.idle_us += self.native.now_us - self.native.waiting_since_us
+                self.native.waiting_since_us = 0
                 self.native.wakeups += 1
                 if count < 0:
                     self.interrupted = errno == EINTR
@@ -320,6 +351,12 @@ cdef class Reactor:
                         finished = self.python_phase()
                 self.write_phase()
         return 0
+
+    cdef void settle_meters(self) noexcept nogil:
+        """The wake-up is over: what the gate answered in it is measured."""
+        cdef int64_t elapsed_us = self.native.waiting_since_us - self.native.now_us
+        meter_settle(self.native.meters[PRODUCE], elapsed_us)
+        meter_settle(self.native.meters[FETCH], elapsed_us)
 
     cdef int timeout_ms(self) noexcept nogil:
         """How long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""

@@ -11,10 +11,11 @@ from libc.string cimport memcpy, strerror
 
 from kafkapy._core.frame cimport FRAME_PREFIX_BYTES
 from kafkapy._core.primitives cimport store_uint32
+from kafkapy._core.request_meter cimport RequestMeter, meter_add, meter_of
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, connection_close, connection_want_output,
-    output_append, output_commit, output_reserve, queue_push, request_done,
+    CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
+    connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push, request_done,
 )
 from kafkapy._core.segment_file cimport FileRange
 from kafkapy._core.slab cimport slab_release
@@ -81,6 +82,13 @@ cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, 
     return 0
 
 
+cdef void count_answered(ReactorState *shared, RequestFrame *frame) noexcept nogil:
+    cdef RequestMeter *meter = meter_of(shared.meters, frame.api_key)
+    if meter != NULL:
+        meter.request_bytes += frame.size
+        meter_add(meter, 1, monotonic_us() - frame.received_us)
+
+
 cdef class Connection:
     """One client's connection. Owns its C state; owner thread only, but `close` may be called anywhere.
 
@@ -118,6 +126,7 @@ cdef class Connection:
             raise RuntimeError(f"connection {self.id} has no request in process")
         if chunks is not None:
             write_answer(self.shared, native, chunks)
+        count_answered(self.shared, &native.frame)
         request_done(self.shared, native)
         connection_want_output(self.shared, native)
         if not native.queued_answered:

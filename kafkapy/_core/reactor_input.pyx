@@ -13,12 +13,13 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
 from kafkapy._core.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid
-from kafkapy._core.primitives cimport load_int32
+from kafkapy._core.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED,
     OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
     connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
 )
+from kafkapy._core.request_meter cimport RequestMeter, meter_of
 from kafkapy._core.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
 
 cdef extern from "<sys/uio.h>" nogil:
@@ -74,6 +75,8 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.data = data
     connection.frame.size = size
     connection.frame.received_ms = state.now_ms
+    connection.frame.received_us = state.now_us
+    connection.frame.api_key = load_int16(data) if size >= 2 else -1
     connection.in_process = True
     state.in_process_count += 1
     state.requests_received += 1
@@ -123,6 +126,14 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
     return True
 
 
+cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """How long it took is known when this wake-up has written its answers."""
+    cdef RequestMeter *meter = meter_of(state.meters, connection.frame.api_key)
+    if meter != NULL:
+        meter.pending += 1
+        meter.request_bytes += connection.frame.size
+
+
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Offers the connection's complete frames, in order, to the gate, and the first that it declines to Python.
 
@@ -142,6 +153,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
             queue_push(&state.python_queue, connection)
             return
         state.requests_gated += 1
+        count_gated(state, connection)
         request_done(state, connection)
         if verdict == GATE_GATHERED:
             connection.gathered += 1

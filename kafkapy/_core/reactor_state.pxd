@@ -5,7 +5,9 @@
 from cpython.buffer cimport Py_buffer
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
+from kafkapy._core.request_meter cimport METERS, RequestMeter
 from kafkapy._core.slab cimport Slab, SlabPool
 
 cdef enum:
@@ -39,6 +41,8 @@ cdef struct RequestFrame:
     uint8_t *data                   # header and body, without the size prefix; may be modified in place
     int32_t size
     int64_t received_ms             # monotonic
+    int64_t received_us
+    int api_key                     # of the header, -1 if there is none; whatever the client says
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
 # and pin says who keeps the bytes alive.
@@ -105,7 +109,9 @@ cdef struct ReactorState:
     unsigned long thread            # identity of the thread in Reactor.run; 0: none
     int epoll_fd
     int wakeup_fd
-    int64_t now_ms                  # monotonic, read once per wake-up
+    int64_t now_us                  # monotonic, read once per wake-up
+    int64_t now_ms                  # the same in milliseconds
+    int64_t waiting_since_us        # when epoll was last asked; 0 while it does not wait
     int32_t max_request_bytes
     int64_t queued_max_request_bytes  # -1: no bound
     int64_t reserved_bytes          # bytes of frames that are arriving or in process
@@ -140,6 +146,8 @@ cdef struct ReactorState:
     int64_t connections_closed
     int64_t wakeups
     int64_t python_phases
+    int64_t idle_us                 # spent waiting in epoll
+    RequestMeter *meters[METERS]    # by API key; NULL until one is needed
 
 # Takes what is queued: the caller works through spare_queue while new entries gather in `queue`.
 cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:
@@ -156,6 +164,11 @@ cdef inline void queue_push(ConnectionQueue *queue, ConnectionState *connection)
 cdef enum:
     OUTPUT_LIMIT = 131072           # with this much unsent, no further request of the connection is taken
     READ_ROOM_MINIMUM = 16384       # a shared slab with less room than this is replaced before a read
+
+cdef inline int64_t monotonic_us() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t> now.tv_sec * 1000000 + now.tv_nsec // 1000
 
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil
 cdef void state_release(ReactorState *state) noexcept nogil

@@ -39,6 +39,7 @@ cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogi
 
 cdef void state_release(ReactorState *state) noexcept nogil:
     cdef OutputChunk *chunk
+    cdef int index
     if state.shared_input != NULL:
         slab_release(state.shared_input)
     if state.shared_output != NULL:
@@ -53,6 +54,8 @@ cdef void state_release(ReactorState *state) noexcept nogil:
     free(state.output_queue.items)
     free(state.closed_queue.items)
     free(state.spare_queue.items)
+    for index in range(METERS):
+        free(state.meters[index])
     if state.pool != NULL:
         slab_pool_destroy(state.pool)
     memset(state, 0, sizeof(ReactorState))

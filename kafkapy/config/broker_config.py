@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.config import consistency, startup_rules
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
 from kafkapy.config.properties import read_properties
-from kafkapy.config.row import ConfigSource
+from kafkapy.config.row import CLUSTER_WIDE, ConfigSource
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, broker_synonyms
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ConfigError
@@ -131,6 +131,29 @@ class BrokerConfig:
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
         self._values = values
         return changed, complaints
+
+    def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
+        """Take over what the file says now of the keys that may change for all brokers while they run.
+
+        Returns the keys whose value changed, and those that would have but for a restart. ConfigError if `properties`
+        cannot be served, and then nothing changes. What was changed through the protocol still beats the file.
+        """
+        fresh = BrokerConfig(properties)
+        static, originals = dict(self._static), dict(self.originals)
+        fixed: set[str] = set()
+        for name, row in STATIC_ROWS.items():
+            if fresh._static[name] == static[name] and fresh.originals.get(name) == originals.get(name):
+                continue
+            if row.mode is not CLUSTER_WIDE or name not in BROKER_ROWS:
+                fixed.add(name)
+                continue
+            static[name] = fresh._static[name]
+            originals.pop(name, None)
+            if name in fresh.originals:
+                originals[name] = fresh.originals[name]
+        self._static, self.originals = static, originals
+        changed, _ = self.apply_dynamic(self.dynamic_default, self.dynamic_broker)
+        return changed, fixed
 
     @property
     def node_id(self) -> int:

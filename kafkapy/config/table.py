@@ -10,6 +10,7 @@ from kafkapy.config.keys import (
     log,
     metrics,
     network,
+    own,
     quorum,
     remote_storage,
     replication,
@@ -40,8 +41,10 @@ BROKER_MODULES = (
 BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in BROKER_MODULES)}
 # Keys that Kafka keeps to itself: read as the others, not described.
 INTERNAL_ROWS: dict[str, Row] = {row.name: row for row in internal.ROWS}
+# Keys that Kafka does not have, and so does not describe.
+OWN_ROWS: dict[str, Row] = {row.name: row for row in own.ROWS}
 # Every key that a broker's file may hold.
-STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS}
+STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS, **OWN_ROWS}
 # Keys that a broker has only while it runs: never in its file.
 DYNAMIC_ONLY_ROWS: dict[str, Row] = {row.name: row for row in replication.DYNAMIC_ONLY_ROWS}
 TOPIC_ROWS: dict[str, Row] = {row.name: row for row in topic.ROWS}

@@ -49,6 +49,24 @@ def at_least(low: int) -> between:
     return between(low, None)
 
 
+class _Address:
+    """Where to listen: `host:port`, an IPv6 address in brackets, or a port alone; or nothing."""
+
+    __slots__ = ()
+
+    def __call__(self, name: str, value: str) -> None:
+        match = _ADDRESS.fullmatch(value)
+        if value and (match is None or int(match["port"]) > 65535):
+            raise invalid_value(name, value, "accepted is host:port or a port, 0 to 65535; an IPv6 address in brackets")
+
+    def __str__(self) -> str:
+        return "host:port"
+
+
+_ADDRESS = re.compile(r"(?:(?:\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z\-._]*):)?(?P<port>[0-9]{1,5})")
+ADDRESS = _Address()
+
+
 class one_of:  # noqa: N801
     """One of the words."""
 

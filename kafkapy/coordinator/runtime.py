@@ -187,7 +187,8 @@ class CoordinatorRuntime(Generic[S]):
         return self._active(partition).shard
 
     def loaded_partitions(self) -> Iterator[tuple[int, S]]:
-        for partition, active in list(self._partitions.items()):
+        """The shards that serve, by partition. Any thread."""
+        for partition, active in self._partitions.copy().items():
             if not active.is_loading:
                 yield partition, active.shard
 

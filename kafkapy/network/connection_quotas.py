@@ -57,6 +57,10 @@ class ConnectionQuotas:
     def total(self) -> int:
         return self._total
 
+    def by_listener(self) -> dict[str, int]:
+        """Open connections of each listener, as they are now. Any thread."""
+        return self._by_listener.copy()
+
     def is_protected(self, listener_name: str) -> bool:
         """Whether connections to this listener may exceed `max.connections`, at the cost of other listeners'."""
         return listener_name == self._protected

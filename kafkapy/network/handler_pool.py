@@ -46,6 +46,11 @@ class HandlerPool:
         """How much work waits for a thread."""
         return max(0, self._unfinished - self._thread_count)
 
+    @property
+    def idle_share(self) -> float:
+        """Which share of the threads that there may be has nothing to do, 0 to 1. Any thread."""
+        return 1 - min(self._unfinished, self._thread_count) / self._thread_count
+
     def submit(self, work: Work) -> None:
         if self._stopped:
             raise RuntimeError("the handler pool has been stopped")

@@ -74,6 +74,10 @@ class SocketServer:
     def connection_count(self) -> int:
         return self._quotas.total
 
+    def connections_by_listener(self) -> dict[str, int]:
+        """Open connections, by the listener's name. Any thread."""
+        return self._quotas.by_listener()
+
     def start(self) -> None:
         """Serves the clients that wait and those to come."""
         for acceptor in self._acceptors:

@@ -70,6 +70,11 @@ class ControllerLoop:
         """The newest committed image that every listener has seen."""
         return self.cache.image
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it takes operations: this node is the controller of its cluster. Any thread."""
+        return self._thread.is_alive() and self._failure is None and not self._stopping
+
     def add_listener(self, listener: MetadataListener) -> None:
         """Before `start`, or from the loop's own thread.  Sees deltas from the next commit on."""
         self._listeners.append(listener)

@@ -12,6 +12,7 @@ from kafkapy.errors import Error
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
+from kafkapy.metrics.topic_counters import TopicCounterTable
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_context import ReplicaContext
@@ -48,6 +49,7 @@ class HostedPartitions:
         self._gate = gate
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
+        self.topic_counters = TopicCounterTable(config["kafkapy.metrics.series.limit"])
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
         """The partition, or why it cannot be had here."""
@@ -146,6 +148,7 @@ class HostedPartitions:
         log.high_watermark = max(log.log_start_offset, min(checkpointed, log.log_end_offset))
         partition = Partition(topic_partition, topic.topic_id, log, self._context)
         partition.min_insync_replicas = self._min_insync_replicas(topic.name, image)
+        partition.counters = self.topic_counters.enter(topic.name)
         self.online[topic_partition] = partition
         if self._gate is not None:
             self._gate.add(partition, topic.name, topic.topic_id, topic_partition.partition)
@@ -164,6 +167,7 @@ class HostedPartitions:
     def _take_out(self, partition: Partition) -> None:
         topic_partition = partition.topic_partition
         del self.online[topic_partition]
+        self.topic_counters.leave(topic_partition.topic)
         partition.is_leader = partition.is_plain = False
         if self._gate is not None:
             self._gate.remove(partition, topic_partition.topic, partition.topic_id, topic_partition.partition)
@@ -185,6 +189,10 @@ class HostedPartitions:
                 partition.min_insync_replicas = self._min_insync_replicas(topic_partition.topic, image)
                 if partition.is_leader:
                     partition.maybe_increment_high_watermark(self._context.clock.monotonic_ms())
+
+    def follow_broker_config(self, image: MetadataImage) -> None:
+        """Topics take over what they inherit from the broker's configuration."""
+        self._change_configs({(BROKER_RESOURCE, "")}, image)
 
     def _min_insync_replicas(self, topic: str, image: MetadataImage) -> int:
         text = image.config(TOPIC_RESOURCE, topic).get("min.insync.replicas")

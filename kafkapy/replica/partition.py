@@ -162,6 +162,7 @@ class Partition(PartitionState):
                 f"requirement of {self.effective_min_isr} for partition {self.topic_partition}",
             )
         info = self.log.append_as_leader(records, self.leader_epoch, from_client=from_client, checked=checked)
+        self.counters.count_append(info.record_count, len(records))
         self.maybe_increment_high_watermark(self._context.clock.monotonic_ms() if self.remote_replicas else 0)
         return info
 

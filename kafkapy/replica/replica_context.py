@@ -41,6 +41,8 @@ class ReplicaContext:
         "_alter_partition",
         "clock",
         "delayed_operations",
+        "isr_expands",
+        "isr_shrinks",
         "metadata",
         "node_id",
         "replica_lag_max_ms",
@@ -63,6 +65,8 @@ class ReplicaContext:
         self.delayed_operations = DelayedOperations(schedule)
         self.replica_lag_max_ms = replica_lag_max_ms
         self._alter_partition = alter_partition
+        self.isr_shrinks = 0  # confirmed, since the start
+        self.isr_expands = 0
 
     def is_alive(self, broker_id: int) -> bool:
         """Registered and not fenced."""
@@ -94,7 +98,10 @@ class ReplicaContext:
         if result.error is Error.NONE:
             if result.leader_epoch != partition.leader_epoch or result.partition_epoch < partition.partition_epoch:
                 return  # of an older term
+            before = partition.isr_state.isr
             partition.isr_state = IsrState.committed(frozenset(result.isr))
+            self.isr_shrinks += not before <= partition.isr_state.isr
+            self.isr_expands += not partition.isr_state.isr <= before
             partition.partition_epoch = result.partition_epoch
             partition.maybe_increment_high_watermark(self.clock.monotonic_ms())
             # Also when it did not rise: the size of the ISR alone can settle a produce.

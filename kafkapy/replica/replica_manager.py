@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from kafkapy._core.data_gate import DataGate
 from kafkapy._core.record_batch import BatchSummary, RecordValidationError
+from kafkapy._core.topic_counters import TopicCounters
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
@@ -85,6 +86,7 @@ class ReplicaManager:
         self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership, gate)
         self.partitions: Mapping[TopicPartition, Partition] = self.hosted.online
         self.find_partition = self.hosted.find
+        self.topic_counters = self.hosted.topic_counters
         self._log_manager = log_manager
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -108,6 +110,10 @@ class ReplicaManager:
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Follows one step of the metadata; logs were created and deleted accordingly before."""
         self.hosted.apply(delta, image)
+
+    def follow_broker_config(self, image: MetadataImage) -> None:
+        """The broker's own configuration changed, which topics inherit."""
+        self.hosted.follow_broker_config(image)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
         """Lets go of deleted topics, before their logs are deleted; `apply` hears of them as well."""
@@ -181,8 +187,10 @@ class ReplicaManager:
                     records, required_acks, from_client=from_client, checked=checked.get(topic_partition)
                 )
             except ApiError as error:
+                self.counters_of(topic_partition).count_failed_append()
                 responses[topic_partition] = self._refused(topic_partition, error)
             except StorageError as error:
+                self.counters_of(topic_partition).count_failed_append()
                 logger.error("Append to %s failed: %s", topic_partition, error)
                 responses[topic_partition] = PartitionResponse(Error.KAFKA_STORAGE_ERROR)
             else:
@@ -200,6 +208,11 @@ class ReplicaManager:
         # After the answer, as in Kafka: the producer is not kept waiting for the consumers that it wakes.
         for topic_partition in keys:
             self.delayed_operations.complete_all(topic_partition)
+
+    def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
+        """Where to count what happens to a partition; to one that is not here, only the sum of all counts."""
+        partition = self.partitions.get(topic_partition)
+        return self.topic_counters.total if partition is None else partition.counters
 
     def gate_appended(self, partition: Partition) -> None:
         """The gate appended to a partition that a fetch was waiting for."""

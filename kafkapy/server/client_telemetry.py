@@ -10,11 +10,14 @@ from kafkapy._core.crc32c import crc32c
 from kafkapy.controller.client_metrics import ClientMetricsSubscription, WantedMetrics
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import CLIENT_METRICS_RESOURCE, MetadataImage
+from kafkapy.server.client_series import ClientSeriesTable
 
 logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
 # Clients remembered; the one that was silent for longest goes first.
 LARGEST_CACHE = 16384
+# Their numbers that are kept, without a configuration that says otherwise.
+MOST_SERIES = 2000
 NEVER = -1
 # After these errors of a push a client may ask again at once.
 ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESSION_TYPE])
@@ -74,7 +77,7 @@ def _subscriptions(image: MetadataImage) -> Iterator[ClientMetricsSubscription]:
 class ClientTelemetry:
     """Owns the clients' instances, the parsed subscriptions, and counters of what came. Reactor thread only."""
 
-    def __init__(self, largest_cache: int = LARGEST_CACHE) -> None:
+    def __init__(self, largest_cache: int = LARGEST_CACHE, series_limit: int = MOST_SERIES) -> None:
         self._largest_cache = largest_cache
         self._instances: OrderedDict[bytes, ClientInstance] = OrderedDict()
         self._configs: Mapping[tuple[int, str], Mapping[str, str]] | None = None
@@ -82,6 +85,7 @@ class ClientTelemetry:
         self.pushes = 0
         self.pushed_bytes = 0  # decompressed
         self.refused_pushes = 0
+        self.series = ClientSeriesTable(series_limit)
 
     def __len__(self) -> int:
         return len(self._instances)

@@ -81,6 +81,9 @@ class RequestContext:
         if response is None:
             self.connection.respond(None)
             return
+        error = getattr(response, "error_code", 0)
+        if error:
+            self.services.request_errors.count(self.api_key, error)
         prefix = (self.correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
         try:
             chunks = response.encode_chunks(self.api_version, prefix + b"\0" if self.flexible_header else prefix)

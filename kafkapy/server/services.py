@@ -8,6 +8,7 @@ from kafkapy._core.reactor import Reactor
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache
+from kafkapy.metrics.request_errors import RequestErrors
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
 from kafkapy.types import Clock
@@ -67,3 +68,4 @@ class Services:
         self.alter_log_dirs = alter_log_dirs
         self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)
+        self.request_errors = RequestErrors()

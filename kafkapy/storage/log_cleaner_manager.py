@@ -170,6 +170,10 @@ class LogCleanerManager:
         with self._condition:
             return sorted(self._uncleanable)
 
+    def uncleanable_logs(self) -> list[Log]:
+        with self._condition:
+            return list(self._uncleanable.values())
+
     @property
     def uncleanable_bytes(self) -> int:
         with self._condition:

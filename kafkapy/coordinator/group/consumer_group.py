@@ -135,12 +135,12 @@ class ConsumerGroup:
 
     @property
     def state(self) -> str:
-        """As ConsumerGroupDescribe and ListGroups show it."""
+        """As ConsumerGroupDescribe and ListGroups show it. Any thread: the members are copied in one step."""
         if not self.members:
             return "Empty"
         if self.group_epoch > self.assignment_epoch:
             return "Assigning"
-        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.copy().values()):
             return "Stable"
         return "Reconciling"
 

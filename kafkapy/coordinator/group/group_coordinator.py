@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -218,6 +218,18 @@ class GroupCoordinator:
                     continue
                 listed.append(entry)
         return ListGroupsResponse(groups=listed)
+
+    def all_groups(self) -> Iterator[Group]:
+        """The groups of all partitions that are loaded. Any thread."""
+        for _, shard in self._runtime.loaded_partitions():
+            yield from list(shard.groups.values())
+
+    def all_offsets(self) -> Iterator[tuple[str, str, int, int]]:
+        """(group, topic, partition, offset) of every commit that is loaded. Any thread."""
+        for _, shard in self._runtime.loaded_partitions():
+            for group_id in shard.offsets.group_ids():
+                for topic, partition, entry in shard.offsets.committed(group_id):
+                    yield group_id, topic, partition, entry.offset
 
     def delete_groups(self, group_ids: Sequence[str], respond: Callable[[Mapping[str, Error]], None]) -> None:
         """Answers the error of each group, when all deletions are committed."""

@@ -69,9 +69,9 @@ class OffsetStore:
         return None if entry is None else self._visible(entry, self._committed_offset())
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """All committed entries of a group, as of the high watermark."""
+        """All committed entries of a group, as of the high watermark. Any thread: it looks at a copy."""
         horizon = self._committed_offset()
-        for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
+        for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
             visible = self._visible(entry, horizon)
             if visible is not None:
                 yield topic, partition, visible

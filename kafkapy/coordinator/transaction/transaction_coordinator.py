@@ -224,6 +224,11 @@ class TransactionCoordinator:
             raise ApiError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return (each for _, shard in self._runtime.loaded_partitions() for each in shard.transactions.items())
 
+    def all_transactions(self) -> Iterator[TransactionMetadata]:
+        """Of all partitions that are loaded. Any thread."""
+        for _, shard in self._runtime.loaded_partitions():
+            yield from list(shard.transactions.values())
+
     def _execute(
         self,
         transactional_id: str,

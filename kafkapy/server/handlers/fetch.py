@@ -74,6 +74,9 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
     def answer(results: Results) -> None:
         if version < FIRST_VERSION_WITH_ZSTD:
             results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
+        count_answers(context, results)
+        if erroneous:
+            count_answers(context, erroneous)
         context.respond(fetch_response(context, session, results + erroneous if erroneous else results))
 
     if version < FIRST_VERSION_WITH_BATCHES:
@@ -82,6 +85,17 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
         manager.fetch_messages(params, interesting, answer)
     else:
         answer([])
+
+
+def count_answers(context: RequestContext, results: Results) -> None:
+    counters_of = context.services.replica_manager.counters_of
+    for asked, result in results:
+        counters = counters_of(asked.topic_partition)
+        if result.error:
+            counters.count_failed_fetch()
+            context.services.request_errors.count(context.api_key, result.error)
+        else:
+            counters.count_fetch(len(result.records))
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:

@@ -102,6 +102,9 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
 
     def answer(appended: Responses) -> None:
         responses = {**refused, **appended} if refused else appended
+        for response in responses.values():
+            if response.error:
+                context.services.request_errors.count(context.api_key, response.error)
         if request.acks == 0:
             answer_without_acks(context, request, names, responses)
         else:

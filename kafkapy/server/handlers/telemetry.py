@@ -1,6 +1,10 @@
-"""GetTelemetrySubscriptions, PushTelemetry: clients' own metrics (KIP-714), checked and counted."""
+"""GetTelemetrySubscriptions, PushTelemetry: clients' own metrics (KIP-714), checked, counted and kept for the page."""
 
 from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
 
 from kafkapy._core.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, DecompressionError, decompress_chunks
 from kafkapy.errors import ApiError, Error
@@ -11,15 +15,20 @@ from kafkapy.protocol.messages.get_telemetry_subscriptions import (
 )
 from kafkapy.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from kafkapy.server.api_registry import serves
-from kafkapy.server.client_telemetry import ClientInstance
+from kafkapy.server.client_telemetry import ClientInstance, ClientTelemetry
+from kafkapy.server.otlp import MalformedMetrics, Points, read_metrics
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID, random_uuid, uuid_to_string
+
+logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
 # The best first, which is how Apache Kafka lists them.
 ACCEPTED_CODECS = [ZSTD, LZ4, GZIP, SNAPPY]
 RESERVED_IDS = frozenset([ZERO_UUID, bytes(15) + b"\x01"])
-# What a push may grow to, in times of telemetry.max.bytes: it only has to be counted.
+# What a push may grow to, in times of telemetry.max.bytes.
 LARGEST_GROWTH = 16
+# Numbers of one push that are looked at; a client has some hundred.
+MOST_POINTS = 5000
 
 
 def get_telemetry_subscriptions_error(
@@ -59,27 +68,50 @@ def push_telemetry_error(
 
 
 @serves(ApiKey.PUSH_TELEMETRY, 0, 0, on_error=push_telemetry_error)
-def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> PushTelemetryResponse:
-    telemetry = context.services.client_telemetry
+def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> None:
+    """Checked on the reactor's thread, opened and read on the handler pool, kept on the reactor's thread again."""
+    services = context.services
+    telemetry: ClientTelemetry = services.client_telemetry
+    largest = services.config["telemetry.max.bytes"]
+    now_ms = services.clock.monotonic_ms()
     try:
         if request.client_instance_id in RESERVED_IDS:
             raise ApiError(Error.INVALID_REQUEST)
         instance = _instance(context, request.client_instance_id)
-        largest = context.services.config["telemetry.max.bytes"]
         try:
-            _check_push(instance, request, context.services.clock.monotonic_ms(), largest)
+            _check_push(instance, request, now_ms, largest)
         except ApiError as error:
             instance.last_error = error.error
             raise
-        instance.last_error = Error.NONE
-        instance.is_terminating = request.terminating
-        size = _decompressed_size(request, largest * LARGEST_GROWTH)
     except ApiError:
         telemetry.refused_pushes += 1
         raise
-    telemetry.pushes += 1
-    telemetry.pushed_bytes += size
-    return PushTelemetryResponse()
+    instance.last_error = Error.NONE
+    instance.is_terminating = request.terminating
+    instance_id = uuid_to_string(request.client_instance_id)
+
+    def take(size: int, found: Points) -> None:
+        telemetry.pushes += 1
+        telemetry.pushed_bytes += size
+        telemetry.series.store(instance_id, context.client_id or "", found, now_ms, instance.wanted.interval_ms)
+        context.respond(PushTelemetryResponse())
+
+    def refuse(error: Error) -> None:
+        telemetry.refused_pushes += 1
+        context.respond(PushTelemetryResponse(error_code=error))
+
+    def work() -> Callable[[], None]:
+        try:
+            data = _decompressed(request, largest * LARGEST_GROWTH)
+            found = read_metrics(data, MOST_POINTS)
+        except ApiError as error:
+            return partial(refuse, error.error)
+        except MalformedMetrics as error:
+            logger.info("A push of metrics by %s cannot be read: %s", context.client_id, error)
+            return partial(refuse, Error.INVALID_RECORD)
+        return partial(take, len(data), found)
+
+    services.handler_pool.submit(work)
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, now_ms: int, largest: int) -> None:
@@ -96,18 +128,20 @@ def _check_push(instance: ClientInstance, request: PushTelemetryRequest, now_ms:
         raise ApiError(Error.TELEMETRY_TOO_LARGE)
 
 
-def _decompressed_size(request: PushTelemetryRequest, largest: int) -> int:
+def _decompressed(request: PushTelemetryRequest, largest: int) -> bytes | memoryview:
+    """ApiError: TELEMETRY_TOO_LARGE, INVALID_RECORD."""
     if request.compression_type == NONE or not request.metrics:
-        return len(request.metrics)
-    size = 0
+        metrics: bytes | memoryview = request.metrics
+        return metrics
+    opened = bytearray()
     try:
         for chunk in decompress_chunks(request.compression_type, request.metrics):
-            size += len(chunk)
-            if size > largest:
+            opened += chunk
+            if len(opened) > largest:
                 raise ApiError(Error.TELEMETRY_TOO_LARGE)
     except DecompressionError as error:
         raise ApiError(Error.INVALID_RECORD) from error
-    return size
+    return bytes(opened)
 
 
 def _instance(context: RequestContext, client_instance_id: bytes) -> ClientInstance:

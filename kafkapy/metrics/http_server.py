@@ -1,0 +1,264 @@
+"""A small HTTP server for pages that are read by machines: GET only, one thread, everything bounded.
+
+    accept (at most 32 connections) -> head (at most 8 KB, within 10 s) -> page -> sent (within 30 s) -> the next head
+
+It reads the request line and `Connection`, nothing else; a request with a body is refused and its connection closed. A
+33rd client takes the place of the one that was silent for longest. Pages are made on this thread, which sleeps without
+any timer while nobody is connected.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+logger = logging.getLogger("kafkapy.metrics.HttpServer")
+
+MOST_CONNECTIONS = 32
+LARGEST_HEAD = 8192
+HEAD_S = 10.0
+SEND_S = 30.0
+IDLE_S = 300.0
+BACKLOG = 32
+REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 431: "Headers Too Large",
+           500: "Internal Server Error", 503: "Service Unavailable"}  # fmt: skip
+METHODS = (b"GET", b"HEAD")
+TEXT = "text/plain; charset=utf-8"
+
+
+class Response:
+    """What a page answers. `body` may be any bytes-like object; it is sent as it is."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(self, body: bytes | memoryview, status: int = 200, content_type: str = TEXT) -> None:
+        self.body = body
+        self.status = status
+        self.content_type = content_type
+
+
+Route = Callable[[], Response]
+
+
+class _Client:
+    """One connection: reading a head, or sending an answer. The server's thread only."""
+
+    __slots__ = ("deadline_s", "keeps_open", "outgoing", "received", "socket")
+
+    def __init__(self, client: socket.socket, now_s: float) -> None:
+        self.socket = client
+        self.received = bytearray()
+        self.outgoing: list[memoryview] = []
+        self.keeps_open = False
+        self.deadline_s = now_s + HEAD_S
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """`host:port`, `[host]:port` or `port`, which is on loopback; ValueError for anything else."""
+    host, _, port = text.strip().rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is not host:port")
+    if host.startswith("[") != host.endswith("]"):
+        raise ValueError(f"{text!r} is not host:port")
+    return host.strip("[]") or "localhost", int(port)
+
+
+def bind(address: str) -> socket.socket:
+    """A listening socket; OSError with one clear sentence."""
+    host, port = parse_address(address)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, target = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
+        bound = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise OSError(error.errno, f"the metrics listener cannot be bound to {address}: {error.strerror}") from error
+    try:
+        bound.setblocking(False)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(target)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise OSError(error.errno, f"the metrics listener cannot be bound to {address}: {error.strerror}") from error
+    return bound
+
+
+class HttpServer:
+    """Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections."""
+
+    def __init__(self, address: str) -> None:
+        """Binds; OSError if that cannot be. Clients wait until `start`."""
+        self._listener = bind(address)
+        self.port: int = self._listener.getsockname()[1]
+        self._routes: Mapping[str, Route] = {}
+        self._clients: dict[int, _Client] = {}
+        self._poll = select.poll()
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
+
+    def start(self, routes: Mapping[str, Route]) -> None:
+        """Serves `routes`, which are called on the server's thread, from now on."""
+        self._routes = routes
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the thread, if it runs, and all connections. Once."""
+        if self._thread.is_alive():
+            os.write(self._wake_write, b"\0")
+            self._thread.join()
+        for client in list(self._clients.values()):
+            self._drop(client)
+        self._listener.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+    # -- the thread
+
+    def _run(self) -> None:
+        self._poll.register(self._listener, select.POLLIN)
+        self._poll.register(self._wake_read, select.POLLIN)
+        while True:
+            for descriptor, _ in self._poll.poll(self._timeout_ms()):
+                if descriptor == self._wake_read:
+                    return
+                if descriptor == self._listener.fileno():
+                    self._accept()
+                    continue
+                client = self._clients.get(descriptor)
+                if client is not None:
+                    self._advance(client)
+            self._expire()
+
+    def _timeout_ms(self) -> int | None:
+        if not self._clients:
+            return None
+        nearest_s = min(client.deadline_s for client in self._clients.values())
+        return max(0, int((nearest_s - time.monotonic()) * 1000) + 1)
+
+    def _accept(self) -> None:
+        try:
+            accepted, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:  # aborted while it waited, or no descriptor left
+            logger.warning("A connection for metrics could not be accepted: %s", error.strerror)
+            time.sleep(0.1)
+            return
+        accepted.setblocking(False)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if len(self._clients) >= MOST_CONNECTIONS:
+            self._drop(min(self._clients.values(), key=lambda client: client.deadline_s))
+        self._clients[accepted.fileno()] = _Client(accepted, time.monotonic())
+        self._poll.register(accepted, select.POLLIN)
+
+    def _expire(self) -> None:
+        now_s = time.monotonic()
+        for client in [each for each in self._clients.values() if each.deadline_s <= now_s]:
+            self._drop(client)
+
+    def _drop(self, client: _Client) -> None:
+        descriptor = client.socket.fileno()
+        del self._clients[descriptor]
+        self._poll.unregister(descriptor)
+        client.outgoing.clear()
+        client.socket.close()
+
+    # -- one connection
+
+    def _advance(self, client: _Client) -> None:
+        """Whatever can be done without waiting."""
+        try:
+            if client.outgoing:
+                self._send(client)
+            else:
+                self._receive(client)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._drop(client)
+
+    def _receive(self, client: _Client) -> None:
+        received = client.socket.recv(LARGEST_HEAD)
+        if not received:
+            self._drop(client)
+            return
+        if not client.received:
+            client.deadline_s = time.monotonic() + HEAD_S
+        client.received += received
+        end = client.received.find(b"\r\n\r\n")
+        if end >= 0:
+            self._answer(client, bytes(client.received[:end]), is_alone=end + 4 == len(client.received))
+        elif len(client.received) > LARGEST_HEAD:
+            self._refuse(client, 431)
+
+    def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
+        """A connection on which more was sent ahead is closed behind its first answer."""
+        client.received.clear()
+        lines = head.split(b"\r\n")
+        words = lines[0].split(b" ")
+        pairs = (line.partition(b":") for line in lines[1:])
+        fields = {name.strip().lower(): value.strip().lower() for name, _, value in pairs}
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+            self._refuse(client, 400)
+            return
+        method, target, version = words
+        if b"transfer-encoding" in fields or fields.get(b"content-length", b"0") != b"0":
+            self._refuse(client, 400)
+            return
+        connection = fields.get(b"connection", b"")
+        wants_open = connection != b"close" if version == b"HTTP/1.1" else connection == b"keep-alive"
+        client.keeps_open = wants_open and is_alone
+        if method not in METHODS:
+            self._refuse(client, 405)
+            return
+        path = target.partition(b"?")[0].decode("ascii", "replace")
+        route = self._routes.get(path)
+        if route is None:
+            known = " ".join(self._routes)
+            response = Response(f"There is nothing at this path; there is: {known}\n".encode(), 404)
+        else:
+            response = self._call(path, route)
+        self._begin(client, response, has_body=method == b"GET")
+
+    def _call(self, path: str, route: Route) -> Response:
+        try:
+            return route()
+        except Exception:
+            logger.exception("The page %s could not be made", path)
+            return Response(b"The page could not be made; the log says why.\n", 500)
+
+    def _refuse(self, client: _Client, status: int) -> None:
+        """Answers without asking a route, and closes: what follows on the connection cannot be understood."""
+        client.keeps_open = False
+        self._begin(client, Response(f"{REASONS[status]}\n".encode(), status), has_body=True)
+
+    def _begin(self, client: _Client, response: Response, *, has_body: bool) -> None:
+        body = memoryview(response.body)
+        head = (
+            f"HTTP/1.1 {response.status} {REASONS[response.status]}\r\nContent-Type: {response.content_type}\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: {'keep-alive' if client.keeps_open else 'close'}\r\n\r\n"
+        )
+        client.outgoing = [memoryview(head.encode())]
+        if has_body and len(body):
+            client.outgoing.append(body)
+        client.deadline_s = time.monotonic() + SEND_S
+        self._poll.modify(client.socket, select.POLLOUT)
+        self._send(client)
+
+    def _send(self, client: _Client) -> None:
+        while client.outgoing:
+            sent = client.socket.send(client.outgoing[0])
+            if sent == len(client.outgoing[0]):
+                client.outgoing.pop(0)
+            else:
+                client.outgoing[0] = client.outgoing[0][sent:]
+        if not client.keeps_open:
+            self._drop(client)
+            return
+        client.deadline_s = time.monotonic() + IDLE_S
+        self._poll.modify(client.socket, select.POLLIN)

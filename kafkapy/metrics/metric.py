@@ -1,0 +1,80 @@
+"""The shape of a metric: its name, its kind, its labels and what it means."""
+
+from __future__ import annotations
+
+import re
+
+COUNTER, GAUGE, SUMMARY, HISTOGRAM, UNTYPED = "counter", "gauge", "summary", "histogram", "untyped"
+NAME = re.compile(r"[a-z_][a-z0-9_]*")
+LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Metric:
+    """One family of series. Immutable by agreement; `labels` in the order in which their values are given."""
+
+    __slots__ = ("documentation", "kind", "labels", "name")
+
+    def __init__(self, name: str, kind: str, labels: tuple[str, ...], documentation: str) -> None:
+        if not NAME.fullmatch(name) or not all(map(LABEL.fullmatch, labels)):
+            raise ValueError(f"Prometheus would not take the metric {name} with the labels {labels}")
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+        self.documentation = documentation
+
+    def head(self) -> bytes:
+        """The two lines that stand before the series."""
+        documentation = self.documentation.replace("\\", "\\\\").replace("\n", "\\n")
+        return f"# HELP {self.name} {documentation}\n# TYPE {self.name} {self.kind}\n".encode()
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name})"
+
+
+def counter(name: str, documentation: str, *labels: str) -> Metric:
+    """A number that only grows, from 0 at the start of the process."""
+    return Metric(name, COUNTER, labels, documentation)
+
+
+def gauge(name: str, documentation: str, *labels: str) -> Metric:
+    return Metric(name, GAUGE, labels, documentation)
+
+
+def summary(name: str, documentation: str, *labels: str) -> Metric:
+    """Quantiles of the last minute (label `quantile`), and `_sum` and `_count` since the start."""
+    return Metric(name, SUMMARY, labels, documentation)
+
+
+def histogram(name: str, documentation: str, *labels: str) -> Metric:
+    """Counts by upper bound (label `le`), and `_sum` and `_count`, all since the start."""
+    return Metric(name, HISTOGRAM, labels, documentation)
+
+
+def untyped(name: str, documentation: str, *labels: str) -> Metric:
+    return Metric(name, UNTYPED, labels, documentation)
+
+
+def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
+    """`{name="value",...}`, values escaped; nothing for no labels. Behind the last name none is missing."""
+    if not names:
+        return ""
+    pairs = (f'{name}="{escape(str(value))}"' for name, value in zip(names, values, strict=True))
+    return "{" + ",".join(pairs) + "}"
+
+
+def escape(text: str) -> str:
+    """A label's value as the format wants it."""
+    if "\\" in text or '"' in text or "\n" in text:
+        return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text
+
+
+def format_number(value: float) -> str:
+    """As Prometheus reads it."""
+    if isinstance(value, int):
+        return str(int(value))
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+Inf" if value > 0 else "-Inf"
+    return repr(value)

@@ -1,0 +1,23 @@
+"""Errors that were answered, by API and error."""
+
+from __future__ import annotations
+
+
+class RequestErrors:
+    """Counts since the start; APIs and errors are both numbers from tables, which bounds how many there are.
+
+    The reactor's thread counts; any thread may take a copy.
+    """
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def count(self, api_key: int, error_code: int) -> None:
+        key = (api_key, error_code)
+        self._counts[key] = self._counts.get(key, 0) + 1
+
+    def counts(self) -> dict[tuple[int, int], int]:
+        """(API key, error code) -> how many."""
+        return self._counts.copy()

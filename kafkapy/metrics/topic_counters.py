@@ -1,0 +1,57 @@
+"""Who counts for which topic: a bounded number of topics have counters of their own, the rest share those of "(other)".
+
+A topic keeps its counters as long as it is hosted, so that a series never falls; a topic that comes when all places are
+taken shares, until it is deleted and comes again.
+"""
+
+from __future__ import annotations
+
+from kafkapy._core.topic_counters import TopicCounters
+from kafkapy.metrics.metric import format_labels
+
+# No topic can have this name.
+OTHER = "(other)"
+
+
+class TopicCounterTable:
+    """Owns the counters. The owner thread of the partitions changes it, any thread may ask for `listed`."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: how many topics count for themselves."""
+        self._limit = limit
+        self.total = TopicCounters()
+        self._other = TopicCounters(_labels(OTHER), self.total)
+        self._own: dict[str, TopicCounters] = {}
+        self._partitions: dict[str, int] = {}  # hosted, by topic
+        self._has_shared = False
+
+    def enter(self, topic: str) -> TopicCounters:
+        """A partition of the topic is hosted from now on: where it counts."""
+        hosted = self._partitions.get(topic, 0)
+        self._partitions[topic] = hosted + 1
+        counters = self._own.get(topic)
+        if counters is not None:
+            return counters
+        if hosted or len(self._own) >= self._limit:
+            self._has_shared = True
+            return self._other
+        counters = self._own[topic] = TopicCounters(_labels(topic), self.total)
+        return counters
+
+    def leave(self, topic: str) -> None:
+        """A partition of the topic is gone; with the last one the topic's counters go, as in Kafka."""
+        left = self._partitions.get(topic, 0) - 1
+        if left > 0:
+            self._partitions[topic] = left
+        else:
+            self._partitions.pop(topic, None)
+            self._own.pop(topic, None)
+
+    def listed(self) -> list[TopicCounters]:
+        """The sum of all, then every topic's, then that of the others if there are any. Any thread."""
+        others = [self._other] if self._has_shared else []
+        return [self.total, *list(self._own.values()), *others]
+
+
+def _labels(topic: str) -> bytes:
+    return format_labels(("topic",), (topic,)).encode()

@@ -1,0 +1,101 @@
+"""The metrics page of a broker, and its health: what the metrics listener serves.
+
+    /metrics  the page       /live  the reactor answers       /ready  it serves clients
+
+The numbers are read from other threads' objects while those work on: each one is true of a moment, and they are not all
+of the same moment. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread can
+interrupt.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from kafkapy import __version__
+from kafkapy._core.metrics_page import MetricsPage
+from kafkapy.metrics import table
+from kafkapy.metrics.http_server import Response
+from kafkapy.metrics.page import Page
+from kafkapy.metrics.process import ProcessMetrics
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.server.exposition.clients import write_clients
+from kafkapy.server.exposition.cluster import ClusterMetrics
+from kafkapy.server.exposition.coordinators import write_groups, write_transactions
+from kafkapy.server.exposition.requests import RequestMetrics
+from kafkapy.server.exposition.storage import write_storage
+from kafkapy.server.exposition.topics import TopicMetrics
+from kafkapy.server.services import Services
+from kafkapy.storage.log_cleaner import LogCleaner
+
+PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# A page is not made anew more often than this, whoever asks.
+FRESH_S = 0.25
+# How long the reactor may take to answer before the broker does not count as alive.
+PATIENCE_S = 5.0
+
+
+class BrokerPage:
+    """Owns the last page and what is remembered between pages. The metrics listener's thread only."""
+
+    def __init__(
+        self, services: Services, log_cleaner: LogCleaner, socket_server: SocketServer, state: Callable[[], int]
+    ) -> None:
+        """`state` tells the broker's state by Kafka's number: 3 is running."""
+        self._services = services
+        self._state = state
+        limit = services.config["kafkapy.metrics.series.limit"]
+        self._limit = limit
+        self._log_cleaner = log_cleaner
+        self._topics = TopicMetrics(services, limit)
+        self._cluster = ClusterMetrics(services, state)
+        self._requests = RequestMetrics(services, socket_server)
+        self._process = ProcessMetrics()
+        self._page: MetricsPage | None = None
+        self._made_s = 0.0
+        self._pages = 0
+        self._cpu_s = 0.0
+
+    def render(self) -> MetricsPage:
+        """A new page."""
+        began_s = time.thread_time()
+        page = Page()
+        services = self._services
+        page.family(table.BUILD, [((__version__, services.node_id, services.cluster_id), 1)])
+        self._topics.write(page)
+        self._cluster.write(page)
+        self._requests.write(page)
+        write_storage(page, services, self._log_cleaner)
+        write_groups(page, services, self._limit)
+        write_transactions(page, services)
+        write_clients(page, services.client_telemetry, services.clock.monotonic_ms())
+        self._process.write(page)
+        page.one(table.PAGES, self._pages)
+        page.one(table.PAGES_CPU, self._cpu_s)
+        self._pages += 1
+        self._cpu_s += time.thread_time() - began_s
+        return page.native
+
+    def metrics(self) -> Response:
+        now_s = time.monotonic()
+        if self._page is None or now_s - self._made_s >= FRESH_S:
+            self._page = self.render()
+            self._made_s = now_s
+        return Response(memoryview(self._page), content_type=PAGE_TYPE)
+
+    def live(self) -> Response:
+        answered = threading.Event()
+        self._services.reactor.post(answered.set)
+        if answered.wait(PATIENCE_S):
+            return Response(b"live\n")
+        return Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
+
+    def ready(self) -> Response:
+        services = self._services
+        registration = services.metadata.image.brokers.get(services.node_id)
+        if self._state() != table.RUNNING:
+            return Response(b"not ready: starting or stopping\n", 503)
+        if registration is None or registration.fenced:
+            return Response(b"not ready: the broker is fenced\n", 503)
+        return Response(b"ready\n")

@@ -1,0 +1,61 @@
+"""The cluster as the metadata says it is. Counted anew only when the metadata changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafkapy.metadata.topics_image import NO_LEADER, TopicsImage
+from kafkapy.metrics import table
+from kafkapy.metrics.page import Page
+from kafkapy.server.services import Services
+
+
+class _Counts(NamedTuple):
+    partitions: int
+    offline: int
+    imbalanced: int
+    reassigning: int
+
+
+class ClusterMetrics:
+    """Remembers the topics that it counted last. One thread."""
+
+    def __init__(self, services: Services, state: Callable[[], int]) -> None:
+        self._services = services
+        self._state = state
+        self._topics: TopicsImage | None = None
+        self._counts = _Counts(0, 0, 0, 0)
+
+    def write(self, page: Page) -> None:
+        image = self._services.metadata.image
+        if image.topics is not self._topics:
+            self._counts = self._count(page, image.topics)
+            self._topics = image.topics
+        counts = self._counts
+        fenced = sum(registration.fenced for registration in image.brokers.values())
+        page.one(table.BROKER_STATE, self._state())
+        page.one(table.ACTIVE_CONTROLLERS, int(self._services.controller.is_active))
+        page.one(table.GLOBAL_TOPICS, len(image.topics.by_name))
+        page.one(table.GLOBAL_PARTITIONS, counts.partitions)
+        page.one(table.OFFLINE_PARTITIONS, counts.offline)
+        page.one(table.PREFERRED_IMBALANCE, counts.imbalanced)
+        page.one(table.REASSIGNING, counts.reassigning)
+        page.one(table.ACTIVE_BROKERS, len(image.brokers) - fenced)
+        page.one(table.FENCED_BROKERS, fenced)
+        page.one(table.METADATA_OFFSET, image.offset - 1)
+
+    def _count(self, page: Page, topics: TopicsImage) -> _Counts:
+        node_id = self._services.node_id
+        partitions = offline = imbalanced = reassigning = 0
+        for topic in topics.by_name.values():
+            page.pace()
+            partitions += len(topic.partitions)
+            for partition in topic.partitions.values():
+                if partition.leader == NO_LEADER:
+                    offline += 1
+                elif partition.leader != partition.preferred_replica:
+                    imbalanced += 1
+                if partition.leader == node_id and (partition.adding_replicas or partition.removing_replicas):
+                    reassigning += 1
+        return _Counts(partitions, offline, imbalanced, reassigning)

@@ -1,0 +1,136 @@
+"""Requests by API: how many, how long, with which errors; and how busy the threads are that serve them."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from kafkapy._core.reactor import bucket_bounds
+from kafkapy.errors import Error
+from kafkapy.metrics import table
+from kafkapy.metrics.page import Page
+from kafkapy.metrics.quantiles import Window, quantile
+from kafkapy.network.socket_server import SocketServer
+from kafkapy.protocol.api import API_TABLE, ApiKey
+from kafkapy.server.services import Services
+
+# Kafka's, as it writes them.
+QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
+# Every second power of two from 64 us on: upper ends that buckets of the meters have too.
+HISTOGRAM_ENDS_US = [1 << exponent for exponent in range(6, 26, 2)]
+BOUNDS_US = bucket_bounds()
+BOUNDS_MS = [bound / 1000 for bound in BOUNDS_US]
+# How many buckets of a meter lie below each end.
+BUCKETS_BELOW = [BOUNDS_US.index(end) + 1 for end in HISTOGRAM_ENDS_US]
+ENDS_S = [repr(end / 1e6) for end in HISTOGRAM_ENDS_US]
+OTHER_API = "(other)"
+FETCH = ApiKey.FETCH.value
+
+
+class Meter(NamedTuple):
+    """What one API's requests amount to since the start."""
+
+    requests: int
+    size: int
+    time_us: int
+    buckets: list[int]
+
+
+def api_name(key: int) -> str:
+    """Kafka's name of an API in its metrics."""
+    return API_TABLE[ApiKey(key)].name if key in API_TABLE else OTHER_API
+
+
+class RequestMetrics:
+    """Remembers the readings of the last minute, for quantiles and the reactor's idle share. One thread."""
+
+    def __init__(self, services: Services, socket_server: SocketServer) -> None:
+        self._services = services
+        self._socket_server = socket_server
+        now_s = time.monotonic()
+        self._meters: Window[dict[str, Meter]] = Window({}, now_s)
+        self._idle: Window[int] = Window(services.reactor.idle_us(), now_s)
+
+    def write(self, page: Page) -> None:
+        meters = self._read_meters()
+        page.family(table.REQUESTS, [((name,), meter.requests) for name, meter in meters.items()])
+        page.family(table.REQUEST_BYTES, [((name,), meter.size) for name, meter in meters.items()])
+        page.family(table.REQUEST_ERRORS, self._errors())
+        self._write_times(page, meters)
+        self._write_histograms(page, meters)
+        self._write_threads(page)
+        self._write_connections(page)
+        self._write_waiting(page)
+
+    def _read_meters(self) -> dict[str, Meter]:
+        """By the name in the metrics. A fetch counts twice, as in Kafka, which tells followers' from others."""
+        found: dict[str, Meter] = {}
+        for key, requests, size, time_us, buckets in self._services.reactor.request_meters():
+            found[api_name(key)] = Meter(requests, size, time_us, buckets)
+            if key == FETCH:
+                found["FetchConsumer"] = found[api_name(key)]
+        return found
+
+    def _errors(self) -> list[tuple[tuple[object, ...], float]]:
+        counts = self._services.request_errors.counts()
+        return [((api_name(key), Error(error).name), count) for (key, error), count in sorted(counts.items())]
+
+    def _write_times(self, page: Page, meters: dict[str, Meter]) -> None:
+        now_s = time.monotonic()
+        _, before = self._meters.before(now_s)
+        metric = table.REQUEST_TIME_MS
+        page.begin(metric)
+        for name, meter in meters.items():
+            old = before.get(name)
+            recent = meter.buckets
+            if old is not None and old.requests < meter.requests:
+                recent = [new - known for new, known in zip(meter.buckets, old.buckets, strict=True)]
+            for text in QUANTILES:
+                page.part(metric, (name,), quantile(float(text), recent, BOUNDS_MS), "quantile", text)
+            page.sample(metric, (name,), meter.time_us / 1000, "_sum")
+            page.sample(metric, (name,), meter.requests, "_count")
+        self._meters.keep(now_s, meters)
+
+    def _write_histograms(self, page: Page, meters: dict[str, Meter]) -> None:
+        metric = table.REQUEST_SECONDS
+        page.begin(metric)
+        for name, meter in meters.items():
+            for end, below in zip(ENDS_S, BUCKETS_BELOW, strict=True):
+                page.part(metric, (name,), sum(meter.buckets[:below]), "le", end)
+            total = sum(meter.buckets)
+            page.part(metric, (name,), total, "le", "+Inf")
+            page.sample(metric, (name,), meter.time_us / 1e6, "_sum")
+            page.sample(metric, (name,), total, "_count")
+
+    def _write_threads(self, page: Page) -> None:
+        services, reactor = self._services, self._services.reactor
+        now_s, idle_us = time.monotonic(), reactor.idle_us()
+        since_s, since_idle_us = self._idle.before(now_s)
+        self._idle.keep(now_s, idle_us)
+        share = (idle_us - since_idle_us) / 1e6 / (now_s - since_s) if now_s > since_s else 1.0
+        counters = reactor.counters()
+        pool = services.handler_pool
+        page.one(table.PROCESSOR_IDLE, min(1.0, max(0.0, share)))
+        page.one(table.HANDLER_IDLE, pool.idle_share)
+        page.one(table.REQUEST_QUEUE, pool.queued)
+        page.one(table.REQUESTS_IN_PROCESS, counters["requests_in_process"])
+        page.one(table.REQUESTS_GATED, counters["requests_gated"])
+        page.one(table.REACTOR_IDLE, idle_us / 1e6)
+        page.one(table.REACTOR_WAKEUPS, counters["wakeups"])
+        page.one(table.REACTOR_PYTHON_PHASES, counters["python_phases"])
+        page.one(table.BYTES_RECEIVED, counters["bytes_received"])
+        page.one(table.BYTES_SENT, counters["bytes_sent"])
+        page.one(table.CONNECTIONS_CREATED, counters["connections"] + counters["connections_closed"])
+        page.one(table.CONNECTIONS_CLOSED, counters["connections_closed"])
+
+    def _write_connections(self, page: Page) -> None:
+        counts = self._socket_server.connections_by_listener()
+        page.family(table.CONNECTIONS, [((listener, "0"), count) for listener, count in counts.items()])
+
+    def _write_waiting(self, page: Page) -> None:
+        waiting = self._services.replica_manager.delayed_operations
+        purgatories = (waiting.produce, waiting.fetch, waiting.delete_records)
+        page.family(table.DELAYED_OPERATIONS, [((each.name,), each.delayed_count) for each in purgatories])
+        page.family(table.PURGATORY_SIZE, [((each.name,), each.watched_count()) for each in purgatories])
+        page.family(table.EXPIRED_OPERATIONS, [((each.name,), each.expired_count) for each in purgatories])
+        page.one(table.FETCH_SESSIONS, len(self._services.fetch_sessions.cache))

@@ -1,0 +1,110 @@
+"""What goes through each topic, and how large each partition's log is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkapy._core.metrics_page import END_OFFSET, FILLED_COLUMNS, SEGMENTS, SIZE, START_OFFSET, PartitionRows
+from kafkapy._core.topic_counters import COUNTER_NAMES
+from kafkapy.metrics import table
+from kafkapy.metrics.metric import Metric, format_labels
+from kafkapy.metrics.page import Page
+from kafkapy.metrics.topic_counters import OTHER
+from kafkapy.replica.partition import Partition
+from kafkapy.server.services import Services
+from kafkapy.types import TopicPartition
+
+TOPIC_FAMILIES: dict[str, Metric] = {
+    "messages_in": table.MESSAGES_IN,
+    "bytes_in": table.BYTES_IN,
+    "bytes_out": table.BYTES_OUT,
+    "produce_requests": table.PRODUCE_REQUESTS,
+    "failed_produce_requests": table.FAILED_PRODUCE_REQUESTS,
+    "fetch_requests": table.FETCH_REQUESTS,
+    "failed_fetch_requests": table.FAILED_FETCH_REQUESTS,
+}
+REPLICAS, ISR, UNDER_REPLICATED, UNDER_MIN_ISR, COLUMNS = range(FILLED_COLUMNS, FILLED_COLUMNS + 5)
+PARTITION_FAMILIES: dict[int, Metric] = {
+    START_OFFSET: table.LOG_START_OFFSET,
+    END_OFFSET: table.LOG_END_OFFSET,
+    SIZE: table.LOG_SIZE,
+    SEGMENTS: table.LOG_SEGMENTS,
+    REPLICAS: table.PARTITION_REPLICAS,
+    ISR: table.PARTITION_ISR,
+    UNDER_REPLICATED: table.PARTITION_UNDER_REPLICATED,
+    UNDER_MIN_ISR: table.PARTITION_UNDER_MIN_ISR,
+}
+# Partitions looked at between two looks at the clock: well below a tenth of a millisecond.
+STEP = 32
+
+
+class TopicMetrics:
+    """Remembers the partitions' labels from page to page. One thread."""
+
+    def __init__(self, services: Services, limit: int) -> None:
+        self._replica_manager = services.replica_manager
+        self._limit = limit
+        self._labels: dict[TopicPartition, bytes] = {}
+
+    def write(self, page: Page) -> None:
+        counters = self._replica_manager.topic_counters.listed()
+        for index, name in enumerate(COUNTER_NAMES):
+            page.topics(TOPIC_FAMILIES[name], counters, index)
+        partitions: list[Partition] = list(self._replica_manager.partitions.values())
+        rows = self._rows(page, partitions)
+        leaders, producers, at_min_isr = self._look(page, partitions, rows)
+        for column, metric in PARTITION_FAMILIES.items():
+            page.partitions(metric, rows, column)
+        context = self._replica_manager.context
+        page.one(table.PARTITIONS, len(partitions))
+        page.one(table.LEADERS, leaders)
+        page.one(table.UNDER_REPLICATED, rows.sum(UNDER_REPLICATED))
+        page.one(table.UNDER_MIN_ISR, rows.sum(UNDER_MIN_ISR))
+        page.one(table.AT_MIN_ISR, at_min_isr)
+        page.one(table.OFFLINE_REPLICAS, len(self._replica_manager.hosted.offline))
+        page.one(table.ISR_SHRINKS, context.isr_shrinks)
+        page.one(table.ISR_EXPANDS, context.isr_expands)
+        page.one(table.PRODUCERS, producers)
+
+    def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
+        """A row for each of the first partitions, and one for the others if there are any."""
+        known = self._labels
+        if len(known) > 2 * len(partitions) + 64:
+            known.clear()  # most are of topics that are gone
+        labels: list[bytes] = []
+        for partition in partitions[: self._limit]:
+            found = known.get(partition.topic_partition)
+            if found is None:
+                found = format_labels(("topic", "partition"), partition.topic_partition).encode()
+                known[partition.topic_partition] = found
+                page.pace()
+            labels.append(found)
+        if len(partitions) > self._limit:
+            labels.append(format_labels(("topic", "partition"), (OTHER, "")).encode())
+        return PartitionRows(labels, COLUMNS)
+
+    def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
+        """Fills the rows; how many partitions are led here, the producers of all, and those at their minimal ISR."""
+        leaders = producers = at_min_isr = 0
+        for begin in _steps(len(partitions)):
+            end = min(begin + STEP, len(partitions))
+            rows.fill(partitions, begin, end)
+            for number in range(begin, end):
+                partition = partitions[number]
+                producers += len(partition.log.producers.entries)
+                rows.put(number, REPLICAS, len(partition.replicas))
+                if not partition.is_leader:
+                    continue
+                leaders += 1
+                in_sync = len(partition.isr_state.isr)
+                rows.put(number, ISR, in_sync)
+                rows.put(number, UNDER_REPLICATED, in_sync < len(partition.replicas))
+                minimum = partition.effective_min_isr
+                rows.put(number, UNDER_MIN_ISR, in_sync < minimum)
+                at_min_isr += in_sync == minimum
+            page.pace()
+        return leaders, producers, at_min_isr
+
+
+def _steps(count: int) -> Iterator[int]:
+    return iter(range(0, count, STEP))
