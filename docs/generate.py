@@ -13,8 +13,10 @@ from docs.sample_properties import sample_properties
 from kafkapy.__main__ import TOOLS, script_names
 from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.startup_rules import REMOVED_KEYS
-from kafkapy.config.table import BROKER_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS
+from kafkapy.config.table import BROKER_ROWS, OWN_ROWS, TOPIC_ROWS, TOPIC_SYNONYMS
 from kafkapy.config.value import default_value, format_value
+from kafkapy.metrics.probe_table import METRICS as PROBE_METRICS
+from kafkapy.metrics.table import METRICS
 from kafkapy.protocol.api import API_TABLE
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
@@ -24,6 +26,7 @@ from tests.clients.legacy.catalog import ALL_CODECS, TRIED_AS_INSTALLED, TRIED_C
 
 MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"
 MADE_BY_HANDLERS = "<!-- made by docs/generate.py; the versions stand at the handlers, in kafkapy/server/handlers -->"
+MADE_BY_METRICS = "<!-- made by docs/generate.py; change the rows in kafkapy/metrics/table.py instead -->"
 MODES = {"READ_ONLY": "at start", "PER_BROKER": "per broker", "CLUSTER_WIDE": "cluster-wide"}
 
 CONFIGURATION = f"""{MADE_BY}
@@ -41,6 +44,9 @@ Apache Kafka starts as it is.
 - Without a configuration file the broker listens on `localhost:9092`, keeps its data in `kafkapy/data` below
   `$XDG_DATA_HOME` (or `~/.local/share`), and internal topics have one replica.
 - *Changes* says when a key can change: at start, for one broker while it runs, or for all brokers while they run.
+- SIGHUP has a broker read its file again. Keys that may change for all brokers while they run are taken over; others
+  that differ are named in the log and wait for a restart. What was changed through the protocol still beats the file. A
+  file with a bad value changes nothing. A broker that was started without a file ends at SIGHUP, as Apache Kafka does.
 
 """
 
@@ -102,6 +108,16 @@ def configuration() -> str:
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
+        "## Keys of kafkapy's own",
+        "",
+        "| key | type | default | accepted | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in sorted(OWN_ROWS.items()):
+        cells = (f"`{name}`", row.type.name.lower(), _default(row), _accepted(row), _cell(row.documentation))
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
         "## Topic keys",
         "",
         "A topic without its own value has the broker's: the first key named that is set.",
@@ -128,6 +144,41 @@ def configuration() -> str:
     ]
     lines.append(", ".join(f"`{name}`" for name in sorted(REMOVED_KEYS)) + ".")
     return CONFIGURATION + "\n".join(lines) + "\n"
+
+
+METRICS_PAGE = f"""{MADE_BY_METRICS}
+# Metrics
+
+`kafkapy.metrics.listener=localhost:9404` in the configuration makes the broker serve, over HTTP:
+
+| path | what |
+|---|---|
+| `/metrics` | this page's metrics, for Prometheus |
+| `/live` | 200 if the broker's main thread answers: restart it if not |
+| `/ready` | 200 if the broker serves clients: send it none if not |
+
+The listener has no authentication and no encryption: keep it on loopback, or behind what has both. Nothing is served
+without the key. [packaging/prometheus](../packaging/prometheus) has alerts, [packaging/grafana](../packaging/grafana)
+a dashboard.
+
+- Names that begin with `kafka_` are those that the usual rules of the Prometheus JMX exporter make of Apache Kafka's
+  metrics, so that dashboards made for it show data. What has no such name begins with `kafkapy_` or `process_`.
+- A topic's counters go with the topic, as in Apache Kafka. Without the label `topic` a series is the sum of all topics.
+- `kafkapy.metrics.series.limit` bounds topics, partitions, groups, committed offsets and clients' values that have series
+  of their own; the others are summed under `(other)`.
+- Quantiles are of the last minute, or of the time since the last page if that is longer.
+- Apache Kafka's division of a request's time (queue, local, remote, send) is not there, nor is anything of a JVM.
+
+"""
+
+
+def metrics() -> str:
+    """docs/metrics.md: every metric."""
+    lines = ["| metric | kind | labels | meaning |", "|---|---|---|---|"]
+    for metric in (*METRICS.values(), *PROBE_METRICS.values()):
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {_cell(metric.documentation)} |")
+    return METRICS_PAGE + "\n".join(lines) + "\n"
 
 
 def _range(lowest: int, highest: int) -> str:
@@ -213,6 +264,7 @@ def _client(tried: TriedClient) -> tuple[str, ...]:
 PAGES = {
     "configuration.md": configuration,
     "compatibility.md": compatibility,
+    "metrics.md": metrics,
     "../packaging/server.properties": sample_properties,
 }
 

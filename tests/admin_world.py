@@ -11,6 +11,7 @@ from kafkapy._core.wire import Reader
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataCache
+from kafkapy.metrics.request_errors import RequestErrors
 from kafkapy.protocol.api import request_class, response_class, response_header_version
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
@@ -30,6 +31,18 @@ class QueueReactor:
         self.posted.put(callback)
 
 
+class QueuePool:
+    """Does what it is given at once; what is to follow waits in the reactor's queue."""
+
+    def __init__(self, reactor: QueueReactor) -> None:
+        self._reactor = reactor
+
+    def submit(self, work: Any) -> None:
+        continuation = work()
+        if continuation is not None:
+            self._reactor.post(continuation)
+
+
 class AdminWorld(QuorumWorld):
     """A registered broker with its controller; `send` answers with the decoded response."""
 
@@ -42,7 +55,7 @@ class AdminWorld(QuorumWorld):
         self.services = SimpleNamespace(
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
-            client_telemetry=ClientTelemetry(),
+            client_telemetry=ClientTelemetry(), request_errors=RequestErrors(), handler_pool=QueuePool(self.reactor),
         )  # fmt: skip
 
     @property

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from kafkapy.controller.policy import NO_POLICIES
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.errors import ApiError
+from kafkapy.metrics.request_errors import RequestErrors
 from kafkapy.protocol.api import request_class, response_class
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
@@ -62,6 +63,7 @@ class HandlerWorld(ReplicaWorld):
             producer_ids=ProducerIdManager(self.blocks.append),
             handler_pool=InlinePool(),
             policies=NO_POLICIES,
+            request_errors=RequestErrors(),
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):

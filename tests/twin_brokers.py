@@ -201,6 +201,19 @@ class TwinBrokers:
     def gate_counters(self) -> dict[str, int]:
         return self.gated.broker.gate.counters()
 
+    @staticmethod
+    def topic_counters(twin: BrokerTwin) -> dict[str, dict[str, int]]:
+        """What was counted, by the topic's labels; "" is the sum of all."""
+        listed = twin.broker.replica_manager.topic_counters.listed()
+        return {counters.labels.decode(): counters.as_dict() for counters in listed}
+
+    @staticmethod
+    def request_counts(twin: BrokerTwin) -> dict[int, tuple[int, int, int]]:
+        """Requests, their bytes, and the requests whose time was taken, by API key; all that were answered before."""
+        twin.wake_up({0: [PING]})  # what one wake-up answered is measured before the next one
+        meters = twin.broker.reactor.request_meters()
+        return {key: (requests, size, sum(buckets)) for key, requests, size, _, buckets in meters}
+
     def stop_and_compare(self) -> None:
         self.plain.stop()
         self.gated.stop()

@@ -46,7 +46,7 @@ cdef class Reactor:
     cdef list watches
 
     cdef int loop(self) except -1
-    cdef void settle_meters(self) noexcept nogil
+    cdef void end_wakeup(self) noexcept nogil
     cdef int timeout_ms(self) noexcept nogil
     cdef bint needs_python(self) noexcept nogil
     cdef void read_phase(self, int count) noexcept nogil

@@ -15,6 +15,8 @@ CLOSED_FOR_SHORT_FILE: int
 CLOSED_WITHOUT_MEMORY: int
 CLOSED_AT_SHUTDOWN: int
 
+def bucket_bounds() -> list[int]: ...
+
 class Watch:
     @property
     def fd(self) -> int: ...

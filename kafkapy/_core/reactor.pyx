@@ -334,9 +334,8 @@ cdef class Reactor:
         cdef int count
         cdef bint finished = False
         with nogil:
+            self.native.waiting_since_us = monotonic_us()
             while not finished:
-                self.native.waiting_since_us = monotonic_us()
-                self.settle_meters()
                 count = epoll_wait(self.native.epoll_fd, self.events, EVENTS_PER_WAKEUP, self.timeout_ms())
                 read_clock(&self.native)
                 self.native.idle_us += self.native.now_us - self.native.waiting_since_us
@@ -350,11 +349,14 @@ cdef class Reactor:
                     with gil:
                         finished = self.python_phase()
                 self.write_phase()
+                self.end_wakeup()
         return 0
 
-    cdef void settle_meters(self) noexcept nogil:
-        """The wake-up is over: what the gate answered in it is measured."""
-        cdef int64_t elapsed_us = self.native.waiting_since_us - self.native.now_us
+    cdef void end_wakeup(self) noexcept nogil:
+        """What the gate answered is measured: all of a wake-up leaves together."""
+        cdef int64_t ended_us = monotonic_us()
+        cdef int64_t elapsed_us = ended_us - self.native.now_us
+        self.native.waiting_since_us = ended_us
         meter_settle(self.native.meters[PRODUCE], elapsed_us)
         meter_settle(self.native.meters[FETCH], elapsed_us)
 

@@ -295,4 +295,8 @@ def test_same_answers_and_same_files(tmp_path, seed):
     assert counters["batches_appended"] > STEPS
     assert counters["fetches_answered"] > STEPS // 5
     assert counters["session_fetches_answered"] > STEPS // 20
+    assert twins.topic_counters(twins.gated) == twins.topic_counters(twins.plain)
+    gated, plain = twins.request_counts(twins.gated), twins.request_counts(twins.plain)
+    assert gated == plain
+    assert all(timed == requests for requests, _, timed in gated.values())
     twins.stop_and_compare()

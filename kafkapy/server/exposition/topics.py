@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kafkapy._core.metrics_page import END_OFFSET, FILLED_COLUMNS, SEGMENTS, SIZE, START_OFFSET, PartitionRows
 from kafkapy._core.topic_counters import COUNTER_NAMES
+from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metrics import table
 from kafkapy.metrics.metric import Metric, format_labels
 from kafkapy.metrics.page import Page
@@ -50,7 +51,7 @@ class TopicMetrics:
         counters = self._replica_manager.topic_counters.listed()
         for index, name in enumerate(COUNTER_NAMES):
             page.topics(TOPIC_FAMILIES[name], counters, index)
-        partitions: list[Partition] = list(self._replica_manager.partitions.values())
+        partitions = self._ordered(page)
         rows = self._rows(page, partitions)
         leaders, producers, at_min_isr = self._look(page, partitions, rows)
         for column, metric in PARTITION_FAMILIES.items():
@@ -65,6 +66,17 @@ class TopicMetrics:
         page.one(table.ISR_SHRINKS, context.isr_shrinks)
         page.one(table.ISR_EXPANDS, context.isr_expands)
         page.one(table.PRODUCERS, producers)
+
+    def _ordered(self, page: Page) -> list[Partition]:
+        """Internal topics come last: with their hundred partitions they would take the places of the others."""
+        hosted: list[Partition] = list(self._replica_manager.partitions.values())
+        ordered: list[Partition] = []
+        internal: list[Partition] = []
+        for begin in _steps(len(hosted)):
+            for partition in hosted[begin : begin + STEP]:
+                (internal if partition.topic_partition.topic in INTERNAL_TOPICS else ordered).append(partition)
+            page.pace()
+        return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
         """A row for each of the first partitions, and one for the others if there are any."""

@@ -14,6 +14,7 @@ from kafkapy.server.handlers.configs import handle_incremental_alter_configs
 from kafkapy.server.handlers.telemetry import handle_get_telemetry_subscriptions, handle_push_telemetry
 from kafkapy.types import ZERO_UUID
 from tests.admin_world import AdminWorld, error_of
+from tests.otlp import DELTA, pushed
 
 EIGHTS, ONE = bytes([8] * 16), bytes(15) + b"\x01"
 THROTTLED = Error.THROTTLING_QUOTA_EXCEEDED
@@ -83,8 +84,9 @@ def test_pushes_in_their_interval(world):
     assert push(world, asked) == THROTTLED
     assert get(world, asked.client_instance_id).error_code == THROTTLED
     world.clock.advance(500)
-    assert push(world, asked, metrics=b"abc") == 0
-    assert (world.services.client_telemetry.pushes, world.services.client_telemetry.pushed_bytes) == (2, 3)
+    assert push(world, asked, metrics=pushed(("records.sent", 3))) == 0
+    telemetry = world.services.client_telemetry
+    assert (telemetry.pushes, telemetry.pushed_bytes) == (2, len(pushed(("records.sent", 3))))
     assert world.services.client_telemetry.refused_pushes == 1
 
 
@@ -112,6 +114,7 @@ def test_after_an_unknown_subscription_a_client_asks_again_at_once(world):
         ({"metrics": bytes(1048577)}, Error.TELEMETRY_TOO_LARGE),
         ({"compression_type": ZSTD, "metrics": compress(ZSTD, bytes(1 << 25))}, Error.TELEMETRY_TOO_LARGE),
         ({"compression_type": ZSTD, "metrics": b"garbage"}, Error.INVALID_RECORD),
+        ({"metrics": b"garbage"}, Error.INVALID_RECORD),
     ],
 )
 def test_pushes_refused(world, fields, error):
@@ -120,8 +123,22 @@ def test_pushes_refused(world, fields, error):
 
 
 def test_a_compressed_push_is_counted_as_it_was(world):
-    assert push(world, get(world), compression_type=ZSTD, metrics=compress(ZSTD, bytes(1000))) == 0
-    assert world.services.client_telemetry.pushed_bytes == 1000
+    metrics = pushed(*(("records.sent", number) for number in range(50)))
+    assert push(world, get(world), compression_type=ZSTD, metrics=compress(ZSTD, metrics)) == 0
+    assert world.services.client_telemetry.pushed_bytes == len(metrics)
+
+
+def test_what_was_pushed_is_kept_until_the_client_is_silent(world):
+    asked = get(world)
+    for _ in range(3):
+        metrics = pushed(("records.sent", 5, DELTA), ("queue", 7), ("latency.avg", 1.5))
+        assert push(world, asked, metrics=metrics) == 0
+        world.clock.advance(500)
+    series = world.services.client_telemetry.series
+    now_ms = world.clock.monotonic_ms()
+    found = {each.metric: (each.value, each.client_id) for each in series.current(now_ms)}
+    assert found == {"records.sent": (15, "test"), "queue": (7, "test"), "latency.avg": (1.5, "test")}
+    assert not series.current(now_ms + 3 * 500)
 
 
 def test_the_last_push_of_a_client(world):

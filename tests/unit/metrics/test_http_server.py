@@ -1,0 +1,178 @@
+"""The HTTP listener: what it answers, and that nobody can hold it."""
+
+import socket
+import time
+
+import pytest
+
+from kafkapy.metrics import http_server
+from kafkapy.metrics.http_server import HttpServer, Response, parse_address
+
+LARGE = b"x" * (8 << 20)
+
+
+@pytest.fixture
+def server():
+    calls = []
+
+    def failing():
+        raise RuntimeError("no page today")
+
+    def counted():
+        calls.append(1)
+        return Response(b"page %d\n" % len(calls))
+
+    server = HttpServer("127.0.0.1:0")
+    server.calls = calls
+    server.start({"/page": counted, "/large": lambda: Response(LARGE), "/failing": failing})
+    yield server
+    server.close()
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+
+
+def read_answer(client):
+    """(status, headers, body) of one answer; None if the connection ends instead."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        part = client.recv(65536)
+        if not part:
+            return None
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    fields = dict(line.split(": ", 1) for line in lines[1:])
+    while len(body) < int(fields["Content-Length"]):
+        body += client.recv(1 << 20)
+    return int(lines[0].split()[1]), fields, body
+
+
+def ask(server, request):
+    with connect(server) as client:
+        client.sendall(request)
+        return read_answer(client)
+
+
+def test_a_page(server):
+    status, fields, body = ask(server, b"GET /page?x=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (status, body) == (200, b"page 1\n")
+    assert fields["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_a_connection_is_kept_and_closed_as_the_client_wants(server):
+    with connect(server) as client:
+        for number in range(1, 4):
+            client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert read_answer(client)[2] == b"page %d\n" % number
+        client.sendall(b"GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert read_answer(client)[1]["Connection"] == "close"
+        assert client.recv(1) == b""
+    with connect(server) as client:
+        client.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+        assert read_answer(client)[0] == 200
+        assert client.recv(1) == b""
+
+
+def test_a_head_in_pieces(server):
+    with connect(server) as client:
+        for piece in (b"GET /pa", b"ge HTTP/1.1\r\nHos", b"t: x\r\n", b"\r\n"):
+            client.sendall(piece)
+            time.sleep(0.01)
+        assert read_answer(client)[2] == b"page 1\n"
+
+
+def test_requests_sent_ahead_get_one_answer_and_a_close(server):
+    with connect(server) as client:
+        client.sendall(b"GET /page HTTP/1.1\r\n\r\n" * 300)
+        assert read_answer(client)[1]["Connection"] == "close"
+    assert len(server.calls) == 1
+
+
+def test_a_large_page_to_a_slow_reader_keeps_nobody_waiting(server):
+    with connect(server) as slow:
+        slow.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+        assert read_answer(slow)[2] == LARGE
+
+
+def test_head_answers_without_a_body(server):
+    with connect(server) as client:
+        client.sendall(b"HEAD /page HTTP/1.1\r\nConnection: close\r\n\r\n")
+        received = b""
+        while part := client.recv(65536):
+            received += part
+        assert received.endswith(b"Content-Length: 7\r\nConnection: close\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /nothing HTTP/1.1\r\n\r\n", 404),
+        (b"GET /failing HTTP/1.1\r\n\r\n", 500),
+        (b"POST /page HTTP/1.1\r\nContent-Length: 0\r\n\r\n", 405),
+        (b"POST /page HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nx", 400),
+        (b"GET /page HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        (b"GET /page\r\n\r\n", 400),
+        (b"GET  /page HTTP/1.1\r\n\r\n", 400),
+        (b"GET /page SMTP/1.1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400),
+        (b"GET /\xff\xfe HTTP/1.1\r\n\r\n", 404),
+        (b"\r\n\r\n", 400),
+        (b"A" * 9000, 431),
+        (b"GET /page HTTP/1.1\r\n" + b"X: y\r\n" * 3000, 431),
+    ],
+)
+def test_what_it_refuses(server, request_, status):
+    assert ask(server, request_)[0] == status
+    assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+
+
+def test_more_clients_than_it_takes_displace_the_one_that_waits_longest(server):
+    silent = [connect(server) for _ in range(http_server.MOST_CONNECTIONS)]
+    try:
+        for _ in range(3):
+            assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+        assert silent[0].recv(1) == b""
+    finally:
+        for client in silent:
+            client.close()
+
+
+def test_a_client_that_goes_away_amid_its_answer(server):
+    for _ in range(5):
+        with connect(server) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            client.recv(10)
+    assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+
+
+def test_a_port_in_use_is_told_before_anything_runs(server):
+    with pytest.raises(
+        OSError, match=f"the metrics listener cannot be bound to 127.0.0.1:{server.port}: Address already"
+    ):
+        HttpServer(f"127.0.0.1:{server.port}")
+
+
+def test_a_listener_that_was_never_started_is_closed():
+    server = HttpServer("127.0.0.1:0")
+    server.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("localhost:9404", ("localhost", 9404)), ("9404", ("localhost", 9404)), (":9404", ("localhost", 9404)),
+     ("0.0.0.0:1", ("0.0.0.0", 1)), ("[::1]:80", ("::1", 80))],
+)  # fmt: skip
+def test_addresses(text, address):
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "localhost", "localhost:", "localhost:x", "localhost:65536", "[::1:80", "a:-1"])
+def test_what_is_no_address(text):
+    with pytest.raises(ValueError, match="is not host:port"):
+        parse_address(text)
