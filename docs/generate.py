@@ -164,8 +164,8 @@ a dashboard.
 - Names that begin with `kafka_` are those that the usual rules of the Prometheus JMX exporter make of Apache Kafka's
   metrics, so that dashboards made for it show data. What has no such name begins with `kafkapy_` or `process_`.
 - A topic's counters go with the topic, as in Apache Kafka. Without the label `topic` a series is the sum of all topics.
-- `kafkapy.metrics.series.limit` bounds topics, partitions, groups, committed offsets and clients' values that have series
-  of their own; the others are summed under `(other)`.
+- `kafkapy.metrics.series.limit` bounds the topics, partitions, groups, committed offsets and clients' values that have
+  series of their own; the others are summed under `(other)`.
 - Quantiles are of the last minute, or of the time since the last page if that is longer.
 - Apache Kafka's division of a request's time (queue, local, remote, send) is not there, nor is anything of a JVM.
 

@@ -21,6 +21,8 @@ TOOLS = {
     "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
+    "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, or follow them"),
+    "probe": ("kafkapy.tools.probe", "send records through a broker and tell how long they take"),
     "server-start": (
         "kafkapy.tools.server_start",
         "start a broker: `kafkapy server-start [-daemon] server.properties`",
@@ -30,7 +32,7 @@ TOOLS = {
     "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
 }
 # Tools that Apache Kafka has no script for.
-OUR_OWN = ("broker", "doctor", "jobs")
+OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe")
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"

@@ -1,0 +1,270 @@
+"""`kafkapy probe`: sends a record through a broker at an interval, reads it back, and tells how long that took.
+
+What a client would notice, measured from where a client is; with --listen as metrics for Prometheus too. The record's
+key names the probe and its value the number of the record, so that several probes may share a topic.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from kafkapy.client import Consumer, Producer, TopicPartition
+from kafkapy.config.properties import read_properties
+from kafkapy.errors import ApiError
+from kafkapy.metrics import probe_table as table
+from kafkapy.metrics.http_server import HttpServer, Response
+from kafkapy.metrics.metric import Metric
+from kafkapy.metrics.page import Page
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, await_broker
+from kafkapy.tools.option import DOUBLE, INTEGER, TEXT, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Example, Tool, run_tool
+
+DEFAULT_TOPIC = "kafkapy-probe"
+ENDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+OPTIONS = (
+    BOOTSTRAP_SERVER,
+    COMMAND_CONFIG,
+    Option("topic", "The topic of the records; the broker may have to create it.", "topic", TEXT, DEFAULT_TOPIC),
+    Option("interval", "Seconds from one record to the next.", "seconds", DOUBLE, 1.0),
+    Option("timeout", "Seconds after which a record counts as lost.", "seconds", DOUBLE, 5.0),
+    Option("count", "End after so many records.", "number", INTEGER),
+    Option("listen", "Serve what was measured to Prometheus here: host:port, or a port on loopback.", "address"),
+    Option("csv", "Print lines of time, outcome and milliseconds, for a spreadsheet."),
+    Option("quiet", "Print failures only."),
+)  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    """Of one record; seconds, None for what did not happen in time."""
+
+    produced_s: float | None
+    read_s: float | None
+    reason: str = ""
+
+
+class Path(Protocol):
+    """What a record goes through: there is one that leads through a broker."""
+
+    def send(self, number: int) -> Outcome: ...
+
+    def close(self) -> None: ...
+
+
+class BrokerPath:
+    """Owns a producer and a consumer that reads the topic's end. One thread."""
+
+    def __init__(self, properties: Mapping[str, Any], topic: str, timeout_s: float) -> None:
+        self._key = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}".encode()
+        self._topic = topic
+        self._timeout_s = timeout_s
+        timeout_ms = max(1, int(timeout_s * 1000))
+        self._producer = Producer(
+            {
+                **properties,
+                "key.serializer": "bytes",
+                "value.serializer": "bytes",
+                "request.timeout.ms": timeout_ms,
+                "acks": "all",
+                "linger.ms": 0,
+                "max.block.ms": timeout_ms,
+                "delivery.timeout.ms": timeout_ms,
+            }
+        )
+        self._consumer = Consumer(
+            {
+                **properties,
+                "key.deserializer": "bytes",
+                "value.deserializer": "bytes",
+                "request.timeout.ms": timeout_ms,
+                "default.api.timeout.ms": timeout_ms,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "latest",
+            }
+        )
+        self._is_reading = False
+
+    def send(self, number: int) -> Outcome:
+        """Sends one record and waits for it."""
+        deadline_s = time.monotonic() + self._timeout_s
+        try:
+            if not self._is_reading:
+                self._begin_reading()
+            began_s = time.monotonic()
+            future = self._producer.send(self._topic, b"%d" % number, key=self._key)
+            future.result(max(0.001, deadline_s - began_s))
+            produced_s = time.monotonic() - began_s
+        except (ApiError, TimeoutError, OSError) as error:
+            return Outcome(None, None, str(error) or type(error).__name__)
+        while time.monotonic() < deadline_s:
+            try:
+                records = self._consumer.poll(max(0.001, deadline_s - time.monotonic()))
+            except (ApiError, TimeoutError, OSError) as error:
+                return Outcome(produced_s, None, str(error) or type(error).__name__)
+            if any(record.key == self._key and record.value == b"%d" % number for record in records):
+                return Outcome(produced_s, time.monotonic() - began_s)
+        return Outcome(produced_s, None, "the record was acknowledged and could not be read in time")
+
+    def _begin_reading(self) -> None:
+        """From the end of every partition; the end is asked for now, before the first record is sent."""
+        partitions = [
+            TopicPartition(self._topic, each.partition) for each in self._producer.partitions_for(self._topic)
+        ]
+        self._consumer.assign(partitions)
+        for partition in partitions:
+            self._consumer.position(partition)
+        self._is_reading = True
+
+    def close(self) -> None:
+        self._producer.close(1.0)
+        self._consumer.close()
+
+
+class Measurements:
+    """What came of all records so far. The probe's thread adds, the page's thread reads whole numbers."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.failures = 0
+        self.is_up = False
+        self.last_success_s = 0.0
+        self._seconds: dict[str, list[float]] = {metric.name: [] for metric in (table.PRODUCE_SECONDS, table.SECONDS)}
+        self._buckets = {name: [0] * (len(ENDS_S) + 1) for name in self._seconds}
+        self._sums = dict.fromkeys(self._seconds, 0.0)
+
+    def add(self, outcome: Outcome, now_s: float) -> None:
+        self.attempts += 1
+        self.is_up = outcome.read_s is not None
+        if outcome.produced_s is not None:
+            self._observe(table.PRODUCE_SECONDS, outcome.produced_s)
+        if outcome.read_s is None:
+            self.failures += 1
+        else:
+            self.last_success_s = now_s
+            self._observe(table.SECONDS, outcome.read_s)
+
+    def _observe(self, metric: Metric, seconds: float) -> None:
+        self._buckets[metric.name][bisect_left(ENDS_S, seconds)] += 1
+        self._sums[metric.name] += seconds
+
+    def page(self) -> Response:
+        page = Page()
+        page.one(table.ATTEMPTS, self.attempts)
+        page.one(table.FAILURES, self.failures)
+        page.one(table.UP, int(self.is_up))
+        page.one(table.LAST_SUCCESS, self.last_success_s)
+        for metric in (table.PRODUCE_SECONDS, table.SECONDS):
+            page.begin(metric)
+            buckets = list(self._buckets[metric.name])
+            for index, end in enumerate(ENDS_S):
+                page.part(metric, (), sum(buckets[: index + 1]), "le", repr(end))
+            page.part(metric, (), sum(buckets), "le", "+Inf")
+            page.sample(metric, (), self._sums[metric.name], "_sum")
+            page.sample(metric, (), sum(buckets), "_count")
+        return Response(memoryview(page.native), content_type=PAGE_TYPE)
+
+
+class Report:
+    """Prints a line for each record."""
+
+    def __init__(self, *, as_csv: bool, only_failures: bool) -> None:
+        self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
+        self._only_failures = only_failures
+        if self._csv is not None:
+            self._csv.writerow(("time", "outcome", "produce_ms", "end_to_end_ms", "reason"))
+
+    def tell(self, outcome: Outcome, now_s: float) -> None:
+        is_good = outcome.read_s is not None
+        if is_good and self._only_failures:
+            return
+        shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now_s))
+        produced, read = _milliseconds(outcome.produced_s), _milliseconds(outcome.read_s)
+        if self._csv is not None:
+            self._csv.writerow((shown, "ok" if is_good else "failed", produced, read, outcome.reason))
+        elif is_good:
+            print(f"{shown} ok: acknowledged in {produced} ms, read in {read} ms")
+        else:
+            print(f"{shown} failed: {outcome.reason}")
+        sys.stdout.flush()
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1000:.2f}"
+
+
+def probe(
+    path: Path,
+    measurements: Measurements,
+    report: Report,
+    *,
+    interval_s: float,
+    count: int | None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Sends `count` records (None: for ever); how many failed."""
+    number = 0
+    while count is None or number < count:
+        began_s = time.monotonic()
+        outcome = path.send(number)
+        measurements.add(outcome, time.time())
+        report.tell(outcome, time.time())
+        number += 1
+        if number != count:
+            sleep(max(0.0, began_s + interval_s - time.monotonic()))
+    return measurements.failures
+
+
+def run(arguments: Arguments) -> int:
+    arguments.require("bootstrap-server")
+    for name in ("interval", "timeout"):
+        if arguments[name] <= 0:
+            raise UsageError(f"--{name} takes a number of seconds above 0")
+    properties = read_properties(arguments["command-config"]) if arguments.has("command-config") else {}
+    properties["bootstrap.servers"] = arguments["bootstrap-server"]
+    measurements = Measurements()
+    server = _serve(arguments["listen"], measurements) if arguments.has("listen") else None
+    if server is None:
+        await_broker(properties)
+    path = BrokerPath(properties, arguments["topic"], arguments["timeout"])
+    report = Report(as_csv=arguments["csv"], only_failures=arguments["quiet"])
+    try:
+        failures = probe(path, measurements, report, interval_s=arguments["interval"], count=arguments["count"])
+    finally:
+        path.close()
+        if server is not None:
+            server.close()
+    return 1 if failures else 0
+
+
+def _serve(address: str, measurements: Measurements) -> HttpServer:
+    try:
+        server = HttpServer(address)
+    except ValueError as error:
+        raise UsageError(f"--listen: {error}") from error
+    except OSError as error:
+        raise ToolError(error.strerror or str(error)) from error
+    server.start({"/metrics": measurements.page})
+    return server
+
+
+TOOL = Tool(
+    name="probe",
+    description="Sends records through a broker, reads them back, and tells how long that took.",
+    run=run,
+    options=OPTIONS,
+    examples=(
+        Example("ten records, a second apart", "--bootstrap-server localhost:9092 --count 10"),
+        Example("for ever, watched by Prometheus", "--bootstrap-server localhost:9092 --listen 9405 --quiet"),
+    ),
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_tool(TOOL, arguments)
