@@ -39,11 +39,13 @@ def test_a_probe_tells_how_long_records_take(broker: WatchedBroker) -> None:
     assert all(0 < float(row["produce_ms"]) < float(row["end_to_end_ms"]) < 5000 for row in rows)
 
 
-def test_a_probe_is_watched_too(broker: WatchedBroker, tmp_path: Path) -> None:
+def test_a_probe_is_watched_too(broker: WatchedBroker) -> None:
     port = free_port()
     probe = subprocess.Popen(
-        [sys.executable, "-m", "kafkapy", "probe", "--bootstrap-server", broker.bootstrap, "--quiet"]
-        + ["--interval", "0.05", "--listen", f"127.0.0.1:{port}", "--topic", "watched-probe"],
+        [
+            *(sys.executable, "-m", "kafkapy", "probe", "--bootstrap-server", broker.bootstrap, "--quiet"),
+            *("--interval", "0.05", "--listen", f"127.0.0.1:{port}", "--topic", "watched-probe"),
+        ],
         cwd=ROOT,
     )
     try:
@@ -65,9 +67,9 @@ def test_metrics_are_printed_and_followed(broker: WatchedBroker) -> None:
     assert {line.split()[0] for line in printed} >= {"process_cpu_seconds_total", "process_resident_memory_bytes"}
     assert all(line.startswith("process_") for line in printed)
     url = f"http://127.0.0.1:{broker.metrics_port}/metrics"
-    followed = run("metrics", "--url", url, "--match", "wakeups", "--follow", 0.4, "--count", 2, "--csv")
-    ((row),) = csv.DictReader(io.StringIO(followed.stdout))
-    assert row["metric"] == "kafkapy_reactor_wakeups_total:per_second"
+    followed = run("metrics", "--url", url, "--match", "metrics_pages", "--follow", 0.4, "--count", 2, "--csv")
+    (row,) = csv.DictReader(io.StringIO(followed.stdout))
+    assert row["metric"] == "kafkapy_metrics_pages_total:per_second"
     assert float(row["value"]) > 0
 
 
