@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
+from kafkapy.config.keys import own
 from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.table import BROKER_MODULES
 from kafkapy.config.value import default_value, format_value
@@ -38,7 +39,7 @@ CHANGES = {
 
 def sample_properties() -> str:
     """packaging/server.properties."""
-    return INTRODUCTION + "".join(line + "\n" for module in BROKER_MODULES for line in _section(module))
+    return INTRODUCTION + "".join(line + "\n" for module in (own, *BROKER_MODULES) for line in _section(module))
 
 
 def _section(module: ModuleType) -> Iterator[str]:
