@@ -1,4 +1,4 @@
-"""Configuration keys of kafkapy's own, for what Apache Kafka leaves to other programs."""
+"""Configuration keys: kafkapy's own, for what Apache Kafka leaves to other programs."""
 
 from kafkapy.config.row import INT, LOW, READ_ONLY, STRING, key
 from kafkapy.config.validator import ADDRESS, at_least
