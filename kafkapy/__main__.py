@@ -14,6 +14,16 @@ from pathlib import Path
 # from which completion and docs/compatibility.md are made.
 TOOLS = {
     "broker": ("kafkapy.broker_command", "start a broker: `kafkapy broker start --config server.properties`"),
+    "topics": ("kafkapy.tools.topics", "create, list, describe, change and delete topics"),
+    "configs": ("kafkapy.tools.configs", "show and change the configuration of topics, brokers, users"),
+    "consumer-groups": ("kafkapy.tools.consumer_groups", "list, describe and delete groups, set their offsets"),
+    "get-offsets": ("kafkapy.tools.get_offsets", "print the offsets of partitions, at their ends or at a time"),
+    "delete-records": ("kafkapy.tools.delete_records", "delete the records before given offsets"),
+    "log-dirs": ("kafkapy.tools.log_dirs", "print what lies in the brokers' log directories"),
+    "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
+    "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, forget a broker"),
+    "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),
+    "transactions": ("kafkapy.tools.transactions", "list and describe transactions, end those that hang"),
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),
     "console-consumer": ("kafkapy.tools.console_consumer", "print the records of a topic"),
     "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),

@@ -29,14 +29,14 @@ COMMAND_CONFIG = Option(
 JSON = Option("json", "Print the result as JSON.", is_ours=True)
 
 
-def admin_properties(arguments: Arguments) -> dict[str, Any]:
-    """The properties of an admin client by --bootstrap-server and --command-config; the broker is there.
+def admin_properties(arguments: Arguments, config: str = "command-config") -> dict[str, Any]:
+    """The properties of an admin client by --bootstrap-server and the flag `config`; the broker is there.
 
     ToolError if it is not, ConfigError for a file that cannot be read.
     """
     properties: dict[str, Any] = {}
-    if arguments["command-config"] is not None:
-        properties.update(read_properties(arguments["command-config"]))
+    if arguments[config] is not None:
+        properties.update(read_properties(arguments[config]))
     if arguments["bootstrap-server"] is not None:
         properties["bootstrap.servers"] = arguments["bootstrap-server"]
     await_broker(properties)

@@ -113,6 +113,11 @@ class Arguments:
         """Whether the user gave the flag; KeyError for one that the tool does not declare."""
         return self._options[name].name in self._found
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of the flags that the user gave, each once, in order."""
+        return tuple(self._found)
+
     def __getitem__(self, name: str) -> Any:
         """The value: for a switch whether it was given, else the argument, the default or None.  UsageError if a
         flag with one value was given several times."""

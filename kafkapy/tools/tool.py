@@ -179,18 +179,29 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
     if not tool.commands or words[:1] in (["--help"], ["-h"]):
         return None, ArgumentParser(tool.all_options, tool.required_groups).parse(words)
     command = command_of(tool, words)
+    at = _command_position(tool, words)
     if command is None:
         choices = ", ".join(f"'{each.name}'" for each in tool.commands)
         if not words or words[0].startswith("-"):
             raise UsageError("too few arguments")
         raise UsageError(f"invalid choice: '{words[0]}' (choose from {choices})")
-    parser = ArgumentParser((*command.options, ARGPARSE_HELP), command.required_groups)
-    return command, parser.parse(words[1:], command.name)
+    parser = ArgumentParser((*tool.options, *command.options, ARGPARSE_HELP), command.required_groups)
+    return command, parser.parse([*words[:at], *words[at + 1 :]], command.name)
+
+
+def _command_position(tool: Tool, words: Sequence[str]) -> int:
+    """Where the subcommand stands: first, or behind flags of the tool, each of which has a value."""
+    flags = {flag for option in tool.options if option.argument is not None for flag in option.flags}
+    at = 0
+    while at < len(words) and words[at].partition("=")[0] in flags:
+        at += 1 if "=" in words[at] else 2
+    return at
 
 
 def command_of(tool: Tool, words: Sequence[str]) -> Command | None:
-    """The subcommand that the first word names."""
-    return next((each for each in tool.commands if words and each.name == words[0]), None)
+    """The subcommand that the words name."""
+    at = _command_position(tool, words)
+    return next((each for each in tool.commands if at < len(words) and each.name == words[at]), None)
 
 
 def refuse_zookeeper(tool: Tool, words: Sequence[str]) -> None:

@@ -1,0 +1,91 @@
+"""`kafka-broker-api-versions`: the APIs that each broker serves, and in which versions."""
+
+from __future__ import annotations
+
+from kafkapy.client.admin import Admin, Node, VersionRange
+from kafkapy.protocol.api import API_TABLE, ApiKey
+from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.java_names import java_text
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.option import Arguments, Option
+from kafkapy.tools.tool import Example, Tool, run_tool
+
+
+def api_lines(served: dict[int, VersionRange]) -> list[str]:
+    """A line for each API that we or the broker know: its versions there, and which of them clients of ours choose."""
+    known = sorted(set(served) | {int(key) for key in ApiKey if "broker" in API_TABLE[key].listeners})
+    return [_line(key, served.get(key)) for key in known]
+
+
+def _line(key: int, versions: VersionRange | None) -> str:
+    api = API_TABLE.get(ApiKey(key)) if key in list(ApiKey) else None
+    name = f"UNKNOWN({key})" if api is None else api.name
+    start = f"{name}({key}): " if api is not None else f"{name}: "
+    if versions is None:
+        return f"{start}UNSUPPORTED"
+    lowest, highest = versions
+    shown = f"{lowest}" if lowest == highest else f"{lowest} to {highest}"
+    if api is None:
+        return start + shown
+    our_lowest, our_highest = api.lowest, api.highest - api.latest_version_unstable
+    usable = min(highest, our_highest)
+    return f"{start}{shown} [usable: {usable if usable >= max(lowest, our_lowest) else 'UNSUPPORTED'}]"
+
+
+def run(arguments: Arguments) -> int:
+    """Prints every broker."""
+    arguments.require("bootstrap-server")
+    with Admin(admin_properties(arguments)) as admin:
+        brokers = admin.describe_cluster().brokers
+        versions = admin.describe_versions([each.node_id for each in brokers])
+    if arguments["json"]:
+        print_json(
+            [
+                {
+                    "broker": broker.node_id,
+                    "address": f"{broker.host}:{broker.port}",
+                    "apis": {_name(key): list(each) for key, each in versions[broker.node_id].apis.items()},
+                }
+                for broker in brokers
+            ]
+        )
+        return 0
+    for broker in brokers:
+        error = versions.errors.get(broker.node_id)
+        if error is not None:
+            print(f"{_shown(broker)} -> ERROR: {java_text(error)}")
+        else:
+            lines = ",\n\t".join(api_lines(versions[broker.node_id].apis))
+            print(f"{_shown(broker)} -> (\n\t{lines}\n)")
+    return 0
+
+
+def _shown(broker: Node) -> str:
+    rack = "null" if broker.rack is None else broker.rack
+    return f"{broker.host}:{broker.port} (id: {broker.node_id} rack: {rack} isFenced: false)"
+
+
+def _name(key: int) -> str:
+    return API_TABLE[ApiKey(key)].name if key in list(ApiKey) else str(key)
+
+
+TOOL = Tool(
+    name="broker-api-versions",
+    description="This tool helps to retrieve broker version information.",
+    run=run,
+    options=(
+        Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
+        Option(
+            "command-config",
+            "A property file containing configs to be passed to Admin Client.",
+            "command config property file",
+            completes="file",
+        ),
+        JSON,
+    ),
+    examples=(Example("What the brokers serve", "--bootstrap-server localhost:9092"),),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

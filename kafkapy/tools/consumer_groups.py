@@ -1,0 +1,463 @@
+"""`kafka-consumer-groups`: lists, describes and deletes groups, and sets or deletes their offsets."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from kafkapy.client.admin import Admin, GroupDescription, GroupListing, OffsetAndMetadata
+from kafkapy.errors import ApiError, Error
+from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.group_description import (
+    MISSING,
+    GroupOffsets,
+    PartitionRow,
+    is_shown,
+    print_members,
+    print_offsets,
+    print_states,
+    print_table,
+)
+from kafkapy.tools.java_names import java_text
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions
+from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Example, Tool, run_tool, script_name
+from kafkapy.types import TopicPartition
+
+ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
+_VIEWS = ("members", "offsets", "state")
+_STATES = (
+    "Assigning",
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Dead",
+    "Reconciling",
+    "Stable",
+)
+_TYPES = ("Consumer", "Classic")
+_CONSUMER_PROTOCOLS = ("consumer", "")
+_NOT_EXECUTED = (
+    "WARN: No action will be performed as the --execute option is missing. In version 5.0, this command will require "
+    "either --dry-run or --execute to be specified. You should add the --dry-run option explicitly if you are "
+    "scripting this command and want to keep the current default behavior without prompting."
+)
+_PARTITION_ERRORS = (
+    Error.GROUP_SUBSCRIBED_TO_TOPIC,
+    Error.TOPIC_AUTHORIZATION_FAILED,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+
+def check(arguments: Arguments) -> None:
+    """UsageError for a command line that Apache Kafka's tool would refuse."""
+    one_action = f"Command must include exactly one action: {', '.join(f'--{each}' for each in ACTIONS)}"
+    if not any(map(arguments.has, ACTIONS)):
+        raise UsageError(one_action)
+    if arguments.has("validate-regex"):
+        return
+    arguments.require("bootstrap-server")
+    has_group = arguments.has("group") or arguments.has("all-groups")
+    scope = "takes one of these options: [group], [all-groups]"
+    if arguments.has("describe"):
+        if not has_group:
+            raise UsageError(f"Option [describe] {scope}")
+        if sum(map(arguments.has, _VIEWS)) > 1:
+            raise UsageError("Option [describe] takes at most one of these options: [members], [offsets], [state]")
+        if arguments.values("state"):
+            raise UsageError("Option [describe] does not take a value for [state]")
+    if arguments.has("delete"):
+        if not has_group:
+            raise UsageError(f"Option [delete] {scope}")
+        if arguments.has("topic"):
+            raise UsageError("The consumer does not support topic-specific offset deletion from a consumer group.")
+    if arguments.has("delete-offsets") and not (arguments.has("group") and arguments.has("topic")):
+        raise UsageError("Option [delete-offsets] takes the following options: [group], [topic]")
+    if arguments.has("reset-offsets"):
+        _check_reset(arguments, has_group, scope)
+    arguments.exclude("group", "all-groups", "list")
+    arguments.exclude("topic", "list", "describe")
+    if sum(map(arguments.has, ACTIONS)) != 1:
+        raise UsageError(one_action)
+
+
+def _check_reset(arguments: Arguments, has_group: bool, scope: str) -> None:
+    if arguments.has("dry-run") and arguments.has("execute"):
+        raise UsageError("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
+    if not arguments.has("dry-run") and not arguments.has("execute"):
+        print(_NOT_EXECUTED, file=sys.stderr)
+    if not has_group:
+        raise UsageError(f"Option [reset-offsets] {scope}")
+    for strategy in STRATEGIES:
+        arguments.exclude(strategy, *(other for other in STRATEGIES if other != strategy))
+
+
+def run(arguments: Arguments) -> int:
+    """One action."""
+    check(arguments)
+    if arguments.has("validate-regex"):
+        return validate_regex(arguments["validate-regex"])
+    properties = admin_properties(arguments)
+    isolation = arguments["isolation-level"] or properties.pop("isolation.level", "read_uncommitted")
+    with Admin(properties) as admin:
+        service = ConsumerGroups(admin, arguments, read_committed=isolation == "read_committed")
+        try:
+            service.run()
+        except (ApiError, ToolError) as error:
+            reason = java_text(error) if isinstance(error, ApiError) else str(error)
+            print(f"\nError: Executing consumer group command failed due to {reason}")
+            return 0 if script_name() else 1  # a failure is none to Apache Kafka's script
+    return 0
+
+
+def validate_regex(expression: str) -> int:
+    """--validate-regex"""
+    from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern  # the broker's own judgement
+
+    try:
+        TopicPattern(expression)
+        print(f"The regular expression `{expression}` is valid.")
+    except PatternError as error:
+        print(f"The regular expression `{expression}` is invalid: {error}.")
+    return 0
+
+
+class ConsumerGroups:
+    """The actions of the tool.  Not thread-safe."""
+
+    def __init__(self, admin: Admin, arguments: Arguments, *, read_committed: bool) -> None:
+        self._admin = admin
+        self._arguments = arguments
+        self._timeout: float = arguments["timeout"] / 1000
+        self._offsets = GroupOffsets(admin, read_committed=read_committed, timeout=self._timeout)
+
+    def run(self) -> None:
+        """The action that the arguments name."""
+        arguments = self._arguments
+        if arguments.has("list"):
+            self.list_groups()
+        elif arguments.has("describe"):
+            self.describe()
+        elif arguments.has("delete"):
+            self.delete()
+        elif arguments.has("reset-offsets"):
+            self.reset_offsets()
+        else:
+            self.delete_offsets()
+
+    def list_groups(self) -> None:
+        """--list"""
+        arguments = self._arguments
+        states = _chosen(arguments.values("state"), _STATES, "state list", "states")
+        types = _chosen(arguments.values("type"), _TYPES, "types list", "types")
+        found = self._admin.list_groups(
+            states=states,
+            types=[each.lower() for each in types],
+            protocol_types=_CONSUMER_PROTOCOLS,
+            timeout=self._timeout,
+        )
+        found = sorted(each for each in found if each.type in ("", *_TYPES))
+        columns: list[tuple[str, int, Any]] = [("GROUP", _wide(15, [each.group_id for each in found]), _group_id)]
+        if arguments.has("type"):
+            columns.append(("TYPE", _wide(10, [each.type for each in found]), lambda group: group.type))
+        if arguments.has("state"):
+            columns.append(("STATE", _wide(10, [each.state for each in found]), lambda group: group.state))
+        if arguments["json"]:
+            print_json([each._asdict() for each in found])
+        elif len(columns) == 1:
+            for each in found:
+                print(each.group_id)
+        else:
+            print_table(columns, found, begins_with_a_line=False)
+
+    def describe(self) -> None:
+        """--describe"""
+        described = self._described(self._groups(), accepts_missing=self._arguments.has("json"))
+        verbose = self._arguments.has("verbose")
+        if self._arguments["json"]:
+            self._describe_as_json(described)
+        elif self._arguments.has("members"):
+            for group, told in described.items():
+                if is_shown(group, told and told.state, len(told.members) if told else 0) and told:
+                    print_members(told, verbose=verbose)
+        elif self._arguments.has("state"):
+            for group, told in described.items():
+                if is_shown(group, told and told.state, 1) and told:
+                    print_states([told], verbose=verbose)
+        else:
+            for group, told in described.items():
+                rows = self._rows(told) if told else []
+                if is_shown(group, told and told.state, len(rows)):
+                    print_offsets(rows, verbose=verbose)
+
+    def _describe_as_json(self, described: dict[str, GroupDescription | None]) -> None:
+        shown: list[dict[str, Any]] = []
+        for group, told in described.items():
+            if told is None:
+                shown.append({"group": group, "exists": False})
+                continue
+            members = [{**each._asdict(), "partitions": list(map(str, each.partitions))} for each in told.members]
+            for member in members:
+                member["target"] = None if member["target"] is None else list(map(str, member["target"]))
+            rows = [{**each._asdict(), "lag": each.lag} for each in self._rows(told)]
+            coordinator = told.coordinator._asdict()
+            shown.append(
+                {**told._asdict(), "exists": True, "coordinator": coordinator, "members": members, "offsets": rows}
+            )
+        print_json(shown)
+
+    def _rows(self, told: GroupDescription) -> list[PartitionRow]:
+        return self._offsets.rows(told, self._committed(told.group_id))
+
+    def delete(self) -> None:
+        """--delete"""
+        results = self._admin.delete_groups(self._groups(), timeout=self._timeout)
+        deleted = "', '".join(results.values)
+        if not results.errors:
+            print(f"Deletion of requested consumer groups ('{deleted}') was successful.")
+            return
+        print("\nError: Deletion of some consumer groups failed:")
+        for group, error in results.errors.items():
+            print(f"* Group '{group}' could not be deleted due to: {java_text(error)}")
+        if results.values:
+            print(f"\nThese consumer groups were deleted successfully: '{deleted}'")
+
+    def delete_offsets(self) -> None:
+        """--delete-offsets"""
+        group = self._arguments["group"]
+        outcomes: dict[TopicPartition, ApiError | None] = {}
+        partitions = self._partitions_to_delete(outcomes)
+        try:
+            results = self._admin.delete_group_offsets(group, partitions, timeout=self._timeout)
+            outcomes.update(results.values)
+            outcomes.update(results.errors)
+            failure = next(iter(results.errors.values()), None)
+        except ApiError as error:
+            failure = error
+            outcomes.update(dict.fromkeys(partitions, error))
+        if failure is None:
+            print(f"Request succeeded for deleting offsets from group {group}.")
+        elif failure.error in _PARTITION_ERRORS:
+            print("\nError: Encountered some partition-level error, see the follow-up details.")
+        else:
+            print(f"\nError: {failure.message}")
+        print_table(
+            [
+                ("TOPIC", 15, lambda each: each[0].topic),
+                ("PARTITION", -10, lambda each: each[0].partition if each[0].partition >= 0 else MISSING),
+                ("STATUS", -15, lambda each: "Successful" if each[1] is None else f"Error: {java_text(each[1])}"),
+            ],
+            sorted(outcomes.items()),
+        )
+
+    def _partitions_to_delete(self, outcomes: dict[TopicPartition, ApiError | None]) -> list[TopicPartition]:
+        """Topics that are not there are told of in `outcomes`."""
+        whole = [word for word in self._arguments.values("topic") if ":" not in word]
+        missing = self._admin.describe_topics(whole).errors if whole else {}
+        outcomes.update({TopicPartition(topic, -1): error for topic, error in missing.items()})
+        wanted = [word for word in self._arguments.values("topic") if word not in missing]
+        return parse_partitions(self._admin, wanted)
+
+    def reset_offsets(self) -> None:
+        """--reset-offsets"""
+        arguments = self._arguments
+        reset = OffsetReset(self._admin, arguments)
+        plans: dict[str, Plan] = {}
+        for group, told in self._described(self._groups(), accepts_missing=True).items():
+            if told is not None and told.state not in ("Empty", "Dead"):
+                print(
+                    f"\nError: Assignments can only be reset if the group '{group}' is inactive, but the current state "
+                    f"is {told.state}."
+                )
+                plans[group] = {}
+                continue
+            committed = {where: each.offset for where, each in self._committed(group).items()}
+            plans[group] = reset.prepare(group, self._partitions_to_reset(committed), committed)
+            if arguments.has("execute") and plans[group]:
+                self._admin.alter_group_offsets(group, plans[group], timeout=self._timeout).check()
+        self._show(plans)
+
+    def _partitions_to_reset(self, committed: dict[TopicPartition, int]) -> list[TopicPartition]:
+        if self._arguments.has("all-topics"):
+            return list(committed)
+        if self._arguments.has("topic"):
+            return parse_partitions(self._admin, self._arguments.values("topic"))
+        if self._arguments.has("from-file"):
+            return []
+        raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
+
+    def _show(self, plans: dict[str, Plan]) -> None:
+        rows = [(group, *where, offset) for group, plan in plans.items() for where, offset in sorted(plan.items())]
+        if self._arguments["json"]:
+            names = ("group", "topic", "partition", "new_offset")
+            print_json([dict(zip(names, row, strict=True)) for row in rows])
+        elif self._arguments.has("export"):
+            is_single = len(self._arguments.values("group")) == 1
+            for row in rows:
+                print(",".join(map(str, row[1:] if is_single else row)))
+            print()
+        else:
+            print_table(
+                [
+                    ("GROUP", 15, lambda row: row[0]),
+                    ("TOPIC", 15, lambda row: row[1]),
+                    ("PARTITION", -10, lambda row: row[2]),
+                    ("NEW-OFFSET", 0, lambda row: row[3]),
+                ],
+                rows,
+            )
+
+    def _groups(self) -> list[str]:
+        if not self._arguments.has("all-groups"):
+            return list(dict.fromkeys(self._arguments.values("group")))
+        found = self._admin.list_groups(protocol_types=_CONSUMER_PROTOCOLS, timeout=self._timeout)
+        return sorted(each.group_id for each in found if each.type in ("", *_TYPES))
+
+    def _described(self, groups: list[str], *, accepts_missing: bool) -> dict[str, GroupDescription | None]:
+        """By group, sorted; None for one that is not there, if that is accepted."""
+        results = self._admin.describe_groups(groups, timeout=self._timeout)
+        for error in results.errors.values():
+            if not accepts_missing or error.error is not Error.GROUP_ID_NOT_FOUND:
+                raise error
+        return {group: results.values.get(group) for group in sorted(groups)}
+
+    def _committed(self, group: str) -> dict[TopicPartition, OffsetAndMetadata]:
+        return self._admin.list_group_offsets([group], timeout=self._timeout)[group]
+
+
+def _group_id(group: GroupListing) -> str:
+    return group.group_id
+
+
+def _wide(least: int, texts: list[str]) -> int:
+    """The width of a column of the list: ten more than it needs."""
+    return max([least, *map(len, texts)]) + 10
+
+
+def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
+    """Values of a list, whatever their case; UsageError for one that is not known."""
+    wanted = [each.strip() for word in words for each in word.split(",")]
+    by_name = {each.lower(): each for each in known}
+    if any(each.lower() not in by_name for each in wanted):
+        raise UsageError(f"Invalid {what} '{','.join(words)}'. Valid {plural} are: {', '.join(known)}")
+    return [by_name[each.lower()] for each in wanted]
+
+
+_EXAMPLE = "Example: --bootstrap-server localhost:9092 --describe --group group1"
+OPTIONS = (
+    Option(
+        "bootstrap-server",
+        "The server(s) to connect to. REQUIRED for all options except for --validate-regex.",
+        "server to connect to",
+    ),
+    Option("group", "The consumer group we wish to act on.", "consumer group"),
+    Option(
+        "topic",
+        "The topic whose consumer group information should be deleted or topic whose should be included in the reset "
+        "offset process. In `reset-offsets` case, partitions can be specified using this format: `topic1:0,1,2`, where "
+        "0,1,2 are the partition to be included in the process. Reset-offsets also supports multiple topic inputs.",
+        "topic",
+    ),
+    Option("all-topics", "Consider all topics assigned to a group in the `reset-offsets` process."),
+    Option("list", "List all consumer groups."),
+    Option(
+        "describe",
+        "Describe consumer group and list offset lag (number of messages not yet processed) related to given group.",
+    ),
+    Option("all-groups", "Apply to all consumer groups."),
+    Option("delete", "Delete groups with all their offsets; --group may come several times."),
+    Option("timeout", "How long the groups may take to answer, in ms.", "timeout (ms)", LONG, default=30000),
+    Option(
+        "command-config",
+        "Property file containing configs to be passed to Admin Client. With isolation.level=read_committed the log "
+        "end is the last stable offset.",
+        "command config property file",
+        completes="file",
+    ),
+    Option(
+        "reset-offsets",
+        "Set the offsets of groups without members. --dry-run (the default) shows the plan, --execute carries it out, "
+        "--export shows it as CSV. One of --to-datetime, --by-duration, --to-earliest, --to-latest, --shift-by, "
+        "--from-file, --to-current, --to-offset says where to; --all-topics or --topic what, unless it is --from-file.",
+    ),
+    Option(
+        "delete-offsets",
+        "Delete offsets of consumer group. Supports one consumer group at the time, and multiple topics.",
+    ),
+    Option("dry-run", "Only show results without executing changes on Consumer Groups."),
+    Option("execute", "Execute operation. Supported operations: reset-offsets."),
+    Option("export", "Export operation execution to a CSV file. Supported operations: reset-offsets."),
+    Option("to-offset", "Reset offsets to a specific offset.", "offset", LONG),
+    Option("from-file", "Reset offsets to values defined in CSV file.", "path to CSV file", completes="file"),
+    Option("to-datetime", "Reset offsets to offset from datetime. Format: 'YYYY-MM-DDThh:mm:ss.sss'", "datetime"),
+    Option(
+        "by-duration",
+        "Reset offsets to offset by duration from current timestamp. Format: 'PnDTnHnMnS'",
+        "duration",
+    ),
+    Option("to-earliest", "Reset offsets to earliest offset."),
+    Option("to-latest", "Reset offsets to latest offset."),
+    Option("to-current", "Reset offsets to current offset."),
+    Option(
+        "shift-by",
+        "Reset offsets shifting current offset by 'n', where 'n' can be positive or negative.",
+        "number-of-offsets",
+        LONG,
+    ),
+    Option("members", f"Describe members of the group.\n{_EXAMPLE} --members"),
+    Option("verbose", "More about each group: members' assignments, epochs.\n" + _EXAMPLE + " --members --verbose"),
+    Option("offsets", f"Describe the partitions of the group with their lag; the default.\n{_EXAMPLE} --offsets"),
+    Option(
+        "state",
+        "With --describe the state of the group; with --list the states of all, or those in these states: --list "
+        "--state stable,empty",
+        "",
+        argument_is_optional=True,
+    ),
+    Option(
+        "type",
+        "With --list the types of all groups, or those of these types: classic, consumer",
+        "",
+        argument_is_optional=True,
+    ),
+    Option(
+        "validate-regex",
+        "Validate that the syntax of the provided regular expression is valid according to the RE2 format.",
+        "regex",
+    ),
+    Option(
+        "isolation-level",
+        "read_committed counts the lag up to the last stable offset",
+        "",
+        choices=("read_committed", "read_uncommitted"),
+        is_ours=True,
+    ),
+    JSON,
+)
+TOOL = Tool(
+    name="consumer-groups",
+    description=(
+        "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, or reset "
+        "consumer group offsets."
+    ),
+    run=run,
+    options=OPTIONS,
+    examples=(
+        Example("All groups with their state", "--bootstrap-server localhost:9092 --list --state"),
+        Example("How far a group is behind", "--bootstrap-server localhost:9092 --describe --group readers"),
+        Example(
+            "Read a topic again from its beginning",
+            "--bootstrap-server localhost:9092 --reset-offsets --group readers --topic prices --to-earliest --execute",
+        ),
+        Example(
+            "What came in the last hour, once more; only show it",
+            "--bootstrap-server localhost:9092 --reset-offsets --group readers --all-topics "
+            "--by-duration PT1H --dry-run",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

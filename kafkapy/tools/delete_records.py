@@ -1,0 +1,97 @@
+"""`kafka-delete-records`: deletes the records of partitions before given offsets."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkapy.client.admin import Admin
+from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.java_names import java_text
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.partition_file import field, read_json_object
+from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.types import TopicPartition
+
+
+def read_offsets(path: str) -> dict[TopicPartition, int]:
+    """What the file says; ToolError."""
+    content = read_json_object(path)
+    version = content.get("version", 1)
+    if version != 1:
+        raise ToolError(f"Not supported version field value {version}")
+    if not isinstance(content.get("partitions"), list):
+        raise ToolError("Missing partitions field")
+    entries = [
+        (TopicPartition(field(each, "topic", str), field(each, "partition", int)), field(each, "offset", int))
+        for each in content["partitions"]
+    ]
+    doubled = [where for where, count in Counter(where for where, _ in entries).items() if count > 1]
+    if doubled:
+        shown = ",".join(map(str, doubled))
+        raise ToolError(f"Offset json file contains duplicate topic partitions: {shown}")
+    return dict(entries)
+
+
+def run(arguments: Arguments) -> int:
+    """Deletes, and prints the low watermark of each partition or why not."""
+    arguments.require("bootstrap-server", "offset-json-file")
+    offsets = read_offsets(arguments["offset-json-file"])
+    with Admin(admin_properties(arguments)) as admin:
+        if not arguments["json"]:
+            print("Executing records delete operation")
+        results = admin.delete_records(offsets)
+    if arguments["json"]:
+        print_json(
+            [
+                {
+                    "topic": where.topic,
+                    "partition": where.partition,
+                    "low_watermark": results.values.get(where),
+                    "error": None if where not in results.errors else results.errors[where].error.name,
+                }
+                for where in offsets
+            ]
+        )
+        return 0
+    print("Records delete operation completed:")
+    for where in offsets:
+        if where in results.errors:
+            print(f"partition: {where}\terror: {java_text(results.errors[where])}")
+        else:
+            print(f"partition: {where}\tlow_watermark: {results[where]}")
+    return 0
+
+
+TOOL = Tool(
+    name="delete-records",
+    description="This tool helps to delete records of the given partitions down to the specified offset.",
+    run=run,
+    options=(
+        Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
+        Option(
+            "offset-json-file",
+            "REQUIRED: The JSON file with offset per partition. The format to use is:\n"
+            '{"partitions":\n  [{"topic": "foo", "partition": 1, "offset": 1}],\n "version":1\n}',
+            "Offset json file path",
+            completes="file",
+        ),
+        Option(
+            "command-config",
+            "A property file containing configs to be passed to Admin Client.",
+            "command config property file path",
+            completes="file",
+        ),
+        JSON,
+    ),
+    examples=(
+        Example(
+            "Delete what the file says (an offset of -1: everything there is now)",
+            "--bootstrap-server localhost:9092 --offset-json-file offsets.json",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

@@ -1,0 +1,199 @@
+"""`kafka-get-offsets`: the offsets of partitions, at their ends or at a time."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+
+from kafkapy.client.admin import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    Admin,
+)
+from kafkapy.errors import ApiError
+from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.topic_filter import INTERNAL_TOPICS, topic_filter
+from kafkapy.types import TopicPartition
+
+TIMES = {
+    "latest": LATEST,
+    "earliest": EARLIEST,
+    "max-timestamp": MAX_TIMESTAMP,
+    "earliest-local": EARLIEST_LOCAL,
+    "latest-tiered": LATEST_TIERED,
+    "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
+}
+_RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
+Chooses = Callable[[TopicPartition], bool]
+
+
+def parse_time(text: str) -> int:
+    """A time in ms, or the number of a special one.  ToolError."""
+    if text in TIMES:
+        return TIMES[text]
+    try:
+        return int(text)
+    except ValueError:
+        raise ToolError(
+            f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or "
+            "earliest-local / -5 or latest-tiered / -6 or earliest-pending-upload, or a specified long format timestamp"
+        ) from None
+
+
+def by_rules(text: str) -> Chooses:
+    """`topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3`: what any of the rules chooses.  ToolError."""
+    rules = [_rule(each) for each in text.split(",")]
+    return lambda where: any(rule(where) for rule in rules)
+
+
+def _rule(text: str) -> Chooses:
+    matched = _RULE.fullmatch(text)
+    if matched is None:
+        raise ToolError(f"Invalid rule specification: {text}")
+    matches = topic_filter(matched[1]) if matched[1] else lambda name: True
+    if matched[2]:
+        lowest, end = int(matched[2]), int(matched[2]) + 1
+    else:
+        lowest, end = int(matched[3] or 0), int(matched[4] or 2**31 - 1)
+    return lambda where: matches(where.topic) and lowest <= where.partition < end
+
+
+def by_topic_and_partitions(topic: str | None, partitions: str) -> Chooses:
+    """By an expression for the topic and a list of numbers, both of which may be missing.  ToolError."""
+    matches = topic_filter(topic) if topic is not None else lambda name: True
+    try:
+        numbers = {int(each) for each in partitions.split(",") if each}
+    except ValueError:
+        raise ToolError(
+            f"--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
+        ) from None
+    return lambda where: matches(where.topic) and (not numbers or where.partition in numbers)
+
+
+def run(arguments: Arguments) -> int:
+    """Prints topic:partition:offset for each."""
+    arguments.require("bootstrap-server")
+    try:
+        print_offsets(arguments)
+    except (ToolError, ValueError) as error:
+        raise ToolError(f"Error occurred: {error}") from error
+    return 0
+
+
+def print_offsets(arguments: Arguments) -> None:
+    """What the tool does; ToolError and ValueError are the user's."""
+    rules = arguments["topic-partitions"]
+    if rules is not None and (arguments.has("topic") or arguments.has("partitions")):
+        raise ToolError("--topic-partitions cannot be used with --topic or --partitions")
+    chooses = (
+        by_rules(rules)
+        if rules is not None
+        else by_topic_and_partitions(arguments["topic"], arguments["partitions"] or "")
+    )
+    time = parse_time(arguments["time"])
+    with Admin(admin_properties(arguments)) as admin:
+        partitions = _partitions(admin, chooses, excludes_internal=arguments.has("exclude-internal-topics"))
+        if not partitions:
+            raise ToolError("Could not match any topic-partitions with the specified filters")
+        found = admin.list_offsets(dict.fromkeys(partitions, time))
+        shown = []
+        for where in partitions:
+            try:
+                offset = found[where].offset
+            except ApiError as error:
+                what = f"Skip getting offsets for topic-partition {where} due to error: {error.message}"
+                print(what, file=sys.stderr)
+                continue
+            if offset >= 0:
+                shown.append((*where, offset))
+        _print(shown, as_json=arguments["json"])
+
+
+def _print(rows: list[tuple[str, int, int]], *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"topic": topic, "partition": number, "offset": offset} for topic, number, offset in rows])
+        return
+    for topic, number, offset in rows:
+        print(f"{topic}:{number}:{offset}")
+
+
+def _partitions(admin: Admin, chooses: Chooses, *, excludes_internal: bool) -> list[TopicPartition]:
+    topics = admin.list_topics(include_internal=True)
+    names = [name for name in topics if not (excludes_internal and name in INTERNAL_TOPICS)]
+    found = admin.describe_topics(names).check() if names else {}
+    partitions = [TopicPartition(name, each.partition) for name in found for each in found[name].partitions]
+    return sorted(filter(chooses, partitions), key=str)
+
+
+TOOL = Tool(
+    name="get-offsets",
+    description="An interactive shell for getting topic-partition offsets.",
+    run=run,
+    error_prefix="Error occurred: ",
+    options=(
+        Option(
+            "bootstrap-server",
+            "REQUIRED. The server(s) to connect to in the form HOST1:PORT1,HOST2:PORT2.",
+            "HOST1:PORT1,...,HOST3:PORT3",
+            aliases=("broker-list",),
+        ),
+        Option(
+            "topic-partitions",
+            "Comma separated list of topic-partition patterns to get the offsets for, with the format of "
+            "'([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?'. The first group is an optional regex for the topic "
+            "name, if omitted, it matches any topic name. The section after ':' is a number, a range 'NUMBER-NUMBER' "
+            "(the upper end does not belong to it), 'NUMBER-', '-NUMBER', or missing, which means all partitions.",
+            "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
+        ),
+        Option(
+            "topic",
+            "The topic to get the offsets for. It also accepts a regular expression. If not present, all authorized "
+            "topics are queried. Cannot be used if --topic-partitions is present.",
+            "topic",
+        ),
+        Option(
+            "partitions",
+            "Comma separated list of partition ids to get the offsets for. If not present, all partitions of the "
+            "authorized topics are queried. Cannot be used if --topic-partitions is present.",
+            "partition ids",
+        ),
+        Option(
+            "time",
+            "The first offset at or after this time; none if no record is so late.",
+            "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or "
+            "latest-tiered / -6 or earliest-pending-upload",
+            default="latest",
+        ),
+        Option(
+            "command-config",
+            "Property file containing configs to be passed to Admin Client.",
+            "config file",
+            completes="file",
+        ),
+        Option(
+            "exclude-internal-topics",
+            "By default, internal topics are included. If specified, internal topics are excluded.",
+        ),
+        JSON,
+    ),
+    needs_arguments=True,
+    examples=(
+        Example("Where each partition of a topic ends", "--bootstrap-server localhost:9092 --topic prices"),
+        Example(
+            "Where it begins, of two partitions",
+            "--bootstrap-server localhost:9092 --topic-partitions prices:0-2 --time earliest",
+        ),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)

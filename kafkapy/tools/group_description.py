@@ -1,0 +1,208 @@
+"""What `kafka-consumer-groups --describe` prints: offsets and lag, members, or the state of groups."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from kafkapy.client.admin import LATEST, Admin, GroupDescription, MemberDescription, OffsetAndMetadata
+from kafkapy.client.admin.groups import CONSUMER
+from kafkapy.errors import ApiError, Error
+from kafkapy.types import TopicPartition
+
+MISSING = "-"
+Row = TypeVar("Row")
+# A column's name, its width (as `print_table` says) and what stands in it.
+Column = tuple[str, int, Callable[[Row], Any]]
+_REBALANCING = frozenset(("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"))
+
+
+class PartitionRow(NamedTuple):
+    """A partition that a group reads or has an offset of; None and "-" where there is nothing to tell."""
+
+    group: str
+    topic: str
+    partition: int
+    leader_epoch: int | None
+    current_offset: int | None
+    log_end_offset: int | None
+    consumer_id: str
+    host: str
+    client_id: str
+
+    @property
+    def lag(self) -> int | None:
+        """Records behind the end."""
+        if self.current_offset is None or self.log_end_offset is None:
+            return None
+        return self.log_end_offset - self.current_offset
+
+
+class GroupOffsets:
+    """Collects the offsets of groups. `read_committed`: the end is the last stable offset, so that the lag counts what
+    a reader of committed records can see."""
+
+    def __init__(self, admin: Admin, *, read_committed: bool, timeout: float) -> None:
+        self._admin = admin
+        self._read_committed = read_committed
+        self._timeout = timeout
+
+    def rows(
+        self, described: GroupDescription, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> list[PartitionRow]:
+        """Of members with many partitions first, then of partitions without a reader."""
+        rows: list[PartitionRow] = []
+        members = sorted(
+            (each for each in described.members if each.partitions), key=lambda each: -len(each.partitions)
+        )
+        ends = self._ends({where for each in members for where in each.partitions} | set(offsets))
+        read: set[TopicPartition] = set()
+        for member in members:
+            read.update(member.partitions)
+            who = member.member_id, member.host, member.client_id
+            rows += self._rows_of(described.group_id, member.partitions, offsets, ends, who)
+        rest = [where for where in offsets if where not in read]
+        return rows + self._rows_of(described.group_id, rest, offsets, ends, (MISSING, MISSING, MISSING))
+
+    def _rows_of(
+        self,
+        group: str,
+        partitions: Iterable[TopicPartition],
+        offsets: Mapping[TopicPartition, OffsetAndMetadata],
+        ends: Mapping[TopicPartition, int],
+        who: tuple[str, str, str],
+    ) -> list[PartitionRow]:
+        rows = []
+        for where in sorted(partitions):
+            committed = offsets.get(where)
+            epoch = committed.leader_epoch if committed is not None and committed.leader_epoch >= 0 else None
+            current = committed.offset if committed is not None else None
+            rows.append(PartitionRow(group, *where, epoch, current, ends.get(where), *who))
+        return rows
+
+    def _ends(self, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
+        if not partitions:
+            return {}
+        found = self._admin.list_offsets(
+            dict.fromkeys(sorted(partitions), LATEST), read_committed=self._read_committed, timeout=self._timeout
+        )
+        for error in found.errors.values():
+            if error.error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
+                raise error
+        return {where: each.offset for where, each in found.values.items()}
+
+
+def is_shown(group: str, state: str | None, count: int) -> bool:
+    """Says what is special about a group; whether it has anything to be shown."""
+    if state is None:
+        print(f"\nError: The consumer group '{group}' does not exist.")
+    elif state == "Dead":
+        print(f"\nError: Consumer group '{group}' does not exist.")
+    elif state == "Empty":
+        sys.stdout.flush()
+        print(f"\nConsumer group '{group}' has no active members.", file=sys.stderr)
+    elif state in _REBALANCING:
+        sys.stdout.flush()
+        print(f"\nWarning: Consumer group '{group}' is rebalancing.", file=sys.stderr)
+    elif state != "Stable":
+        raise ApiError(
+            Error.UNKNOWN_SERVER_ERROR, f"Expected a valid consumer group state, but found '{state or 'NONE'}'."
+        )
+    return state not in (None, "Dead") and count > 0
+
+
+def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
+    """The table of one group."""
+    columns: list[Column[PartitionRow]] = [
+        ("GROUP", 15, lambda row: row.group),
+        ("TOPIC", 15, lambda row: row.topic),
+        ("PARTITION", -10, lambda row: row.partition),
+        ("LEADER-EPOCH", -15, lambda row: row.leader_epoch),
+        ("CURRENT-OFFSET", -15, lambda row: row.current_offset),
+        ("LOG-END-OFFSET", -15, lambda row: row.log_end_offset),
+        ("LAG", -15, lambda row: row.lag),
+        ("CONSUMER-ID", 15, lambda row: row.consumer_id),
+        ("HOST", 15, lambda row: row.host),
+        ("CLIENT-ID", 0, lambda row: row.client_id),
+    ]
+    print_table([each for each in columns if verbose or each[0] != "LEADER-EPOCH"], rows)
+
+
+def print_members(described: GroupDescription, *, verbose: bool) -> None:
+    """The table of one group's members."""
+    columns: list[Column[MemberDescription]] = [
+        ("GROUP", 15, lambda member: described.group_id),
+        ("CONSUMER-ID", 15, lambda member: member.member_id),
+    ]
+    if any(member.instance_id is not None for member in described.members):
+        columns.append(("GROUP-INSTANCE-ID", 17, lambda member: member.instance_id or ""))
+    columns += [
+        ("HOST", 15, lambda member: member.host),
+        ("CLIENT-ID", 15, lambda member: member.client_id),
+        ("#PARTITIONS", -15, lambda member: len(member.partitions)),
+    ]
+    if verbose:
+        columns += [
+            ("CURRENT-EPOCH", -15, lambda member: member.epoch),
+            ("CURRENT-ASSIGNMENT", 20, lambda member: assignment_text(member.partitions)),
+            ("TARGET-EPOCH", -15, lambda member: described.assignment_epoch),
+            ("TARGET-ASSIGNMENT", 20, lambda member: assignment_text(member.target or ())),
+        ]
+        if described.type == CONSUMER:
+            columns.append(("UPGRADED", 0, lambda member: str(not member.is_classic).lower()))
+    members = sorted(described.members, key=lambda member: -len(member.partitions))
+    print_table(columns, members, ends_with_a_space=not verbose)
+
+
+def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
+    """The table of a group's state."""
+    columns: list[Column[GroupDescription]] = [
+        ("GROUP", 15, lambda group: group.group_id),
+        (
+            "COORDINATOR (ID)",
+            25,
+            lambda group: f"{group.coordinator.host}:{group.coordinator.port}  ({group.coordinator.node_id})",
+        ),
+        ("ASSIGNMENT-STRATEGY", -20, lambda group: group.assignor or None),
+        ("STATE", -20, lambda group: group.state),
+    ]
+    if verbose:
+        columns += [
+            ("GROUP-EPOCH", -15, lambda group: group.epoch),
+            ("TARGET-ASSIGNMENT-EPOCH", -25, lambda group: group.assignment_epoch),
+        ]
+    columns.append(("#MEMBERS", 0, lambda group: len(group.members)))
+    print_table(columns, groups)
+
+
+def assignment_text(partitions: Iterable[TopicPartition]) -> str:
+    """`topic:0,1;other:2`, or "-"."""
+    topics: dict[str, list[str]] = {}
+    for topic, number in sorted(partitions):
+        topics.setdefault(topic, []).append(str(number))
+    return ";".join(f"{topic}:{','.join(numbers)}" for topic, numbers in sorted(topics.items())) or MISSING
+
+
+def print_table(
+    columns: Sequence[Column[Row]],
+    rows: Iterable[Row],
+    *,
+    begins_with_a_line: bool = True,
+    ends_with_a_space: bool = False,
+) -> None:
+    """A line of names and one for each row. A column's width above 0 is the least, below 0 the exact one, 0 none."""
+    cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
+    widths = [
+        max([width, *(len(line[at]) for line in cells)]) if width > 0 else -width
+        for at, (_, width, _) in enumerate(columns)
+    ]
+    if begins_with_a_line:
+        print()
+    for line in ([name for name, _, _ in columns], *cells):
+        padded = " ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        print(f"{padded} " if ends_with_a_space else padded)
+
+
+def _text(value: Any) -> str:
+    return MISSING if value is None else str(value)

@@ -1,0 +1,73 @@
+"""Finds transactions that are open in a partition and that their coordinator does not know of any more (KIP-664)."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from kafkapy.client.admin import Admin, ProducerState, TransactionDescription
+from kafkapy.errors import ApiError, Error
+from kafkapy.types import TopicPartition
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction as a partition sees it."""
+
+    partition: TopicPartition
+    producer: ProducerState
+
+
+def find_hanging(
+    admin: Admin, *, topic: str | None, partition: int | None, broker: int | None, longer_than_ms: int
+) -> list[OpenTransaction]:
+    """Those open longer than that, in the partitions of a topic, of a broker, or both.  ApiError."""
+    candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
+    if not candidates:
+        return []
+    ids = sorted({each.producer.producer_id for each in candidates})
+    names = {each.producer_id: each.transactional_id for each in admin.list_transactions(producer_ids=ids)}
+    described = admin.describe_transactions(names.values()) if names else None
+    hanging = []
+    for each in candidates:
+        name = names.get(each.producer.producer_id)
+        if (
+            name is None
+            or described is None
+            or not _is_known(described.values.get(name), described.errors.get(name), each)
+        ):
+            hanging.append(each)
+    return hanging
+
+
+def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
+    """Whether the coordinator has the partition in an open transaction of this producer, so that it will end it."""
+    if error is not None:
+        if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:
+            return False
+        raise error
+    return described is not None and described.state != "Empty" and each.partition in described.partitions
+
+
+def _partitions(admin: Admin, topic: str | None, partition: int | None, broker: int | None) -> list[TopicPartition]:
+    if topic is not None and partition is not None:
+        return [TopicPartition(topic, partition)]
+    described = admin.describe_topics([topic] if topic is not None else None).check()
+    return [
+        TopicPartition(name, each.partition)
+        for name, told in described.items()
+        for each in told.partitions
+        if broker is None or broker in each.replicas
+    ]
+
+
+def _open_transactions(
+    admin: Admin, partitions: list[TopicPartition], broker: int | None, longer_than_ms: int
+) -> list[OpenTransaction]:
+    now_ms = int(time.time() * 1000)
+    producers = admin.describe_producers(partitions, broker=broker).check()
+    return [
+        OpenTransaction(where, each)
+        for where, states in producers.items()
+        for each in states
+        if each.transaction_start_offset is not None and now_ms - each.last_timestamp > longer_than_ms
+    ]

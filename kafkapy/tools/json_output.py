@@ -1,0 +1,17 @@
+"""What `--json` prints: the results as one JSON document."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """One document on standard output; tuples with names become objects, sets sorted lists."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)

@@ -1,0 +1,30 @@
+"""The JSON files in which tools are given partitions: {"partitions": [{"topic": ..., "partition": ...}, ...]}."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kafkapy.tools.option import ToolError
+
+
+def read_json_object(path: str) -> dict[str, Any]:
+    """The object in a file; ToolError if there is none."""
+    try:
+        value = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise ToolError(f"Unable to read file {path}") from error
+    except ValueError as error:
+        raise ToolError("The input string is not a valid JSON") from error
+    if not isinstance(value, dict):
+        raise ToolError("The input string is not a valid JSON")
+    return value
+
+
+def field(entry: Any, name: str, kind: type) -> Any:
+    """A field of an entry; ToolError if it is missing or of another kind."""
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ToolError(f"Missing or wrong field {name} in {json.dumps(entry)}")
+    return value

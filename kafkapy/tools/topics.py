@@ -1,0 +1,303 @@
+"""`kafka-topics`: creates, deletes, lists and describes topics, and adds partitions."""
+
+from __future__ import annotations
+
+import sys
+
+from kafkapy.client.admin import Admin, NewPartitions, NewTopic
+from kafkapy.config.table import TOPIC_ROWS
+from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.json_output import print_json
+from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
+from kafkapy.tools.tool import Example, Tool, run_tool, sentence
+from kafkapy.tools.topic_description import REPLICATION_REPORTS, describe
+from kafkapy.tools.topic_filter import ensure_exist, topics_of
+
+LARGEST_REPLICATION_FACTOR = 2**15 - 1
+COLLISION_WARNING = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. To "
+    "avoid issues it is best to use either, but not both."
+)
+ACTIONS = ("list", "describe", "create", "alter", "delete")
+# flag -> the actions that it goes with
+_GOES_WITH = {
+    "config": ("alter", "create"),
+    "partitions": ("alter", "create"),
+    "replication-factor": ("create",),
+    "replica-assignment": ("create", "alter"),
+    **dict.fromkeys(REPLICATION_REPORTS, ("describe",)),
+    "topics-with-overrides": ("describe",),
+    "if-exists": ("alter", "delete", "describe"),
+    "if-not-exists": ("create",),
+    "exclude-internal": ("list", "describe"),
+}
+_TO_ALTER_CONFIGS = " (To alter topic configurations, the kafka-configs tool can be used.)"
+
+
+def check(arguments: Arguments) -> None:
+    """UsageError for a command line that Apache Kafka's tool would refuse."""
+    if sum(map(arguments.has, ACTIONS)) != 1:
+        raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
+    if arguments.has("delete-config"):
+        print(
+            "delete-config option is no longer supported and deprecated since version 4.0. The config will be fully "
+            "removed in future releases.",
+            file=sys.stderr,
+        )
+    if not arguments.has("bootstrap-server"):
+        raise ToolError("--bootstrap-server must be specified")
+    if arguments.has("describe") and arguments.has("if-exists"):
+        if not arguments.has("topic") and not arguments.has("topic-id"):
+            raise UsageError("--topic or --topic-id is required to describe a topic")
+        if arguments.has("topic") and arguments.has("topic-id"):
+            print(
+                "Only topic id will be used when both --topic and --topic-id are specified and topicId is not "
+                "Uuid.ZERO_UUID"
+            )
+    if not arguments.has("list") and not arguments.has("describe"):
+        arguments.require("topic")
+    if arguments.has("alter"):
+        if arguments.has("config"):
+            what = 'Option combination "[[config], [bootstrap-server]]" can\'t be used with option "[alter]"'
+            raise UsageError(what + _TO_ALTER_CONFIGS)
+        arguments.require("partitions")
+    for name, actions in _GOES_WITH.items():
+        arguments.exclude(name, *(action for action in ACTIONS if action not in actions))
+    if arguments.has("create"):
+        arguments.exclude("replica-assignment", "partitions", "replication-factor")
+    for report in REPLICATION_REPORTS:
+        arguments.exclude(report, "topics-with-overrides")
+
+
+def run(arguments: Arguments) -> int:
+    """One action; errors go to standard output, as Apache Kafka's tool has them."""
+    check(arguments)
+    with Admin(admin_properties(arguments)) as admin:
+        try:
+            _action(admin, arguments)
+        except (ApiError, ConfigError, ValueError) as error:
+            print(f"Error while executing topic command : {sentence(error)}")
+            return 1
+    return 0
+
+
+def _action(admin: Admin, arguments: Arguments) -> None:
+    if arguments.has("create"):
+        create(admin, arguments)
+    elif arguments.has("alter"):
+        alter(admin, arguments)
+    elif arguments.has("list"):
+        list_topics(admin, arguments)
+    elif arguments.has("describe"):
+        describe(admin, arguments)
+    else:
+        delete(admin, arguments)
+
+
+def create(admin: Admin, arguments: Arguments) -> None:
+    """--create"""
+    name = arguments["topic"]
+    configs = _configs(arguments.values("config"))
+    assignments = parse_assignments(arguments["replica-assignment"])
+    if "." in name or "_" in name:
+        print(COLLISION_WARNING)
+    factor, count = arguments["replication-factor"], arguments["partitions"]
+    if factor is not None and not 1 <= factor <= LARGEST_REPLICATION_FACTOR:
+        largest = LARGEST_REPLICATION_FACTOR
+        raise ValueError(f"The replication factor must be between 1 and {largest} inclusive")
+    if count is not None and count < 1:
+        raise ValueError("The partitions must be greater than 0")
+    new = NewTopic(
+        name,
+        partitions=-1 if count is None else count,
+        replication_factor=-1 if factor is None else factor,
+        assignments=None if assignments is None else dict(enumerate(assignments)),
+        configs=configs,
+    )
+    try:
+        created = admin.create_topics([new]).check()[name]
+    except ApiError as error:
+        if error.error is Error.TOPIC_ALREADY_EXISTS and arguments.has("if-not-exists"):
+            return
+        raise
+    if arguments["json"]:
+        shown = {"topic": name, "partitions": created.partitions, "replication_factor": created.replication_factor}
+        print_json({**shown, "configs": created.configs})
+    else:
+        print(f"Created topic {name}.")
+
+
+def alter(admin: Admin, arguments: Arguments) -> None:
+    """--alter"""
+    names = topics_of(admin, arguments)
+    ensure_exist(names, arguments)
+    count = arguments["partitions"]
+    assignments = parse_assignments(arguments["replica-assignment"])
+    if not names:
+        return
+    new: dict[str, NewPartitions | int] = {}
+    for name, described in admin.describe_topics(names).check().items():
+        existing = len(described.partitions)
+        new[name] = count if assignments is None else NewPartitions(count, assignments[existing:])
+    admin.create_partitions(new).check()
+
+
+def list_topics(admin: Admin, arguments: Arguments) -> None:
+    """--list"""
+    names = topics_of(admin, arguments)
+    if arguments["json"]:
+        print_json(names)
+    else:
+        print("\n".join(names))
+
+
+def delete(admin: Admin, arguments: Arguments) -> None:
+    """--delete"""
+    names = topics_of(admin, arguments)
+    ensure_exist(names, arguments)
+    admin.delete_topics(names).check()
+
+
+def parse_assignments(text: str | None) -> list[list[int]] | None:
+    """`1:2,2:3`: the brokers of each partition."""
+    if text is None:
+        return None
+    assignments: list[list[int]] = []
+    for number, part in enumerate(text.split(",")):
+        brokers = [int(each) for each in part.split(":")]
+        doubled = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        if doubled:
+            shown = ",".join(map(str, doubled))
+            raise ValueError(f"Partition replica lists may not contain duplicate entries: {shown}")
+        if assignments and len(brokers) != len(assignments[0]):
+            raise ValueError(f"Partition {number} has different replication factor: {brokers}")
+        assignments.append(brokers)
+    return assignments
+
+
+def _configs(words: list[str]) -> dict[str, str | None]:
+    configs: dict[str, str | None] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(
+                'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
+            )
+        if key.strip() not in TOPIC_ROWS:
+            raise ValueError(f"Unknown topic config name: {key.strip()}")
+        configs[key.strip()] = value.strip()
+    return configs
+
+
+def _options() -> tuple[Option, ...]:
+    keys = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
+    return (
+        Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
+        Option(
+            "command-config",
+            "Property file containing configs to be passed to Admin Client.",
+            "command config property file",
+            completes="file",
+        ),
+        Option("list", "List all available topics."),
+        Option("create", "Create a new topic."),
+        Option("delete", "Delete a topic."),
+        Option(
+            "alter",
+            "Alter the number of partitions and replica assignment. (To alter topic configurations, the kafka-configs "
+            "tool can be used.)",
+        ),
+        Option("describe", "List details for the given topics."),
+        Option(
+            "topic",
+            "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
+            "option.",
+            "topic",
+        ),
+        Option("topic-id", "The topic-id to describe.", "topic-id"),
+        Option(
+            "config",
+            f"A topic configuration override for the topic being created, as name=value. The keys are:{keys}",
+            "name=value",
+        ),
+        Option("delete-config", "Not supported any more.", "name", is_deprecated=True),
+        Option(
+            "partitions",
+            "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
+            "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
+            "logic or ordering of the messages will be affected).",
+            "# of partitions",
+            INTEGER,
+        ),
+        Option(
+            "replication-factor",
+            "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
+            "cluster default.",
+            "replication factor",
+            INTEGER,
+        ),
+        Option(
+            "replica-assignment",
+            "A list of manual partition-to-broker assignments for the topic being created or altered.",
+            "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
+            "broker_id_for_part2_replica2 , ...",
+        ),
+        Option("under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."),
+        Option(
+            "unavailable-partitions",
+            "If set when describing topics, only show partitions whose leader is not available.",
+        ),
+        Option(
+            "under-min-isr-partitions",
+            "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
+        ),
+        Option(
+            "at-min-isr-partitions",
+            "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
+        ),
+        Option(
+            "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
+        ),
+        Option(
+            "if-exists",
+            "If set when altering or deleting or describing topics, the action will only execute if the topic exists.",
+        ),
+        Option(
+            "if-not-exists",
+            "If set when creating topics, the create request will not fail if the topic already exists.",
+        ),
+        Option(
+            "exclude-internal",
+            "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
+        ),
+        Option(
+            "partition-size-limit-per-response",
+            "The maximum partition size to be included in one DescribeTopicPartitions response.",
+            "maximum number of partitions per response",
+            INTEGER,
+        ),
+        JSON,
+    )
+
+
+TOOL = Tool(
+    name="topics",
+    description="This tool helps to create, delete, describe, or change a topic.",
+    run=run,
+    options=_options(),
+    examples=(
+        Example(
+            "A topic of three partitions that keeps records for a day",
+            "--bootstrap-server localhost:9092 --create --topic prices --partitions 3 --config retention.ms=86400000",
+        ),
+        Example("All topics", "--bootstrap-server localhost:9092 --list"),
+        Example("Where a topic's partitions are", "--bootstrap-server localhost:9092 --describe --topic prices"),
+        Example("More partitions", "--bootstrap-server localhost:9092 --alter --topic prices --partitions 6"),
+        Example("Every topic whose name begins so", "--bootstrap-server localhost:9092 --delete --topic 'test-.*'"),
+    ),
+)
+
+
+def main(arguments: list[str]) -> int:
+    return run_tool(TOOL, arguments)
