@@ -190,102 +190,99 @@ def _configs(words: list[str]) -> dict[str, str | None]:
     return configs
 
 
-def _options() -> tuple[Option, ...]:
-    keys = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
-    return (
-        Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
-        Option(
-            "command-config",
-            "Property file containing configs to be passed to Admin Client.",
-            "command config property file",
-            completes="file",
-        ),
-        Option("list", "List all available topics."),
-        Option("create", "Create a new topic."),
-        Option("delete", "Delete a topic."),
-        Option(
-            "alter",
-            "Alter the number of partitions and replica assignment. (To alter topic configurations, the kafka-configs "
-            "tool can be used.)",
-        ),
-        Option("describe", "List details for the given topics."),
-        Option(
-            "topic",
-            "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
-            "option.",
-            "topic",
-        ),
-        Option("topic-id", "The topic-id to describe.", "topic-id"),
-        Option(
-            "config",
-            f"A topic configuration override for the topic being created, as name=value. The keys are:{keys}",
-            "name=value",
-        ),
-        Option("delete-config", "Not supported any more.", "name", is_deprecated=True),
-        Option(
-            "partitions",
-            "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
-            "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
-            "logic or ordering of the messages will be affected).",
-            "# of partitions",
-            INTEGER,
-        ),
-        Option(
-            "replication-factor",
-            "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
-            "cluster default.",
-            "replication factor",
-            INTEGER,
-        ),
-        Option(
-            "replica-assignment",
-            "A list of manual partition-to-broker assignments for the topic being created or altered.",
-            "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
-            "broker_id_for_part2_replica2 , ...",
-        ),
-        Option("under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."),
-        Option(
-            "unavailable-partitions",
-            "If set when describing topics, only show partitions whose leader is not available.",
-        ),
-        Option(
-            "under-min-isr-partitions",
-            "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
-        ),
-        Option(
-            "at-min-isr-partitions",
-            "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
-        ),
-        Option(
-            "topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."
-        ),
-        Option(
-            "if-exists",
-            "If set when altering or deleting or describing topics, the action will only execute if the topic exists.",
-        ),
-        Option(
-            "if-not-exists",
-            "If set when creating topics, the create request will not fail if the topic already exists.",
-        ),
-        Option(
-            "exclude-internal",
-            "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
-        ),
-        Option(
-            "partition-size-limit-per-response",
-            "The maximum partition size to be included in one DescribeTopicPartitions response.",
-            "maximum number of partitions per response",
-            INTEGER,
-        ),
-        JSON,
-    )
+_KEYS = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
+OPTIONS = (
+    Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
+    Option(
+        "command-config",
+        "Property file containing configs to be passed to Admin Client.",
+        "command config property file",
+        completes="file",
+    ),
+    Option("list", "List all available topics."),
+    Option("create", "Create a new topic."),
+    Option("delete", "Delete a topic."),
+    Option(
+        "alter",
+        "Alter the number of partitions and replica assignment. (To alter topic configurations, the kafka-configs "
+        "tool can be used.)",
+    ),
+    Option("describe", "List details for the given topics."),
+    Option(
+        "topic",
+        "The topic to create, alter, describe or delete. It also accepts a regular expression, except for --create "
+        "option.",
+        "topic",
+    ),
+    Option("topic-id", "The topic-id to describe.", "topic-id"),
+    Option(
+        "config",
+        f"A topic configuration override for the topic being created, as name=value. The keys are:{_KEYS}",
+        "name=value",
+    ),
+    Option("delete-config", "Not supported any more.", "name", is_deprecated=True),
+    Option(
+        "partitions",
+        "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
+        "uses the cluster default. (WARNING: If partitions are increased for a topic that has a key, the partition "
+        "logic or ordering of the messages will be affected).",
+        "# of partitions",
+        INTEGER,
+    ),
+    Option(
+        "replication-factor",
+        "The replication factor for each partition in the topic being created. If not supplied, the topic uses the "
+        "cluster default.",
+        "replication factor",
+        INTEGER,
+    ),
+    Option(
+        "replica-assignment",
+        "A list of manual partition-to-broker assignments for the topic being created or altered.",
+        "broker_id_for_part1_replica1 : broker_id_for_part1_replica2 , broker_id_for_part2_replica1 : "
+        "broker_id_for_part2_replica2 , ...",
+    ),
+    Option("under-replicated-partitions", "If set when describing topics, only show under-replicated partitions."),
+    Option(
+        "unavailable-partitions",
+        "If set when describing topics, only show partitions whose leader is not available.",
+    ),
+    Option(
+        "under-min-isr-partitions",
+        "If set when describing topics, only show partitions whose isr count is less than the configured minimum.",
+    ),
+    Option(
+        "at-min-isr-partitions",
+        "If set when describing topics, only show partitions whose isr count is equal to the configured minimum.",
+    ),
+    Option("topics-with-overrides", "If set when describing topics, only show topics that have overridden configs."),
+    Option(
+        "if-exists",
+        "If set when altering or deleting or describing topics, the action will only execute if the topic exists.",
+    ),
+    Option(
+        "if-not-exists",
+        "If set when creating topics, the create request will not fail if the topic already exists.",
+    ),
+    Option(
+        "exclude-internal",
+        "Exclude internal topics when listing or describing topics. By default, the internal topics are included.",
+    ),
+    Option(
+        "partition-size-limit-per-response",
+        "The maximum partition size to be included in one DescribeTopicPartitions response.",
+        "maximum number of partitions per response",
+        INTEGER,
+    ),
+    JSON,
+)
 
 
 TOOL = Tool(
     name="topics",
     description="This tool helps to create, delete, describe, or change a topic.",
     run=run,
-    options=_options(),
+    options=OPTIONS,
     examples=(
         Example(
             "A topic of three partitions that keeps records for a day",
