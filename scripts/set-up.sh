@@ -44,6 +44,7 @@ missing_packages() {
     command -v node >/dev/null || names+=(nodejs)
     command -v npm >/dev/null || names+=(npm)
     command -v go >/dev/null || names+=(golang-go)
+    compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || names+=(postgresql)
     command -v systemd-analyze >/dev/null || names+=(systemd)
     [ -x /usr/sbin/logrotate ] || names+=(logrotate)
   fi

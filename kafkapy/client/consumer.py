@@ -259,7 +259,13 @@ class Consumer:
             metadata.request_update()
             seen = metadata.updates
         limit = self._api_timeout_s if timeout is None else timeout
-        if not self._network.wait_until(lambda: metadata.updates > seen, limit):
+
+        def is_answered() -> bool:
+            """An answer that was on its way already may know nothing of the topic."""
+            cluster = self._network.cluster
+            return metadata.updates > seen and (topic in cluster.topics or topic in cluster.errors)
+
+        if not self._network.wait_until(is_answered, limit):
             raise TimeoutError(f"Timeout expired while fetching metadata of topic {topic}")
         info = self._network.cluster.topics.get(topic)
         return () if info is None else info.partitions

@@ -94,9 +94,10 @@ def test_iterating_and_waking(bootstrap: str, filled: str) -> None:
 
 def test_a_fetch_session_of_many_partitions(bootstrap: str, new_topic: NewTopic) -> None:
     topic = new_topic(30)
-    with Producer(bootstrap_servers=bootstrap) as producer, Consumer(
-        bootstrap_servers=bootstrap, auto_offset_reset="earliest"
-    ) as consumer:
+    with (
+        Producer(bootstrap_servers=bootstrap) as producer,
+        Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer,
+    ):
         consumer.assign([(topic, number) for number in range(30)])
         for turn in range(3):
             for number in range(30):

@@ -74,9 +74,10 @@ def test_offsets_within_a_transaction(bootstrap: str, new_topic: NewTopic) -> No
     with Producer(bootstrap_servers=bootstrap) as plain:
         plain.send_many(source, [str(number) for number in range(20)])
     settings = {"bootstrap_servers": bootstrap, "group_id": group, "enable_auto_commit": False}
-    with Consumer(auto_offset_reset="earliest", max_poll_records=10, **settings) as consumer, producer_of(
-        bootstrap, str(uuid.uuid4())
-    ) as producer:
+    with (
+        Consumer(auto_offset_reset="earliest", max_poll_records=10, **settings) as consumer,
+        producer_of(bootstrap, str(uuid.uuid4())) as producer,
+    ):
         producer.init_transactions(30)
         consumer.subscribe(source)
         for ends_well in (True, False):

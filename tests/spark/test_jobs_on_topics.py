@@ -8,25 +8,13 @@ import pytest
 
 import hot_search
 import stock_strategy
-from kafkapy.client import Consumer, Producer
+from kafkapy.client import Producer
 from tests.spark.test_hot_search import TOP_1, WINDOW_1, WINDOW_2
 from tests.spark.test_stock_strategy import ROWS, STAGE_1
+from tests.spark.topic_content import read_topic
 from tests.spark.topic_records import START
 
 START_MS = int(START.timestamp() * 1000)
-
-
-def read_topic(bootstrap, topic):
-    """(key, value, headers) of all that is committed in a topic."""
-    options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
-    with Consumer(bootstrap_servers=bootstrap, **options) as consumer:
-        places = [(topic, each.partition) for each in consumer.partitions_for(topic)]
-        consumer.assign(places)
-        ends = consumer.end_offsets(places)
-        found = []
-        while any(consumer.position(place, 10) < end for place, end in ends.items()):
-            found += [(each.key, each.value, dict(each.headers or ())) for each in consumer.poll(1)]
-    return found
 
 
 @pytest.fixture

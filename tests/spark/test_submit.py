@@ -1,0 +1,73 @@
+"""Bundled jobs as users run them, by `kafkapy jobs`: spark-submit with a real database behind it, and the demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+from tests.postgresql import PostgreSQL, jdbc_driver
+from tests.spark.test_hot_search import RULE
+from tests.spark.test_stock_strategy import ROWS, STAGE_1
+from tests.spark_session import ROOT
+
+SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--master", "local[2]")
+
+
+def kafkapy(*words, timeout_s=110):
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    environment.pop("PYTHONPATH", None)
+    command = [sys.executable, "-m", "kafkapy", *words]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def test_the_strategy_writes_to_postgresql(tmp_path):
+    """What was in the table is replaced; the table itself stays."""
+    quotes = tmp_path / "stock20170301.txt"
+    quotes.write_text("\n".join([*ROWS, "'x','000001'"]) + "\n")
+    with PostgreSQL() as database:
+        database.query("create table strategy (stock_code text, stock_name text, high_price float8, low_price float8, "
+                       "high_price_date text, low_price_date text, is_new_high bool, is_new_low bool, "
+                       "trading_days bigint, as_of text)")  # fmt: skip
+        database.query("insert into strategy (stock_code) values ('of yesterday')")
+        job = (
+            "stock-strategy",
+            "--source",
+            "files",
+            "--input",
+            str(quotes),
+            "--days",
+            "3",
+            "--shuffle-partitions",
+            "2",
+        )
+        sinks = ("--sink", "console", "--sink", "jdbc", "--jdbc-url", database.url, "--jdbc-table", "strategy")
+        login = ("--sink-option", "user=postgres", "--sink-option", "driver=org.postgresql.Driver")
+        done = kafkapy("jobs", "submit", *SMALL, "--jars", str(jdbc_driver()), *job, *sinks, *login)
+        assert done.returncode == 0, done.stderr[-6000:]
+        found = database.query(
+            "select stock_code, stock_name, high_price, is_new_high, is_new_low from strategy order by 1"
+        )
+    assert found == [
+        ["000001", "平安银行", "9.55", "t", "f"],
+        ["600547", "山东黄金", "37.99", "f", "t"],
+        ["600837", "海通证券", "15.9", "f", "t"],
+    ]
+    assert set(done.stdout.splitlines()[:3]) == STAGE_1
+    assert "1 rows left out (fewer than 8 fields: 1)" in done.stderr
+
+
+def test_the_demo_prints_the_top_ten(tmp_path):
+    """The README's command, which ends by itself here."""
+    done = kafkapy("jobs", "demo", "--windows", "1", "--rate", "500", "--window", "4 s", "--slide", "2 s")
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = done.stdout.splitlines()
+    start = printed.index(RULE)
+    assert re.fullmatch(r"时间:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\],热搜词如下:", printed[start + 1])
+    terms = printed[start + 2 : start + 12]
+    counts = [int(term.rpartition(":")[2]) for term in terms]
+    assert len(terms) == 10 and counts == sorted(counts, reverse=True)
+    assert printed[start + 12] == RULE
