@@ -45,6 +45,8 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
     """
     found = dict(environment)
     home = submit.parent.parent
+    # Of PySpark about versions of pandas, into the output of the job.
+    found.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     if (home / "jars").is_dir():
         found.setdefault("SPARK_HOME", str(home))
     if getattr(sys, "frozen", False):
@@ -81,10 +83,12 @@ def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, s
 def command(
     submit: Path, spark_words: Sequence[str], job: Path, job_words: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """The whole command; packages are added unless the user names jars or packages himself."""
+    """The whole command. Packages are added unless the user names jars or packages; Spark talks less than usual."""
     words = [str(submit), *spark_words]
     if _value(spark_words, "--master") is None:
         words += ["--master", "local[*]"]
+    if not any("spark.log.level" in word for word in spark_words):
+        words += ["--conf", "spark.log.level=WARN"]
     if _value(spark_words, "--packages") is None and _value(spark_words, "--jars") is None:
         packages = packages_for(job_words, submit, environment)
         words += ["--packages", ",".join(packages)] if packages else []

@@ -88,6 +88,7 @@ class Driver:
         self.directory = directory
         self._log = directory / "driver.log"
         spark = ["--conf", "spark.ui.enabled=false", "--driver-memory", "700m", "--master", "local[2]"]
+        spark += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
         job = ["hot-search", "--bootstrap-server", bootstrap, "--topic", topic, "--shuffle-partitions", "1"]
         windows = ["--window", "5 s", "--lateness", "20 s", "--trigger", "100 ms"]
         sinks = ["--sink", "topic", "--output-topic", output, "--sink", "parquet", "--output-path", f"{directory}/top"]

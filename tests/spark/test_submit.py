@@ -7,15 +7,20 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.postgresql import PostgreSQL, jdbc_driver
 from tests.spark.test_hot_search import RULE
 from tests.spark.test_stock_strategy import ROWS, STAGE_1
 from tests.spark_session import ROOT
 
-SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--master", "local[2]")
+pytestmark = pytest.mark.timeout(300)
+# Short runs: what the second compiler would win they do not live to give back.
+JAVA = ("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--master", "local[2]", *JAVA)
 
 
-def kafkapy(*words, timeout_s=110):
+def kafkapy(*words, timeout_s=240):
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, "-m", "kafkapy", *words]
@@ -56,8 +61,9 @@ def test_the_strategy_writes_to_postgresql(tmp_path):
         ["600547", "山东黄金", "37.99", "f", "t"],
         ["600837", "海通证券", "15.9", "f", "t"],
     ]
-    assert set(done.stdout.splitlines()[:3]) == STAGE_1
-    assert "1 rows left out (fewer than 8 fields: 1)" in done.stderr
+    # spark-submit puts both outputs of a job into its own standard output
+    printed = done.stdout.splitlines()
+    assert set(printed[: printed.index("历史新高:")]) == {*STAGE_1, "1 rows left out (fewer than 8 fields: 1)"}
 
 
 def test_the_demo_prints_the_top_ten(tmp_path):

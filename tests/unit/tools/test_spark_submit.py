@@ -56,26 +56,29 @@ def test_the_environment_is_this_python_and_this_kafkapy(submit):
     assert spark_environment(submit, {"PYSPARK_PYTHON": "/other"})["PYSPARK_PYTHON"] == "/other"
 
 
+QUIET = ["--conf", "spark.log.level=WARN"]
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 
 
 @pytest.mark.parametrize(
     ("spark_words", "job_words", "between"),
     [
-        ([], ["--top", "3"], ["--master", "local[*]"]),
-        (["--master", "spark://host:7077"], [], ["--master", "spark://host:7077"]),
-        ([], ["--source", "kafka"], ["--master", "local[*]", "--packages", CONNECTOR]),
-        (["--jars=a.jar"], ["--source=kafka"], ["--jars=a.jar", "--master", "local[*]"]),
+        ([], ["--top", "3"], ["--master", "local[*]", *QUIET]),
+        (["--master", "spark://host:7077"], [], ["--master", "spark://host:7077", *QUIET]),
+        ([], ["--source", "kafka"], ["--master", "local[*]", *QUIET, "--packages", CONNECTOR]),
+        (["--jars=a.jar"], ["--source=kafka"], ["--jars=a.jar", "--master", "local[*]", *QUIET]),
         (
             [],
             ["--jdbc-url", "jdbc:postgresql://localhost/x", "--source", "kafka"],
-            ["--master", "local[*]", "--packages", f"{CONNECTOR},org.postgresql:postgresql:42.7.7"],
+            ["--master", "local[*]", *QUIET, "--packages", f"{CONNECTOR},org.postgresql:postgresql:42.7.7"],
         ),
     ],
 )
 def test_master_and_packages_are_added_where_the_user_names_none(submit, spark_words, job_words, between):
     words = command(submit, spark_words, JOB, job_words, {})
     assert words == [str(submit), *between, str(JOB), *job_words]
+    given = command(submit, ["--conf", "spark.log.level=INFO", "--master", "local"], JOB, [], {})
+    assert given == [str(submit), "--conf", "spark.log.level=INFO", "--master", "local", str(JOB)]
 
 
 def test_jobs_are_listed(capsys):
