@@ -15,6 +15,7 @@ All rows pass through the driver: for results, not for whole topics.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from pyspark.sql import DataFrame, Row
@@ -40,12 +41,15 @@ class TransactionalTopic:
         group = f"kafkapy-jobs-{rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID)}"
         if self._producer is None:
             self._start(group)
-        if batch_id < self._next_batch:
+        found = rows.toLocalIterator()
+        first = next(found, None)
+        # A batch without rows needs no note: it may run again.
+        if batch_id < self._next_batch or first is None:
             return
         producer = self._producer
         producer.begin_transaction()
         try:
-            for row in rows.toLocalIterator():
+            for row in chain([first], found):
                 producer.send(self._topic, row["value"], key=row["key"], headers=_headers(row))
             marker = {TopicPartition(self._topic, 0): batch_id + 1}
             producer.send_offsets_to_transaction(marker, GroupMetadata(group))
@@ -61,6 +65,7 @@ class TransactionalTopic:
 
         producer = Producer(self._properties | {"transactional.id": group})
         producer.init_transactions()
+        producer.partitions_for(self._topic)  # a topic that is made on demand has to be there before its offsets
         marker = TopicPartition(self._topic, 0)
         with Consumer(self._properties | {"group.id": group, "enable.auto.commit": False}) as consumer:
             committed = consumer.committed([marker])[marker]
