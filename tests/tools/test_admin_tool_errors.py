@@ -1,0 +1,91 @@
+"""The tools of the admin client when something is wrong: no broker, an interrupt, a closed pipe, ZooKeeper's flag."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.ports import free_port
+from tests.tools.tool_host import ROOT, run_ours
+
+TOOLS = {
+    "topics": ["--list"],
+    "configs": ["--describe", "--entity-type", "topics"],
+    "consumer-groups": ["--list"],
+    "get-offsets": ["--topic", "a"],
+    "log-dirs": ["--describe"],
+    "leader-election": ["--election-type", "preferred", "--all-topic-partitions"],
+    "broker-api-versions": [],
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_broker_that_is_not_there(tool: str) -> None:
+    done = run_ours(tool, "--bootstrap-server", f"localhost:{free_port()}", *TOOLS[tool])
+    assert done.code == 1
+    assert not done.out
+    assert done.err.count("\n") == 1
+    assert "could not be established" in done.err
+
+
+def test_a_broker_that_is_not_there_with_subcommands() -> None:
+    address = ("--bootstrap-server", f"localhost:{free_port()}")
+    for words in (("cluster", "cluster-id", *address), ("transactions", *address, "list")):
+        done = run_ours(*words)
+        assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done
+
+
+def test_an_unknown_flag_is_answered_with_the_usage() -> None:
+    done = run_ours("consumer-groups", "--bootstrap-server", "localhost:1", "--foo")
+    assert done.code == 1
+    assert done.err.startswith("foo is not a recognized option\nOption")
+
+
+def test_zookeeper_names_the_form_of_today() -> None:
+    done = run_ours("topics", "--zookeeper", "localhost:2181/kafka", "--list")
+    assert done.code == 1
+    assert "topics --bootstrap-server localhost:9092 --list" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_interrupt_ends_a_tool_that_waits() -> None:
+    """The listener takes the connection and never answers."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = ["topics", "--bootstrap-server", f"127.0.0.1:{listener.getsockname()[1]}", "--list"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kafkapy", *words],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        # The second connection is the client's own: the first one only looks whether somebody listens.
+        for _ in range(2):
+            listener.settimeout(60)
+            listener.accept()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert (out, err) == (b"", b"")
+
+
+def test_a_closed_pipe_is_silent() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkapy", "topics", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,0 +1,44 @@
+"""What `kafka-topics` understands by itself: assignments, expressions, flags that do not go together."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.tools.option import UsageError
+from kafkapy.tools.option_parser import OptionParser
+from kafkapy.tools.topic_filter import chosen_topics
+from kafkapy.tools.topics import OPTIONS, check, parse_assignments
+
+NAMES = ["b", "alpha", "a.b", "__consumer_offsets"]
+
+
+def test_assignments() -> None:
+    assert parse_assignments(None) is None
+    assert parse_assignments("1:2,2:3") == [[1, 2], [2, 3]]
+    with pytest.raises(ValueError, match="duplicate entries: 1"):
+        parse_assignments("1:1")
+    with pytest.raises(ValueError, match="Partition 1 has different replication factor"):
+        parse_assignments("1,1:2")
+
+
+def test_expressions_match_the_whole_name() -> None:
+    assert chosen_topics(NAMES, "a.*, b", excludes_internal=False) == ["a.b", "alpha", "b"]
+    assert chosen_topics(NAMES, "'b'", excludes_internal=False) == ["b"]
+    assert chosen_topics(NAMES, None, excludes_internal=True) == ["a.b", "alpha", "b"]
+    with pytest.raises(ValueError, match="is an invalid regex"):
+        chosen_topics(NAMES, "a(", excludes_internal=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("--list --create", "exactly one action"),
+        ("--create", r"Missing required argument \"\[topic\]\""),
+        ("--alter --topic a", r"Missing required argument \"\[partitions\]\""),
+        ("--list --partitions 3", r"\"\[partitions\]\" can't be used with option \"\[list\]\""),
+        ("--describe --if-exists", "--topic or --topic-id is required"),
+    ],
+)
+def test_what_does_not_go_together(words: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        check(OptionParser(OPTIONS).parse(["--bootstrap-server", "a:1", *words.split()]))
