@@ -78,7 +78,7 @@ def main() -> None:
             fill(broker.bootstrap, options.records, options.partitions)
             print(f"{options.records} records of {RECORD_BYTES} B in {options.partitions} partitions", flush=True)
             found = run_in_connector_environment(
-                "bench.spark_queries", broker.bootstrap, TOPIC, str(options.rounds), timeout_s=3600
+                "bench.spark_queries", broker.bootstrap, TOPIC, str(options.rounds), timeout_s=3600, shows_progress=True
             )
         told = report(found, options.records)
         print(json.dumps({"spark": found["spark"], "answers_agree": found["answers_agree"], **told}, indent=2))

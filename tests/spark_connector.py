@@ -56,20 +56,25 @@ def connector_python() -> Path:
     return python
 
 
-def run_in_connector_environment(module: str, *arguments: str, timeout_s: float = 600) -> Any:
+def run_in_connector_environment(
+    module: str, *arguments: str, timeout_s: float = 600, shows_progress: bool = False
+) -> Any:
     """Runs a module of this repository beside that release; the JSON of its last line of output."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
     done = subprocess.run(
         [str(connector_python()), "-m", module, *arguments],
         cwd=ROOT,
         env={**inherited, "PYTHONPATH": str(ROOT), "SPARK_JARS": ",".join(map(str, connector_jars()))},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=None if shows_progress else subprocess.PIPE,
         text=True,
         timeout=timeout_s,
         check=False,
     )
     if done.returncode:
-        raise AssertionError(f"{module} ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-8000:]}")
+        raise AssertionError(
+            f"{module} ended with {done.returncode}:\n{done.stdout[-4000:]}{(done.stderr or '')[-8000:]}"
+        )
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
