@@ -102,7 +102,7 @@ def test_a_stream_is_written_once(read_stream, topics, tmp_path):
     source, target = topics.create(2), topics.create()
     topics.fill(source, map(str, range(20)))
     topics.fill(source, map(str, range(20, 30)), partition=1)
-    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=12).select("value")
+    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=20).select("value")
     stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
     assert values(topics, target) == Counter(range(30))
 
@@ -147,7 +147,7 @@ def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tm
 def test_a_new_checkpoint_needs_a_new_id(read_stream, topics, tmp_path):
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
-    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=4).select("value")
+    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=5).select("value")
     stream_once(frame, topics, tmp_path / "one", topic=target, kafka_transactional_id=f"id-{target}")
     with pytest.raises(Exception, match="belongs to another checkpoint"):
         stream_once(frame, topics, tmp_path / "two", topic=target, kafka_transactional_id=f"id-{target}")

@@ -68,11 +68,11 @@ def test_a_batch_that_failed_is_the_same_again(read_stream, topics, tmp_path):
     for batch_id in (0, 1):
         rows.fails_at = batch_id
         with pytest.raises(Exception, match="made to fail"):
-            run(read_stream(topic, startingOffsets="earliest", maxOffsetsPerTrigger=8), rows, tmp_path)
+            run(read_stream(topic, startingOffsets="earliest", maxOffsetsPerTrigger=16), rows, tmp_path)
         topics.fill(topic, map(str, range(7)))
     rows.fails_at = None
-    run(read_stream(topic, startingOffsets="earliest", maxOffsetsPerTrigger=8), rows, tmp_path)
-    assert rows.all == [(0, n) for n in range(34)] and rows.batches[0] == [(0, n) for n in range(8)]
+    run(read_stream(topic, startingOffsets="earliest", maxOffsetsPerTrigger=16), rows, tmp_path)
+    assert rows.all == [(0, n) for n in range(34)] and rows.batches[0] == [(0, n) for n in range(16)]
 
 
 def test_latest_means_the_start_of_the_query(read_stream, topics, tmp_path):
