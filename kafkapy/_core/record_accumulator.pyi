@@ -96,6 +96,7 @@ class RecordAccumulator:
         codec: int = 0,
         level: int | None = None,
         ignore_keys: bool = False,
+        monotonic_ms: Callable[[], int] | None = None,
     ) -> None: ...
     def send(
         self,

@@ -428,12 +428,14 @@ cdef class RecordAccumulator:
     cdef readonly dict active
     cdef readonly int64_t closed_batches     # ever
     cdef readonly int64_t records_appended
+    cdef object monotonic_ms                 # a seam; None: the machine's clock
 
     def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,
-                 level=None, bint ignore_keys=False):
+                 level=None, bint ignore_keys=False, monotonic_ms=None):
         self.memory_limit, self.batch_size, self.max_record_bytes = memory_limit, batch_size, max_record_bytes
         self.codec, self.level, self.ignore_keys = codec, level, ignore_keys
         self.topics, self.active = {}, {}
+        self.monotonic_ms = monotonic_ms
 
     def send(self, str topic not None, value=None, key=None, *, partition=None, timestamp=None, headers=None,
              on_delivery=None):
@@ -551,6 +553,7 @@ cdef class RecordAccumulator:
             if fresh is None:
                 fresh = ProducerBatch(compression=self.codec, level=self.level)
                 fresh.reserve(min(self.batch_size, FIRST_BYTES))
+                fresh.created_ms = milliseconds(CLOCK_MONOTONIC) if self.monotonic_ms is None else self.monotonic_ms()
                 if queue.open is not batch:
                     batch = queue.open
                     continue
@@ -558,7 +561,6 @@ cdef class RecordAccumulator:
                 queue.closed.append(batch)
                 self.closed_batches += 1
             fresh.accumulator, fresh.queue, fresh.reserved_bytes = self, queue, reserved
-            fresh.created_ms = milliseconds(CLOCK_MONOTONIC)
             fresh.assigned_offset = fresh.log_append_time = -1
             self.memory_used += reserved
             queue.open = batch = fresh

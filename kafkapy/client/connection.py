@@ -59,6 +59,25 @@ class PendingRequest:
         self.version = -1
 
 
+def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
+    """A non-blocking socket on its way to a broker; OSError if the name means nothing or nobody listens. `buffers`:
+    sizes of the send and receive buffers, -1 for the system's own."""
+    failure: OSError | None = None
+    for family, kind, protocol, _, address in socket.getaddrinfo(node.host, node.port, type=socket.SOCK_STREAM):
+        opened = socket.socket(family, kind, protocol)
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for option, size in zip((socket.SO_SNDBUF, socket.SO_RCVBUF), buffers, strict=True):
+            if size > 0:
+                opened.setsockopt(socket.SOL_SOCKET, option, size)
+        code = opened.connect_ex(address)
+        if code in (0, errno.EINPROGRESS):
+            return opened
+        opened.close()
+        failure = OSError(code, os.strerror(code))
+    raise failure or OSError(f"no address for {node.host}")
+
+
 class State(Enum):
     CONNECTING = auto()
     NEGOTIATING = auto()
@@ -80,12 +99,12 @@ class Connection:
         software_version: str,
         now_ms: int,
         *,
+        opened: socket.socket,
         setup_ms: int,
-        buffers: tuple[int, int],
         on_close: Callable[[Connection], None],
     ) -> None:
-        """Begins to connect. `buffers`: sizes of the socket's send and receive buffers, -1 for the system's own;
-        `on_close` is called while the socket is still open. OSError if there is no way to the address."""
+        """`opened` is on its way to the broker and becomes the connection's own; `on_close` is called while it is still
+        open."""
         self.node = node
         self.state = State.CONNECTING
         self.versions: Versions = {}
@@ -95,7 +114,6 @@ class Connection:
         self._client_id = client_id
         self._software_version = software_version
         self._setup_deadline_ms = now_ms + setup_ms
-        self._buffers = buffers
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[tuple[int, PendingRequest]] = deque()
@@ -103,26 +121,8 @@ class Connection:
         self._earliest_ms = _NEVER  # no deadline is before it
         self._chosen: dict[tuple[int, int | None], int] = {}  # (API, highest) -> version
         self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> before and behind the correlation id
-        self.socket = self._open()
+        self.socket = opened
         self._frames = FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
-
-    def _open(self) -> socket.socket:
-        """A socket on its way; OSError if the name means nothing or nobody listens."""
-        addresses = socket.getaddrinfo(self.node.host, self.node.port, type=socket.SOCK_STREAM)
-        failure: OSError | None = None
-        for family, kind, protocol, _, address in addresses:
-            opened = socket.socket(family, kind, protocol)
-            opened.setblocking(False)
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for option, size in zip((socket.SO_SNDBUF, socket.SO_RCVBUF), self._buffers, strict=True):
-                if size > 0:
-                    opened.setsockopt(socket.SOL_SOCKET, option, size)
-            code = opened.connect_ex(address)
-            if code in (0, errno.EINPROGRESS):
-                return opened
-            opened.close()
-            failure = OSError(code, os.strerror(code))
-        raise failure or OSError(f"no address for {self.node.host}")
 
     @property
     def in_flight(self) -> int:

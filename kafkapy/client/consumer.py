@@ -15,7 +15,7 @@ from kafkapy.client.configuration import ClientConfig, consumer_config
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.group import ConsumerGroup, RebalanceListener
-from kafkapy.client.network import Network
+from kafkapy.client.network import SYSTEM, Network, Surroundings
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.producer import load_interceptors
 from kafkapy.client.serialization import find_deserializer
@@ -54,7 +54,12 @@ class Consumer:
     """
 
     def __init__(
-        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
+        self,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        clock: Clock | None = None,
+        surroundings: Surroundings = SYSTEM,
+        **settings: Any,
     ) -> None:
         config = consumer_config(properties, **settings)
         self._config = config
@@ -63,7 +68,7 @@ class Consumer:
         self._interceptors = load_interceptors(config["interceptor.classes"])
         self._max_records: int = config["max.poll.records"]
         self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
-        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
+        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock, surroundings=surroundings)
         self._network.metadata.allow_creation = config["allow.auto.create.topics"]
         self._subscription = Subscription(excludes_internal=config["exclude.internal.topics"])
         self._fetcher = Fetcher(self._network, self._subscription, config)
@@ -180,7 +185,9 @@ class Consumer:
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
         if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
-            raise TimeoutError(f"Timeout of {limit} s expired before the position for partition {partition} was found")
+            raise self._network.timed_out(
+                f"Timeout of {limit} s expired before the position for partition {partition} was found"
+            )
         if state.position is None:
             raise self._fetcher.errors.pop(0)
         return state.position
@@ -266,7 +273,7 @@ class Consumer:
             return metadata.updates > seen and (topic in cluster.topics or topic in cluster.errors)
 
         if not self._network.wait_until(is_answered, limit):
-            raise TimeoutError(f"Timeout expired while fetching metadata of topic {topic}")
+            raise self._network.timed_out(f"Timeout expired while fetching metadata of topic {topic}")
         info = self._network.cluster.topics.get(topic)
         return () if info is None else info.partitions
 

@@ -211,8 +211,8 @@ class ConsumerMembership(GroupMembership):
             log.info("Group %s goes on without this member: %s", self._coordinator.key, code.name)
             self.forget_membership(lost=True)
         elif code is Error.UNSUPPORTED_VERSION:
-            text = str(failure)
-            self.fatal = ApiError(code, text if text == _TOO_OLD_FOR_PATTERNS else _TOO_OLD)
+            too_old_for_patterns = failure.message == _TOO_OLD_FOR_PATTERNS
+            self.fatal = failure if too_old_for_patterns else ApiError(code, _TOO_OLD)
         elif not code.retriable:
             self.fatal = failure
 

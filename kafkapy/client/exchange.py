@@ -55,7 +55,7 @@ def until_answered(
         return bool(answers)
 
     if not network.wait_until(is_done, timeout_s, poll_ms=POLL_MS):
-        raise TimeoutError(f"Timeout of {timeout_s} s expired before {what}")
+        raise network.timed_out(f"Timeout of {timeout_s} s expired before {what}")
     result, error = answers[0]
     if error is not None:
         raise error

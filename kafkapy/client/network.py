@@ -11,16 +11,17 @@ from __future__ import annotations
 import logging
 import os
 import selectors
+import socket
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafkapy import __version__
 from kafkapy._core.message import Message
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
 from kafkapy.client.configuration import ClientConfig
-from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
+from kafkapy.client.connection import Connection, OnDone, PendingRequest, State, open_socket
 from kafkapy.client.metadata_updater import MetadataUpdater
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -41,6 +42,17 @@ class Task(Protocol):
         """Do what is due; return the monotonic time of what is due next (NEVER: nothing)."""
 
 
+class Surroundings(NamedTuple):
+    """What a network stands on, beside its clock: a seam. `has_thread`: somebody drives while nobody waits."""
+
+    connect: Callable[[Node, tuple[int, int]], socket.socket] = open_socket
+    make_selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector
+    has_thread: bool = True
+
+
+SYSTEM = Surroundings()
+
+
 class Network:
     """Owns the connections, the picture of the cluster, and the networking thread.
 
@@ -48,7 +60,14 @@ class Network:
     everything a task does need the seat. Callbacks of responses run with it held and must not wait.
     """
 
-    def __init__(self, config: ClientConfig, *, in_flight_limit: int, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        in_flight_limit: int,
+        clock: Clock | None = None,
+        surroundings: Surroundings = SYSTEM,
+    ) -> None:
         self.clock = clock or SystemClock()
         self.config = config
         self.seat = threading.Lock()
@@ -66,7 +85,9 @@ class Network:
         self.coordinators: dict[int, Node] = {}  # by connections of their own: a fetch that waits does not hold them up
         self._connections: dict[int, Connection] = {}
         self._failures: dict[int, tuple[int, int]] = {}  # node id -> (failed attempts, not before)
-        self._selector = selectors.DefaultSelector()
+        self._last_failure = ""
+        self._surroundings = surroundings
+        self._selector = surroundings.make_selector()
         self._registered: dict[Connection, int] = {}  # -> events
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._selector.register(self._wake_reader, selectors.EVENT_READ)
@@ -80,7 +101,8 @@ class Network:
 
     def start(self) -> None:
         """Starts the networking thread."""
-        self._thread.start()
+        if self._surroundings.has_thread:
+            self._thread.start()
 
     # What tasks ask for
 
@@ -153,6 +175,12 @@ class Network:
     def all_failed(self) -> bool:
         """Whether no known broker could be reached when last tried."""
         return all(node_id in self._failures for node_id in self.cluster.nodes)
+
+    def timed_out(self, message: str) -> TimeoutError:
+        """The error for somebody who has waited in vain; it says so if no broker can be reached."""
+        if self._last_failure and self.all_failed():
+            message += f" No broker can be reached ({self._last_failure})."
+        return TimeoutError(message)
 
     def rebootstrap(self) -> None:
         """Forgets the brokers and begins again at bootstrap.servers; topics stay until they are told anew."""
@@ -330,18 +358,20 @@ class Network:
     def _connect(self, node: Node, attempts: int, now: int) -> Connection | None:
         config = self.config
         try:
-            connection = Connection(
-                node,
-                config["client.id"],
-                __version__,
-                now,
-                setup_ms=self._setup_backoff.pause_ms(attempts),
-                buffers=(self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")),
-                on_close=self._unregister,
-            )
+            sizes = self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")
+            opened = self._surroundings.connect(node, sizes)
         except OSError as error:
             self._count_failure(node, error)
             return None
+        connection = Connection(
+            node,
+            config["client.id"],
+            __version__,
+            now,
+            opened=opened,
+            setup_ms=self._setup_backoff.pause_ms(attempts),
+            on_close=self._unregister,
+        )
         self._connections[node.node_id] = connection
         return connection
 
@@ -354,6 +384,7 @@ class Network:
         attempts = self._failures.get(node.node_id, (0, 0))[0]
         pause = self._reconnect_backoff.pause_ms(attempts)
         self._failures[node.node_id] = (attempts + 1, self.clock.monotonic_ms() + pause)
+        self._last_failure = f"{node.host}:{node.port}: {error}"
         level = logging.WARNING if attempts == 0 else logging.DEBUG
         log.log(level, "Broker %s (%s:%s): %s", node.node_id, node.host, node.port, error)
 

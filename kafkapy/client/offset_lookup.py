@@ -107,7 +107,7 @@ def look_up_all(
         for where in wanted:
             network.metadata.add_topic(where.topic)
     if not network.wait_until(is_done, timeout_s, poll_ms=network.retry_backoff.pause_ms(0)):
-        raise TimeoutError(f"Failed to get offsets by times in {timeout_s} s")
+        raise network.timed_out(f"Failed to get offsets by times in {timeout_s} s")
     if failures:
         raise failures[0]
     return found

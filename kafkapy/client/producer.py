@@ -20,7 +20,7 @@ from kafkapy._core.record_accumulator import (
 from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
-from kafkapy.client.network import Network
+from kafkapy.client.network import SYSTEM, Network, Surroundings
 from kafkapy.client.partitioner import choose_sticky_partition, default_partition
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
@@ -57,7 +57,12 @@ class Producer(RecordAccumulator):
     """
 
     def __init__(
-        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
+        self,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        clock: Clock | None = None,
+        surroundings: Surroundings = SYSTEM,
+        **settings: Any,
     ) -> None:
         config = producer_config(properties, **settings)
         codec = config["compression.type"]
@@ -68,6 +73,7 @@ class Producer(RecordAccumulator):
             codec=CODEC_NAMES.index(codec),
             level=_level(config, codec),
             ignore_keys=config["partitioner.ignore.keys"],
+            monotonic_ms=None if clock is None else clock.monotonic_ms,
         )
         self._config = config
         self._key_serializer = find_serializer("key.serializer", config["key.serializer"])
@@ -77,7 +83,12 @@ class Producer(RecordAccumulator):
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
         self._gathered = max(GATHERED_BYTES // self.batch_size, 1)
-        self._network = Network(config, in_flight_limit=config["max.in.flight.requests.per.connection"], clock=clock)
+        self._network = Network(
+            config,
+            in_flight_limit=config["max.in.flight.requests.per.connection"],
+            clock=clock,
+            surroundings=surroundings,
+        )
         self._transactions = self._make_transactions()
         self._identity = self._transactions or ProducerIdSource(
             self._network, self, is_idempotent=config["enable.idempotence"]
@@ -323,7 +334,7 @@ class Producer(RecordAccumulator):
         if not network.wait_until(is_known, self._max_block_ms / 1000):
             error = network.cluster.errors.get(topic)
             reason = f" ({error.name})" if error is not None else ""
-            raise TimeoutError(f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}")
+            raise network.timed_out(f"Topic {topic} not present in metadata after {self._max_block_ms} ms.{reason}")
 
     def _queue_of(
         self, topic_queues: TopicQueues, partition: int | None, key: Any, key_bytes: Any, value: Any

@@ -246,7 +246,9 @@ class Transactions(ProducerIdSource):
         with self._network.seat:
             self.phase = TransactionPhase.ENDING
         if not self._network.wait_until(lambda: sender.is_idle or self._failure is not None, timeout_s):
-            raise TimeoutError(f"Timeout of {timeout_s} s expired before the transaction's records were written")
+            raise self._network.timed_out(
+                f"Timeout of {timeout_s} s expired before the transaction's records were written"
+            )
         if self._failure is not None:
             raise self._failure
         with self._network.seat:
@@ -280,7 +282,9 @@ class Transactions(ProducerIdSource):
             return not sender.in_flight and not self._is_adding
 
         if not self._network.wait_until(is_settled, timeout_s):
-            raise TimeoutError(f"Timeout of {timeout_s} s expired before the transaction's records were written")
+            raise self._network.timed_out(
+                f"Timeout of {timeout_s} s expired before the transaction's records were written"
+            )
         if committed and self._failure is not None:
             raise self._failure
         if not committed:

@@ -178,8 +178,9 @@ class ClassicGroup:
         """Whether a member with these protocols may join."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
+        # Nobody may be left while a member that got its id is still to come: then there is nothing to agree on.
         spoken, everyone = self._tally.spoken, len(self.members)
-        is_spoken = everyone > 0 and any(spoken[name] == everyone for name, _ in protocols)
+        is_spoken = any(spoken[name] == everyone for name, _ in protocols)
         return self.protocol_type == protocol_type and is_spoken
 
     def select_protocol(self) -> str:

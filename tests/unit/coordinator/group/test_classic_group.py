@@ -49,6 +49,14 @@ def test_newcomer_must_speak_what_all_speak() -> None:
     assert not group.supports("connect", [("range", b"")])
 
 
+def test_who_comes_when_all_others_have_left_may_speak_anything() -> None:
+    group = group_of(member("a", "range"))
+    group.transition_to(GroupState.PREPARING_REBALANCE, 0)
+    group.remove("a")
+    assert group.supports("consumer", [("x", b"")])
+    assert not group.supports("connect", [("range", b"")])
+
+
 def test_leader_is_the_first_and_then_the_oldest() -> None:
     group = group_of(member("a", "r"), member("b", "r"), member("c", "r"))
     assert group.leader_id == "a"

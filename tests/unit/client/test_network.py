@@ -1,0 +1,124 @@
+"""The networking of a client: versions, answers, connections that break, and addresses nobody listens at."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from kafkapy.client.configuration import producer_config
+from kafkapy.client.network import Network
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from tests.client_world import MemoryBrokers, client_settings
+
+
+@pytest.fixture
+def brokers():
+    world = MemoryBrokers()
+    yield world
+    world.close()
+
+
+def network_of(brokers, **settings):
+    config = producer_config(client_settings(**settings))
+    return Network(config, in_flight_limit=5, clock=brokers.clock, surroundings=brokers.surroundings)
+
+
+def ask(network, node_id=1, **options):
+    """One ListGroups, and the list that its end comes into."""
+    ended = []
+    with network.seat:
+        network.submit(
+            node_id,
+            ApiKey.LIST_GROUPS,
+            lambda version: ListGroupsRequest(),
+            lambda response, version, error: ended.append((response, version, error)),
+            **options,
+        )
+    return ended
+
+
+def known(network):
+    """After the first metadata."""
+    assert network.wait_until(lambda: network.metadata.updates > 0, 5)
+    return network
+
+
+def test_a_request_goes_out_in_the_newest_version_that_both_speak(brokers):
+    brokers.versions[ApiKey.LIST_GROUPS] = (0, 3)
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
+    network = known(network_of(brokers))
+    ended = ask(network)
+    assert network.wait_until(lambda: bool(ended), 5)
+    assert ended[0][1:] == (3, None)
+    ended = ask(network, highest=1)
+    assert network.wait_until(lambda: bool(ended), 5)
+    assert ended[0][1] == 1
+    network.close()
+
+
+def test_an_old_broker_is_asked_again_in_version_0(brokers):
+    answer = brokers.answers[ApiKey.API_VERSIONS]
+
+    def old(request, version):
+        if version:
+            return ApiVersionsResponse(error_code=int(Error.UNSUPPORTED_VERSION))
+        return answer(request, 0)
+
+    brokers.answers[ApiKey.API_VERSIONS] = old
+    known(network_of(brokers)).close()
+    assert [each.version for each in brokers.asked if each.key == ApiKey.API_VERSIONS][:2] == [3, 0]
+
+
+def test_an_api_that_the_broker_has_not_is_refused_at_once(brokers):
+    brokers.versions[ApiKey.LIST_GROUPS] = (7, 8)
+    network = known(network_of(brokers))
+    ended = ask(network)
+    assert network.wait_until(lambda: bool(ended), 5)
+    assert ended[0][2].error is Error.UNSUPPORTED_VERSION
+    network.close()
+
+
+def test_what_was_in_flight_ends_with_its_connection_which_is_made_again(brokers):
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
+    network = known(network_of(brokers))
+    brokers.breaks.append(ApiKey.LIST_GROUPS)
+    first, second = ask(network), ask(network)
+    assert network.wait_until(lambda: bool(first and second), 5)
+    assert [each[0][2].error for each in (first, second)] == [Error.NETWORK_EXCEPTION] * 2
+    assert network.wait_until(lambda: network.is_ready(1), 5)
+    third = ask(network)
+    assert network.wait_until(lambda: bool(third), 5)
+    assert third[0][2] is None
+    network.close()
+
+
+def test_an_answer_that_does_not_come_in_time_ends_the_request(brokers):
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: None
+    network = known(network_of(brokers))
+    begun = brokers.clock.monotonic_ms()
+    ended = ask(network, timeout_ms=7000)
+    assert network.wait_until(lambda: bool(ended), 60)
+    assert ended[0][2].error is Error.REQUEST_TIMED_OUT
+    assert 7000 <= brokers.clock.monotonic_ms() - begun < 8000
+    network.close()
+
+
+def test_pauses_between_attempts_grow(brokers):
+    network = network_of(brokers, reconnect_backoff_ms=100, reconnect_backoff_max_ms=1000)
+    brokers.down.add(1)
+    assert not network.wait_until(lambda: False, 10)
+    pauses = [late - early for early, late in pairwise(brokers.attempts)]
+    assert 80 <= pauses[0] <= 125
+    assert all(800 <= each <= 1205 for each in pauses[5:])
+    network.close()
+
+
+def test_nobody_to_ask(brokers):
+    network = known(network_of(brokers))
+    ended = ask(network, node_id=9)
+    assert isinstance(ended[0][2], ApiError)
+    network.close()
