@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -53,7 +53,7 @@ class Progress:
         line = (
             f"[{bar}] {share:4.0%} {self._done:,} of {self._total:,} {self._unit}, {rate:,.0f}/s, {left_s:.0f} s left"
         )
-        return line[: max(os.get_terminal_size(self._stream.fileno()).columns - 1, 20)]
+        return line[: max(shutil.get_terminal_size().columns - 1, 20)]
 
     def __enter__(self) -> Self:
         return self

@@ -82,15 +82,14 @@ class ToolHost:
         self._process.wait()
 
 
-def run_ours(tool: str, *words: str, input: str = "", directory: Path | None = None) -> Done:
-    """Our tool of that name, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def run_ours(tool: str, *words: str, input: str = "", **environment: str) -> Done:
+    """Our tool of that name, in a process of its own; `environment` on top of the test's."""
     done = subprocess.run(
         [sys.executable, "-m", "kafkapy", tool, *words],
         input=input.encode(),
         capture_output=True,
-        cwd=directory or ROOT,
-        env=environment,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         timeout=90,
         check=False,
     )

@@ -1,0 +1,174 @@
+"""How tools end: interrupted, with nobody reading, without a broker, with a wrong command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
+from tests.tools.tool_host import ROOT, run_ours
+
+TOOLS_WITH_A_BROKER = {
+    "console-producer": "--topic t",
+    "console-consumer": "--topic t",
+    "producer-perf-test": "--topic t --num-records 10 --record-size 10 --throughput -1",
+    "consumer-perf-test": "--topic t --num-records 10",
+    "end-to-end-latency": "--topic t --num-records 1 --producer-acks 1 --record-size 1",
+}
+# What goes on until it is interrupted, and what it has written by then.
+ENDLESS = {
+    "console-producer": ("--topic ending", b""),
+    "console-consumer": ("--topic ending --from-beginning", b"first"),
+    "producer-perf-test": (
+        "--topic ending-perf --num-records 1000000 --record-size 10 --throughput 100 --reporting-interval 100",
+        b"records sent",
+    ),
+    "consumer-perf-test": ("--topic ending --num-records 1000000 --timeout 1000000 --show-detailed-stats", b"time"),
+    "end-to-end-latency": ("--topic ending-latency --num-records 100000000 --producer-acks 1 --record-size 1", b"0\t"),
+}
+
+
+def start(tool: str, *words: str, **streams) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "kafkapy", tool, *words], cwd=ROOT, env=environment, stderr=subprocess.PIPE, **streams
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
+@pytest.mark.parametrize("tool", ENDLESS)
+def test_a_signal_ends_a_tool_without_a_trace(broker: BrokerProcess, tool, number):
+    run_ours("console-producer", "--bootstrap-server", broker.bootstrap, "--topic", "ending", input="first\n")
+    words, said = ENDLESS[tool]
+    process = start(
+        tool, "--bootstrap-server", broker.bootstrap, *words.split(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    if said:
+        while said not in process.stdout.readline():
+            assert process.poll() is None
+    else:
+        process.stdin.write(b"line\n")
+        process.stdin.flush()
+        _await_handler(process.pid, number)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in err
+
+
+def _await_handler(pid: int, number: int) -> None:
+    """Until the process handles the signal itself, as /proc says."""
+    while True:
+        status = Path(f"/proc/{pid}/status").read_text()
+        caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1], 16)
+        # Python itself catches SIGINT from the beginning; SIGTERM tells that the tool has set its handlers.
+        if caught >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.01)
+
+
+def test_the_console_consumer_tells_what_it_has_read_when_interrupted(broker: BrokerProcess):
+    words = ("--bootstrap-server", broker.bootstrap, "--topic", "interrupted", "--from-beginning")
+    run_ours("console-producer", *words[:4], input="one\ntwo\n")
+    process = start("console-consumer", *words, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == [b"one\n", b"two\n"]
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert err.endswith(b"Processed a total of 2 messages\n")
+
+
+def test_a_closed_pipe_is_silent(broker: BrokerProcess):
+    lines = "".join(f"a line with the number {number}\n" for number in range(20_000))
+    words = ("--bootstrap-server", broker.bootstrap, "--topic", "piped")
+    run_ours("console-producer", *words, input=lines)
+    process = start("console-consumer", *words, "--from-beginning", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    assert process.wait(60) == 0
+    assert err.startswith(b"Processed a total of ") and err.count(b"\n") == 1
+
+
+def test_a_closed_pipe_is_silent_for_a_tool_without_a_broker(broker: BrokerProcess):
+    run_ours(
+        *("producer-perf-test", "--bootstrap-server", broker.bootstrap, "--topic", "dumped", "--num-records", "20000"),
+        *("--record-size", "10", "--throughput", "-1"),
+    )
+    segment = broker.data / "dumped-0" / "00000000000000000000.log"
+    process = start("dump-log", "--files", str(segment), "--print-data-log", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+
+
+@pytest.mark.parametrize("tool", TOOLS_WITH_A_BROKER)
+def test_without_a_broker_there_is_one_line(tool):
+    address = f"localhost:{free_port()}"
+    done = run_ours(tool, "--bootstrap-server", address, *TOOLS_WITH_A_BROKER[tool].split())
+    assert done.code == 1
+    assert done.err == (
+        f"Connection to node -1 could not be established. Node may not be available ({address}: Connection refused).\n"
+    )
+
+
+@pytest.mark.parametrize("tool", TOOLS_WITH_A_BROKER)
+def test_zookeeper_names_the_form_of_today(tool):
+    done = run_ours(tool, "--zookeeper", "localhost:2181", *TOOLS_WITH_A_BROKER[tool].split())
+    form = f"kafkapy {tool} --bootstrap-server localhost:9092 {TOOLS_WITH_A_BROKER[tool]}"
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"zookeeper is not a recognized option: the tools ask a broker today: {form}\n"
+
+
+def test_help_has_examples_and_ends_well():
+    for tool in (*TOOLS_WITH_A_BROKER, "dump-log", "storage", "server-start", "server-stop"):
+        done = run_ours(tool, "--help")
+        assert (done.code, done.err) == (0, "")
+        assert "\nExamples\n" in done.out
+
+
+def test_a_link_with_the_name_of_kafkas_script_is_that_tool(tmp_path):
+    """With Kafka's exit code for help."""
+    program = tmp_path / "kafka-console-consumer.sh"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+        "from kafkapy.__main__ import main\nsys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("This tool helps to read data from Kafka topics")
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "4.3.0\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_made_of_the_declarations(shell):
+    done = run_ours("completion", shell)
+    assert done.code == 0
+    assert "kafka-console-consumer" in done.out and "isolation-level" in done.out
+
+
+def test_bash_completes():
+    script = (
+        "source <(python -m kafkapy completion bash); COMP_WORDS=(kafkapy console-consumer --isol); COMP_CWORD=2; "
+        '_kafkapy kafkapy; echo "${COMPREPLY[@]}"; '
+        "COMP_WORDS=(kafka-storage.sh format --ign); COMP_CWORD=2; _kafkapy kafka-storage.sh; "
+        'echo "${COMPREPLY[@]}"; COMP_WORDS=(kafkapy console-cons); COMP_CWORD=1; _kafkapy kafkapy; '
+        'echo "${COMPREPLY[@]}"'
+    ).replace("python", sys.executable)
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["--isolation-level", "--ignore-formatted", "console-consumer"]
