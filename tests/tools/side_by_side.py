@@ -36,13 +36,14 @@ def as_it_is(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """For measurements: their shape."""
-    shape = lambda match: "N" if match[1] is None else "N." + "d" * (len(match[1]) - 1)  # noqa: E731
-    return re.sub(r"\d+(\.\d+)?", shape, text)
+    """For measurements: their shape, by the number of decimals up to four."""
 
+    def shape(match: re.Match[str]) -> str:
+        if match[0] in ("Infinity", "NaN"):
+            return "N.dddd"
+        return "N" if match[1] is None else "N." + "d" * min(len(match[1]) - 1, 4)
 
-def sorted_lines(text: str) -> str:
-    return "\n".join(sorted(text.splitlines()))
+    return re.sub(r"\d+(\.\d+)?|Infinity|NaN", shape, text)
 
 
 def reports_left_out(text: str) -> str:
