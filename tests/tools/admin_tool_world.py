@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,10 +32,12 @@ class AdminToolWorld:
         with Admin(bootstrap_servers=bootstrap) as admin:
             topics = [f"orders-{THEIRS}", f"orders-{OURS}", "orders-active"]
             admin.create_topics([NewTopic("empty", 1), *(NewTopic(name, PARTITIONS) for name in topics)]).check()
+            now_ms = int(time.time() * 1000)
             with Producer(bootstrap_servers=bootstrap) as producer:
                 for number in range(RECORDS):
                     for name in topics:
-                        producer.send(name, str(number), partition=number % PARTITIONS)
+                        partition, timestamp = number % PARTITIONS, now_ms + number
+                        producer.send(name, str(number), partition=partition, timestamp=timestamp)
             for me in (THEIRS, OURS):
                 first, second = (TopicPartition(f"orders-{me}", number) for number in range(2))
                 offsets = {first: OffsetAndMetadata(3), second: OffsetAndMetadata(5, "five", 0)}

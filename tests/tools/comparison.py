@@ -22,7 +22,8 @@ _VARYING = (
 
 
 class Comparison(NamedTuple):
-    """A tool and its words. `any_order`: Java's order is that of a hash table, so that lines are compared sorted.
+    """A tool and its words. `any_order`: Java's order is that of a hash table, so that lines, and what
+    stands between commas and tabs, are compared sorted.
     `exits`: the exit codes, theirs and ours, where they are meant to differ."""
 
     tool: str
@@ -58,9 +59,11 @@ def _normal(done: Done, comparison: Comparison) -> tuple[list[str], str]:
     for pattern, instead in _VARYING:
         out = pattern.sub(instead, out)
     lines = out.split("\n")
-    first = _anybody(done.err).split("\n")[0] if not done.out else ""
+    first = _anybody(done.err).replace("[[", "[").replace("]]", "]").split("\n")[0] if not done.out else ""
     if comparison.any_order:
-        return sorted(lines), " ".join(sorted(first.replace(",", "").split()))
+        return sorted(" ".join(sorted(re.split(r"[\t, ]", line))) for line in lines), " ".join(
+            sorted(first.replace(",", "").split())
+        )
     return lines, first
 
 
