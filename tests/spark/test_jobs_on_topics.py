@@ -9,6 +9,8 @@ import pytest
 import hot_search
 import stock_strategy
 from kafkapy.client import Producer
+from kafkapy.errors import ApiError
+from kafkapy_jobs.transactional_topic import QUERY_ID, TransactionalTopic
 from tests.spark.test_hot_search import TOP_1, WINDOW_1, WINDOW_2
 from tests.spark.test_stock_strategy import ROWS, STAGE_1
 from tests.spark.topic_content import read_topic
@@ -50,6 +52,32 @@ def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
     assert [(row["term"], row["count"]) for row in sorted(rows, key=lambda row: row["rank"])] == TOP_1
     ((_, value, headers),) = read_topic(topics.bootstrap, letters)
     assert (value, headers["error"]) == (b"\xff\xfe", b"not UTF-8")
+
+
+def test_a_micro_batch_that_runs_again_is_written_once(spark, topics):
+    """By the same driver, by one that came after a crash within a batch, and after an empty batch."""
+    output = topics.create(2)
+    context = spark.sparkContext
+    context.setLocalProperty(QUERY_ID, "query-of-this-test")
+
+    def rows(*texts):
+        return spark.createDataFrame([(None, text.encode()) for text in texts], "key binary, value binary")
+
+    def driver():
+        return TransactionalTopic(output, {"bootstrap.servers": topics.bootstrap})
+
+    first = driver()
+    first(rows("a", "b"), 0)
+    first(rows("a", "b"), 0)
+    second = driver()
+    second(rows("a", "b"), 0)
+    second(rows(), 1)
+    second(rows("c"), 2)
+    driver()(rows("c"), 2)
+    with pytest.raises(ApiError):  # the first was thought dead, and is fenced
+        first(rows("d"), 3)
+    context.setLocalProperty(QUERY_ID, None)
+    assert sorted(value for _, value, _ in read_topic(topics.bootstrap, output)) == [b"a", b"b", b"c"]
 
 
 def test_stock_strategy_reads_a_topic_and_writes_everywhere(spark, topics, words, tmp_path, capfd):
