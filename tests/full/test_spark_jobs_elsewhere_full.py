@@ -27,7 +27,8 @@ JOBS = ROOT / "spark_jobs"
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
     """With the documents' search terms (and what closes their windows) and quotes."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker"), {"num.partitions": "3"}) as made:
+    properties = {"num.partitions": "3", "log.retention.ms": "-1"}  # the records are years old
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), properties) as made:
         with Producer(bootstrap_servers=made.bootstrap) as producer:
             for start_s, terms in ((0, WINDOW_1), (300, WINDOW_2)):
                 for index, term in enumerate(terms):

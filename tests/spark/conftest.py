@@ -29,7 +29,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """A broker for tests that neither stop nor fill it."""
-    with BrokerProcess(tmp_path_factory.mktemp("spark-broker") / "kafkapy") as process:
+    properties = {"log.retention.ms": "-1"}  # records may be years old
+    with BrokerProcess(tmp_path_factory.mktemp("spark-broker") / "kafkapy", properties) as process:
         yield process
 
 
