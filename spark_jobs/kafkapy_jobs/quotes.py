@@ -29,9 +29,9 @@ def with_quotes(records: DataFrame, value_format: str = "text") -> DataFrame:
     for index, name in enumerate(COLUMNS):
         field = F.get("fields", F.lit(index))
         rows = rows.withColumn(name, trimmed(field) if name in _NAMES else number(field))
-    day = unquoted(F.col("trade_date"))
-    rows = rows.withColumn("trade_day", F.when(F.try_to_date(F.substring(day, 1, 10), "yyyy-MM-dd").isNotNull(), day))
-    rows = rows.withColumn("trade_day", F.substring("trade_day", 1, 10))
+    day = F.substring(unquoted(F.col("trade_date")), 1, 10)
+    is_date = day.rlike(r"^\d{4}-\d{2}-\d{2}$") & day.try_cast("date").isNotNull()
+    rows = rows.withColumn("trade_day", F.when(is_date, day))
     rows = add_reason(rows, F.col("high").isNull(), "the highest price is not a number")
     rows = add_reason(rows, F.col("low").isNull(), "the lowest price is not a number")
     rows = add_reason(rows, F.col("trade_day").isNull(), "the trade date is not a date")

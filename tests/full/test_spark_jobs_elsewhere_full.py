@@ -115,14 +115,11 @@ def test_spark_4_0_gives_the_same_answer_by_both_sources(broker, tmp_path, job, 
     spark = ["--master", "local[2]", "--conf", "spark.ui.enabled=false", "--driver-memory", "700m"]
     jars = ["--jars", ",".join(map(str, connector_jars()))]
     words = [*job_words(broker, job, output, tmp_path), "--source", source]
-    done = subprocess.run(
-        [str(python.with_name("spark-submit")), *spark, *jars, str(JOBS / f"{job}.py"), *words],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-8000:]
+    command = [str(python.with_name("spark-submit")), *spark, *jars, str(JOBS / f"{job}.py"), *words]
+    # Spark 4.0 makes one micro-batch of what is there in a source in Python: the next run closes its windows.
+    for _ in range(2 if job == "hot_search" and source == "kafkapy" else 1):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-8000:]
     check(broker, job, output)
