@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,16 +62,18 @@ def run_in_connector_environment(
 ) -> Any:
     """Runs a module of this repository beside that release; the JSON of its last line of output."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
-    done = subprocess.run(
-        [str(connector_python()), "-m", module, *arguments],
-        cwd=ROOT,
-        env={**inherited, "PYTHONPATH": str(ROOT), "SPARK_JARS": ",".join(map(str, connector_jars()))},
-        stdout=subprocess.PIPE,
-        stderr=None if shows_progress else subprocess.PIPE,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    jars = ",".join(map(str, connector_jars()))
+    with tempfile.TemporaryDirectory(prefix="kafkapy-spark-", ignore_cleanup_errors=True) as scratch:
+        done = subprocess.run(
+            [str(connector_python()), "-m", module, *arguments],
+            cwd=ROOT,
+            env={**inherited, "PYTHONPATH": str(ROOT), "SPARK_JARS": jars, "TMPDIR": scratch},
+            stdout=subprocess.PIPE,
+            stderr=None if shows_progress else subprocess.PIPE,
+            text=True,
+            timeout=timeout_s,
+            check=False,
+        )
     if done.returncode:
         raise AssertionError(
             f"{module} ended with {done.returncode}:\n{done.stdout[-4000:]}{(done.stderr or '')[-8000:]}"
