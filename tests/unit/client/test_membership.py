@@ -1,0 +1,185 @@
+"""A member of a classic group, and its coordinator: finding it, joining, leading, heartbeats, losing and leaving."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from kafkapy.client import Consumer, TopicPartition
+from kafkapy.client.consumer_protocol import decode_assignment
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
+from kafkapy.protocol.messages.join_group import JoinGroupResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
+from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupResponse
+from tests.client_world import MemoryBrokers, client_settings
+
+MEMBER_ID = "member-1"
+
+
+class Coordinator(MemoryBrokers):
+    """A group of one, who leads it; `refusals` by API are answered first."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_topic("t", [(1, 0)] * 2)
+        self.generation = 0
+        self.refusals: dict[ApiKey, list[Error]] = {}
+        self.answers |= {
+            ApiKey.JOIN_GROUP: self._join,
+            ApiKey.SYNC_GROUP: self._sync,
+            ApiKey.HEARTBEAT: lambda request, version: HeartbeatResponse(error_code=self._refusal(ApiKey.HEARTBEAT)),
+            ApiKey.LEAVE_GROUP: lambda request, version: LeaveGroupResponse(),
+            ApiKey.OFFSET_FETCH: lambda request, version: OffsetFetchResponse(
+                groups=[OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g")]
+            ),
+            ApiKey.LIST_OFFSETS: lambda request, version: ListOffsetsResponse(topics=[]),
+            ApiKey.FETCH: self._fetch,
+        }
+
+    def _refusal(self, key):
+        waiting = self.refusals.get(key)
+        return int(waiting.pop(0)) if waiting else 0
+
+    def _fetch(self, request, version):
+        self.clock.advance(50)
+        return FetchResponse(responses=[])
+
+    def _join(self, request, version):
+        code = self._refusal(ApiKey.JOIN_GROUP)
+        if code:
+            return JoinGroupResponse(error_code=code, member_id=MEMBER_ID, protocol_name="")
+        self.generation += 1
+        member = JoinGroupResponse.JoinGroupResponseMember(
+            member_id=MEMBER_ID, metadata=bytes(request.protocols[0].metadata)
+        )
+        return JoinGroupResponse(
+            generation_id=self.generation,
+            protocol_type="consumer",
+            protocol_name=request.protocols[0].name,
+            leader=MEMBER_ID,
+            member_id=MEMBER_ID,
+            members=[member],
+        )
+
+    def _sync(self, request, version):
+        code = self._refusal(ApiKey.SYNC_GROUP)
+        if code:
+            return SyncGroupResponse(error_code=code, protocol_type="consumer", protocol_name="range", assignment=b"")
+        (given,) = request.assignments
+        return SyncGroupResponse(
+            protocol_type="consumer", protocol_name=request.protocol_name, assignment=bytes(given.assignment)
+        )
+
+
+@pytest.fixture
+def coordinator():
+    world = Coordinator()
+    yield world
+    world.close()
+
+
+def consumer_of(coordinator, **settings):
+    config = client_settings(group_id="g", enable_auto_commit=False, **settings)
+    return Consumer(config, clock=coordinator.clock, surroundings=coordinator.surroundings)
+
+
+def assigned(consumer, times=50):
+    for _ in range(times):
+        consumer.poll(0.2)
+        if consumer.assignment():
+            return
+    raise AssertionError("no assignment")
+
+
+def test_the_leader_assigns_and_heartbeats_keep_the_member(coordinator):
+    coordinator.refusals[ApiKey.JOIN_GROUP] = [Error.MEMBER_ID_REQUIRED]
+    with consumer_of(coordinator, heartbeat_interval_ms=1000) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        assert consumer.assignment() == {TopicPartition("t", 0), TopicPartition("t", 1)}
+        assert [each.member_id for each in coordinator.of(ApiKey.JOIN_GROUP)] == ["", MEMBER_ID]
+        (sync,) = coordinator.of(ApiKey.SYNC_GROUP)
+        assert len(decode_assignment(bytes(sync.assignments[0].assignment))) == 2
+        for _ in range(20):
+            consumer.poll(0.2)
+        at = [each.at_ms for each in coordinator.asked if each.key == ApiKey.HEARTBEAT]
+        assert len(at) >= 3 and all(late - early >= 1000 for early, late in pairwise(at))
+    assert [each.members[0].member_id for each in coordinator.of(ApiKey.LEAVE_GROUP)] == [MEMBER_ID]
+
+
+@pytest.mark.parametrize(
+    ("code", "member_id"),
+    [
+        (Error.REBALANCE_IN_PROGRESS, MEMBER_ID),
+        (Error.ILLEGAL_GENERATION, MEMBER_ID),
+        (Error.UNKNOWN_MEMBER_ID, ""),
+    ],
+)
+def test_a_heartbeat_that_is_refused_leads_to_another_join(coordinator, code, member_id):
+    coordinator.refusals[ApiKey.HEARTBEAT] = [code]
+    with consumer_of(coordinator, heartbeat_interval_ms=500) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+        for _ in range(20):
+            consumer.poll(0.2)
+        assert coordinator.generation == 2
+        assert coordinator.of(ApiKey.JOIN_GROUP)[1].member_id == member_id
+        assert len(consumer.assignment()) == 2
+
+
+def test_a_sync_that_is_refused_is_begun_again_with_a_join(coordinator):
+    coordinator.refusals[ApiKey.SYNC_GROUP] = [Error.REBALANCE_IN_PROGRESS, Error.COORDINATOR_LOAD_IN_PROGRESS]
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+    assert coordinator.generation == 3
+
+
+def test_what_cannot_be_repaired_is_raised(coordinator):
+    coordinator.refusals[ApiKey.JOIN_GROUP] = [Error.INCONSISTENT_GROUP_PROTOCOL]
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(ApiError, match="INCONSISTENT_GROUP_PROTOCOL"):
+            assigned(consumer)
+
+
+def test_a_coordinator_that_has_moved_is_looked_for_again(coordinator):
+    coordinator.refusals[ApiKey.JOIN_GROUP] = [Error.NOT_COORDINATOR]
+    find = coordinator.answers[ApiKey.FIND_COORDINATOR]
+    refusals = [Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE]
+
+    def sometimes(request, version):
+        if not refusals:
+            return find(request, version)
+        told = FindCoordinatorResponse.Coordinator(key="g", error_code=int(refusals.pop()))
+        return FindCoordinatorResponse(coordinators=[told])
+
+    coordinator.answers[ApiKey.FIND_COORDINATOR] = sometimes
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+    assert len(coordinator.of(ApiKey.FIND_COORDINATOR)) == 4
+
+
+def test_a_group_that_may_not_be_looked_for_is_told(coordinator):
+    told = FindCoordinatorResponse.Coordinator(key="g", error_code=int(Error.GROUP_AUTHORIZATION_FAILED))
+    coordinator.answers[ApiKey.FIND_COORDINATOR] = lambda request, version: FindCoordinatorResponse(coordinators=[told])
+    with consumer_of(coordinator) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(ApiError, match="GROUP_AUTHORIZATION_FAILED"):
+            assigned(consumer)
+
+
+def test_a_static_member_leaves_in_silence(coordinator):
+    with consumer_of(coordinator, group_instance_id="i") as consumer:
+        consumer.subscribe(["t"])
+        assigned(consumer)
+    assert coordinator.of(ApiKey.JOIN_GROUP)[0].group_instance_id == "i"
+    assert not coordinator.of(ApiKey.LEAVE_GROUP)
