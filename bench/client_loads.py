@@ -17,6 +17,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+# All producers give the same guarantee, the one that Apache Kafka's give by default: acks=all, nothing twice, in order,
+# and so five requests in flight.
+IDEMPOTENT = True
 LINGER_MS = 20
 BUFFER_BYTES = 128 << 20
 PORTION = 1000  # records that are handed over at once, where a client can
@@ -100,7 +103,11 @@ def kafkapy_producer(load: Load):  # type: ignore[no-untyped-def]
     from kafkapy.client import Producer
 
     producer = Producer(
-        bootstrap_servers=load.bootstrap, linger_ms=LINGER_MS, batch_size=load.batch_bytes, buffer_memory=BUFFER_BYTES
+        bootstrap_servers=load.bootstrap,
+        enable_idempotence=IDEMPOTENT,
+        linger_ms=LINGER_MS,
+        batch_size=load.batch_bytes,
+        buffer_memory=BUFFER_BYTES,
     )
     producer.send(load.topic, b"0" * load.size).result(30)
     return producer
@@ -186,6 +193,7 @@ def confluent_producer(load: Load):  # type: ignore[no-untyped-def]
     producer = Producer(
         {
             "bootstrap.servers": load.bootstrap,
+            "enable.idempotence": IDEMPOTENT,
             "linger.ms": LINGER_MS,
             "batch.size": load.batch_bytes,
             "batch.num.messages": 100_000,
@@ -280,7 +288,12 @@ def confluent_consume_batches(load: Load, clock: Clock) -> None:
 def kafka_python_produce(load: Load, clock: Clock) -> None:
     from kafka import KafkaProducer
 
-    producer = KafkaProducer(bootstrap_servers=load.bootstrap, linger_ms=LINGER_MS, batch_size=load.batch_bytes)
+    producer = KafkaProducer(
+        bootstrap_servers=load.bootstrap,
+        enable_idempotence=IDEMPOTENT,
+        linger_ms=LINGER_MS,
+        batch_size=load.batch_bytes,
+    )
     producer.send(load.topic, b"0" * load.size).get(30)
     last = None
     clock.start()
@@ -332,7 +345,10 @@ async def aiokafka_producer(load: Load):  # type: ignore[no-untyped-def]
     from aiokafka import AIOKafkaProducer
 
     producer = AIOKafkaProducer(
-        bootstrap_servers=load.bootstrap, linger_ms=LINGER_MS, max_batch_size=load.batch_bytes, acks="all"
+        bootstrap_servers=load.bootstrap,
+        enable_idempotence=IDEMPOTENT,
+        linger_ms=LINGER_MS,
+        max_batch_size=load.batch_bytes,
     )
     await producer.start()
     await producer.send_and_wait(load.topic, b"0" * load.size)
