@@ -11,7 +11,7 @@ from bench.workloads.down_conversion import down_conversion
 from bench.workloads.hostile import HOSTILE, with_hostile_clients
 from bench.workloads.life import idle, recovery, start_up
 from bench.workloads.partitions import sweep, ten_thousand
-from bench.workloads.requests import HOUSEKEEPING, closed_loop, housekeeping, latency
+from bench.workloads.requests import HOUSEKEEPING, WATCHED, closed_loop, housekeeping, latency, scraped
 from bench.workloads.throughput import consume, mixed, produce
 
 ALL = ("kafkapy", "kafka", "ceiling")
@@ -75,6 +75,10 @@ def latency_workloads() -> Iterator[Workload]:
         yield Workload(name, "p99_us", False, latency(rate, 5), sets=sets)
         beside = latency(rate, 5, housekeeping)
         yield Workload(f"{name}-busy", "p99_us", False, beside, BROKERS, (FULL, MUST), HOUSEKEEPING)
+        for interval_s in (1, 15):
+            watched = latency(rate, max(5, 2 * interval_s), scraped(interval_s))
+            scrapes = f"{name}-scraped-every-{interval_s}-s"
+            yield Workload(scrapes, "p99_us", False, watched, ("kafkapy",), (FULL,), WATCHED)
 
 
 ROWS = (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
 
 from bench.run import Figures, Load, Run
 
@@ -38,7 +41,7 @@ def closed_loop(
 
 
 def latency(
-    rate: int, seconds: float, background: Callable[[Run, float], list[Load]] | None = None
+    rate: int, seconds: float, background: Callable[[Run, float], Sequence[Load | Scrapes]] | None = None
 ) -> Callable[[Run], Figures]:
     """Produce requests of one record, acks=all, on a fixed schedule; latency counts from the scheduled time."""
 
@@ -82,6 +85,39 @@ def housekeeping(run: Run, seconds: float) -> list[Load]:
     ]
 
 
+class Scrapes:
+    """Asks for the broker's metrics page at an interval, on a thread, for some seconds."""
+
+    def __init__(self, interval_s: float, seconds: float) -> None:
+        self._interval_s = interval_s
+        self._end_s = time.monotonic() + seconds
+        self._bytes = 0
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while time.monotonic() < self._end_s:
+            with urllib.request.urlopen(f"http://{METRICS_LISTENER}/metrics", timeout=30) as page:
+                self._bytes += len(page.read())
+            time.sleep(max(0.0, min(self._interval_s, self._end_s - time.monotonic())))
+
+    def result(self) -> Figures:
+        self._thread.join()
+        return {"page_bytes": self._bytes}
+
+
+def scraped(interval_s: float) -> Callable[[Run, float], list[Load | Scrapes]]:
+    """Of a broker with 1,000 topics. Needs WATCHED among its properties."""
+
+    def background(run: Run, seconds: float) -> list[Load | Scrapes]:
+        run.keep("topics", lambda: [run.server.create_topic(f"idle-{number}", 1, {}) for number in range(1000)])
+        return [Scrapes(interval_s, seconds)]
+
+    return background
+
+
+METRICS_LISTENER = "127.0.0.1:19404"
+WATCHED = {"kafkapy.metrics.listener": METRICS_LISTENER}
 HOUSEKEEPING = {
     "log.retention.check.interval.ms": "1000",
     "log.cleaner.backoff.ms": "1000",
