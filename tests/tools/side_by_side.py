@@ -259,7 +259,8 @@ def words_of(error: str) -> str:
     """The first line that says what is wrong, without Java's name of an exception; argparse4j's are wrapped."""
     found = re.search(r"^\S+: error:(.*)", error, re.MULTILINE | re.DOTALL)
     if found:
-        return re.sub(r"\s+", " ", found[1].split("\n\n")[0].split("Did you mean")[0]).strip()
+        text = re.sub(r"\s+", " ", found[1].split("\n\n")[0].split("Did you mean")[0]).strip()
+        return text.replace("-- ", "--")  # it breaks lines within flags
     lines = [line for line in error.splitlines() if line and not line.startswith(("The consumer rebalance", "[20"))]
     return re.sub(r"^(Exception in thread \S+ )?(\w+\.)+\w+(Exception|Error): ", "", lines[0]) if lines else ""
 
