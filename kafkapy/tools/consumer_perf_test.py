@@ -27,7 +27,7 @@ _HEADER = (
 
 def check(arguments: Arguments) -> None:
     """UsageError for what is missing or cannot go together; a warning for what is deprecated."""
-    arguments.require_one_of("num-records", "messages")
+    arguments.require_one_of("messages", "num-records")
     arguments.require("bootstrap-server")
     arguments.require_one_of("topic", "include")
     arguments.exclude("consumer.config", "command-config")
