@@ -1,4 +1,6 @@
-"""The client: produce to and consume from kafkapy or Apache Kafka, from Python."""
+"""The client: produce to, consume from and look after kafkapy or Apache Kafka, from Python."""
+
+from typing import TYPE_CHECKING, Any
 
 from kafkapy._core.arrow_batch import ArrowBatch
 from kafkapy._core.fetched_records import ConsumerRecord
@@ -13,7 +15,11 @@ from kafkapy.client.producer import Producer
 from kafkapy.client.subscription import SubscriptionPattern
 from kafkapy.types import TopicPartition
 
+if TYPE_CHECKING:
+    from kafkapy.client.admin import Admin
+
 __all__ = [
+    "Admin",
     "ArrowBatch",
     "AsyncConsumer",
     "AsyncProducer",
@@ -32,3 +38,12 @@ __all__ = [
     "TopicPartition",
     "WakeupError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Admin brings the messages of half the protocol, which a producer's start does not wait for."""
+    if name == "Admin":
+        from kafkapy.client.admin import Admin
+
+        return Admin
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
