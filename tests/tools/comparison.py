@@ -62,7 +62,7 @@ def _normal(done: Done, comparison: Comparison) -> tuple[list[str], str]:
     first = _anybody(done.err).replace("[[", "[").replace("]]", "]").split("\n")[0] if not done.out else ""
     if comparison.any_order:
         return sorted(" ".join(sorted(re.split(r"[\t, ]", line))) for line in lines), " ".join(
-            sorted(first.replace(",", "").split())
+            sorted(re.sub('[,"]', "", first).split())
         )
     return lines, first
 
