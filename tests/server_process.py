@@ -15,6 +15,11 @@ from tests.ports import free_port
 POLL_SECONDS = 0.005
 
 
+def _hear_hangups() -> None:
+    """Whoever runs the tests behind `nohup` hands its deafness to SIGHUP on."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class ServerProcess:
     """One server on loopback that can be started, stopped and killed any number of times.  Not thread-safe.
 
@@ -63,6 +68,7 @@ class ServerProcess:
                 stderr=subprocess.STDOUT,
                 env=self.environment(),
                 cwd=self._working_directory(),
+                preexec_fn=_hear_hangups,
             )
         deadline = time.monotonic() + self.start_timeout_s
         while not self.ready_line.search(self.log(began)):

@@ -55,6 +55,7 @@ def run_stream(
         writers.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append"))
     streams, report = result.sparkSession.streams, Report()
     streams.addListener(report)
+    streams.resetTerminated()  # a query of before that failed is no failure of ours
     try:
         await_queries(result.sparkSession, [writer.start() for writer in writers])
     finally:

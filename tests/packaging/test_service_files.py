@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafkapy.config import BrokerConfig
 from kafkapy.config.properties import parse_properties
-from kafkapy.config.table import BROKER_ROWS
+from kafkapy.config.table import BROKER_ROWS, OWN_ROWS
 
 ROOT = Path(__file__).parents[2]
 SYSTEMD = ROOT / "packaging" / "systemd"
@@ -72,7 +72,7 @@ def test_every_key_stands_in_the_sample_with_its_default():
     shown = [
         line.lstrip("#").partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("# ")
     ]
-    assert sorted(shown) == sorted(BROKER_ROWS)
+    assert sorted(shown) == sorted([*BROKER_ROWS, *OWN_ROWS])
     config = BrokerConfig(parse_properties(text))
     assert config.warnings == []
     assert config.log_dirs == ["/var/lib/kafkapy/data"]

@@ -100,9 +100,7 @@ def _validate_join(request: ConsumerGroupHeartbeatRequest) -> None:
 def describe_error(
     request: ConsumerGroupDescribeRequest, version: int, error: Error, message: str | None
 ) -> ConsumerGroupDescribeResponse:
-    return ConsumerGroupDescribeResponse(
-        groups=[_failed(group_id, error, message) for group_id in request.group_ids]
-    )
+    return ConsumerGroupDescribeResponse(groups=[_failed(group_id, error, message) for group_id in request.group_ids])
 
 
 @serves(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, on_error=describe_error)
