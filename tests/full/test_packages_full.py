@@ -74,8 +74,8 @@ def test_a_fresh_environment(kind: str, dist: Path, clone: Path, tmp_path: Path)
     (package,) = dist.glob(kind)
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
-    pip = [str(environment / "bin" / "pip"), "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", str(package)], check=True, cwd=tmp_path, timeout=900)
+    pip = [str(environment / "bin" / "pip"), "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "-q", str(package)], check=True, cwd=tmp_path, timeout=900)
     listed = subprocess.run([*pip, "list", "--format=freeze"], check=True, capture_output=True, text=True).stdout
     assert {line.partition("==")[0] for line in listed.split()} - {"pip", "setuptools"} == DEPENDENCIES
     program = environment / "bin" / "kafkapy"
