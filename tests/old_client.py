@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import time
 from typing import Any
 
+from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey, response_class, response_header_version
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest
@@ -15,6 +17,7 @@ from tests.reactor_harness import frame, receive_frame
 from tests.server_process import ServerProcess
 
 TIMEOUT_MS = 10_000
+NOT_LED_YET = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def ask(server: ServerProcess, key: ApiKey, version: int, body: Any) -> Any:
@@ -39,6 +42,11 @@ def create_topic(server: ServerProcess, name: str, **configs: str) -> None:
     )
     answer = ask(server, ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=[topic], timeout_ms=TIMEOUT_MS))
     assert [each.error_code for each in answer.topics] == [0], answer
+    # Apache Kafka answers when the controller has the topic, which may be before the broker leads it.
+    deadline = time.monotonic() + TIMEOUT_MS / 1000
+    while (error := fetch(server, name, 0, 4).error_code) in NOT_LED_YET:
+        assert time.monotonic() < deadline, f"{name} is not led yet: {Error(error).name}"
+        time.sleep(0.02)
 
 
 def produce(server: ServerProcess, topic: str, records: bytes | None, version: int) -> Any:

@@ -601,7 +601,7 @@ cdef class Reactor:
             request.slab = waiting.frame.slab
             request.data = waiting.frame.data
             request.size = waiting.frame.size
-            request.received_ms = waiting.frame.received_ms
+            request.received_ms = waiting.frame.received_us // 1000
             waiting.frame.slab = NULL  # the request took over the pin
             requests.append(request)
         if not requests:

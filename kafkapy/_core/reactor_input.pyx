@@ -74,7 +74,6 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.slab = slab
     connection.frame.data = data
     connection.frame.size = size
-    connection.frame.received_ms = state.now_ms
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
     connection.in_process = True

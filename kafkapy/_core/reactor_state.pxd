@@ -40,8 +40,7 @@ cdef struct RequestFrame:
     Slab *slab                      # pinned by the frame; NULL when no frame is in process
     uint8_t *data                   # header and body, without the size prefix; may be modified in place
     int32_t size
-    int64_t received_ms             # monotonic
-    int64_t received_us
+    int64_t received_us             # monotonic
     int api_key                     # of the header, -1 if there is none; whatever the client says
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner

@@ -5,6 +5,14 @@ from typing_extensions import Buffer
 from kafkapy.errors import ApiError, Error
 
 OVERHEAD: int
+LENGTH_AT: int
+LOG_OVERHEAD: int
+SMALLEST_LENGTH: int
+MAGIC_AT: int
+BATCH_MAGIC: int
+LOW_ATTRIBUTES_AT: int
+TRANSACTIONAL_ATTRIBUTE: int
+PRODUCER_ID_AT: int
 LARGEST_DECOMPRESSED_BYTES: int
 
 class Record:

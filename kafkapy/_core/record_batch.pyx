@@ -4,6 +4,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from kafkapy._core cimport batch_layout as layout
 from kafkapy._core.batch_layout cimport (
     BATCH_OVERHEAD, CONTROL_FLAG, DELETE_HORIZON_FLAG, HEADER_OK, LOG_APPEND_TIME_FLAG, TRANSACTIONAL_FLAG,
     BatchHeader, last_sequence_of, parse_batch_header)
@@ -17,6 +18,11 @@ from kafkapy._core.record_batch_builder import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 
 OVERHEAD = BATCH_OVERHEAD
+# Of batch_layout, for those who look at a header without decoding it. The magic is the newest format's.
+LENGTH_AT, LOG_OVERHEAD, SMALLEST_LENGTH = layout.LENGTH_AT, layout.LOG_OVERHEAD, layout.SMALLEST_LENGTH
+MAGIC_AT, BATCH_MAGIC = layout.MAGIC_AT, 2
+LOW_ATTRIBUTES_AT, TRANSACTIONAL_ATTRIBUTE = layout.ATTRIBUTES_AT + 1, layout.TRANSACTIONAL_FLAG
+PRODUCER_ID_AT = layout.PRODUCER_ID_AT
 LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 

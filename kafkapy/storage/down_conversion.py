@@ -18,11 +18,10 @@ from kafkapy._core.message_set import (
     iterate_messages,
     open_wrapper,
 )
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.record_batch import BATCH_MAGIC, LOG_OVERHEAD, MAGIC_AT, RecordBatch
 from kafkapy.errors import ApiError, Error
-from kafkapy.storage.segment_reader import LOG_OVERHEAD, MAGIC_AT, batch_size
+from kafkapy.storage.segment_reader import batch_size
 
-BATCH_MAGIC = 2
 # Bytes of a message beside key and value, by magic.
 MESSAGE_OVERHEAD = (26, 34)
 

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NoReturn
 
-from kafkapy._core.record_batch import BatchSummary, RecordBatch, assign_offsets, scan_batches, validate_batches
+from kafkapy._core.record_batch import (
+    BATCH_MAGIC,
+    MAGIC_AT,
+    BatchSummary,
+    RecordBatch,
+    assign_offsets,
+    scan_batches,
+    validate_batches,
+)
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
@@ -27,13 +35,10 @@ from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
-from kafkapy.storage.segment_reader import MAGIC_AT
 from kafkapy.storage.up_conversion import up_convert
 from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.UnifiedLog")
-
-BATCH_MAGIC = 2
 
 # Guards every log's recovery point: a flush on another thread raises it, a truncation by the owner lowers it.
 RECOVERY_POINT_LOCK = Lock()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kafkapy._core.batch_filter import CORRUPT, DONE, FULL, BatchFilter, collect_batch, collect_keys
 from kafkapy._core.compression import DecompressionError, decompress
 from kafkapy._core.offset_map import OffsetMap
-from kafkapy._core.record_batch import OVERHEAD, RecordBatch
+from kafkapy._core.record_batch import BATCH_MAGIC, MAGIC_AT, OVERHEAD, RecordBatch
 from kafkapy._core.segment_scan import find_batch
 from kafkapy.storage.cleaned_segment import CleanedSegment, SegmentsChanged, remove_cleaned_files, swap_in
 from kafkapy.storage.filesystem import Filesystem
@@ -29,7 +29,7 @@ from kafkapy.storage.log_segment import (
     TRANSACTION_INDEX_SUFFIX,
     LogSegment,
 )
-from kafkapy.storage.segment_reader import MAGIC_AT, batch_size, scan_old_entries
+from kafkapy.storage.segment_reader import batch_size, scan_old_entries
 from kafkapy.storage.transaction_index import AbortedTransaction
 
 LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
@@ -174,7 +174,7 @@ class CleaningPass:
 
     def _collect_special(self, data: memoryview, start: int, end: int, transactions: CleanedTransactions) -> bool:
         offsets = self._tools.offsets
-        if data[MAGIC_AT] < 2:
+        if data[MAGIC_AT] < BATCH_MAGIC:
             message = bytes(data)
             entries, _ = scan_old_entries(message, 0, True)
             if not entries:
@@ -308,7 +308,7 @@ class GroupCleaner:
         self._tools.count_bytes(written)
 
     def _clean_special(self, data: memoryview, cleaned: CleanedSegment, keeps_tombstones: bool) -> None:
-        if data[MAGIC_AT] < 2:
+        if data[MAGIC_AT] < BATCH_MAGIC:
             self._write(cleaned)
             written = filter_old_message(self._filter, bytes(data), cleaned, keeps_tombstones=keeps_tombstones)
             self.bytes_written += written

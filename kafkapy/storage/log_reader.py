@@ -4,13 +4,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kafkapy._core.log_state import LogState
 from kafkapy._core.message_set import iterate_records
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.record_batch import BATCH_MAGIC, MAGIC_AT, RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_results import FetchData, LogOffsetMetadata, TimestampAndOffset
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state import ProducerStateManager
-from kafkapy.storage.segment_reader import MAGIC_AT
 from kafkapy.storage.transaction_index import AbortedTransaction
 from kafkapy.types import OffsetAndEpoch
 
@@ -196,7 +195,7 @@ class LogReader(LogState):
 
 def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
     """(timestamp, offset, leader epoch) of every record of the batch that `data` holds. ApiError if it is corrupt."""
-    if data[MAGIC_AT] < 2:
+    if data[MAGIC_AT] < BATCH_MAGIC:
         return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
     batch = RecordBatch(data)
     epoch = batch.partition_leader_epoch

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kafkapy._core.record_batch import BatchSummary, scan_batches
+from kafkapy._core.record_batch import BATCH_MAGIC, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, BatchSummary, scan_batches
 from kafkapy._core.segment_file import SegmentFile
 
 if TYPE_CHECKING:
     from typing import Any
 
 CHUNK = 1 << 20
-LOG_OVERHEAD = 12
-MAGIC_AT = 16
 OLD_HEADER = struct.Struct(">qiIbb")
 OLD_CRC_END = 16
 OLD_MINIMUM = {0: 14, 1: 22}
@@ -61,7 +59,7 @@ def scan_segment(
 
 
 def scan_chunk(chunk: bytes, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
-    if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < 2:
+    if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < BATCH_MAGIC:
         return scan_old_entries(chunk, position, check_crc)
     return scan_batches(chunk, position, check_crc)
 
@@ -70,7 +68,7 @@ def batch_size(chunk: bytes) -> int:
     """The size that the first batch says it has; 0 if not even that is there."""
     if len(chunk) < LOG_OVERHEAD:
         return 0
-    return LOG_OVERHEAD + int.from_bytes(chunk[8:LOG_OVERHEAD], "big", signed=True)
+    return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
 
 
 def scan_old_entries(chunk: bytes, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:

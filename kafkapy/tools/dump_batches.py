@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TextIO
 
 from kafkapy._core.compression import CODEC_NAMES
 from kafkapy._core.message_set import LegacyRecord, iterate_messages, iterate_records
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.record_batch import BATCH_MAGIC, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, SMALLEST_LENGTH, RecordBatch
 from kafkapy.protocol.message_json import json_text, message_json
 from kafkapy.protocol.messages.data_records import (
     KRaftVersionRecord,
@@ -22,10 +22,6 @@ from kafkapy.tools.dump_decoders import RecordDecoder
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.progress import Progress
 
-# offset int64 | size int32 | ... | magic int8 at 16, in every format
-LOG_OVERHEAD = 12
-HEADER_UP_TO_MAGIC = 17
-SMALLEST_RECORD = 14
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 LARGEST_SEQUENCE = 2**31 - 1
 # Control records: type -> (what is printed in front, class of the value).
@@ -55,9 +51,9 @@ class FileBatch:
     def __init__(self, content: memoryview, position: int, size: int) -> None:
         self.position = position
         self.size = size
-        self.magic = content[position + HEADER_UP_TO_MAGIC - 1]
+        self.magic = content[position + MAGIC_AT]
         self._content = content[position : position + size]
-        if self.magic >= 2:
+        if self.magic >= BATCH_MAGIC:
             self.batch: RecordBatch | None = RecordBatch(self._content)
             self.legacy: LegacyRecord | None = None
             self.last_offset = self.batch.last_offset
@@ -129,11 +125,11 @@ class LogContent:
             return
         content = memoryview(self._map)
         end = self.size if limit is None else min(self.size, position + limit)
-        while position + HEADER_UP_TO_MAGIC <= end:
-            size = int.from_bytes(content[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
-            if size < SMALLEST_RECORD:
+        while position + MAGIC_AT < end:
+            size = int.from_bytes(content[position + LENGTH_AT : position + LOG_OVERHEAD], "big", signed=True)
+            if size < SMALLEST_LENGTH:
                 raise ToolError(
-                    f"Found record size {size} smaller than minimum record overhead ({SMALLEST_RECORD}) in file "
+                    f"Found record size {size} smaller than minimum record overhead ({SMALLEST_LENGTH}) in file "
                     f"{self.path}."
                 )
             if position + LOG_OVERHEAD + size > end:

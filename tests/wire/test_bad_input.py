@@ -19,13 +19,13 @@ from kafkapy._core.crc32c import crc32c
 from kafkapy._core.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from tests.api_client import request_bytes
 from tests.broker_process import BrokerProcess
+from tests.old_client import create_topic
 from tests.peers import ApacheKafka
 from tests.reactor_harness import frame, receive_frame
 from tests.server_process import ServerProcess
@@ -52,10 +52,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         process = BrokerProcess(directory, limits)
     with process:
-        topics = [CreateTopicsRequest.CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)]
-        creation = CreateTopicsRequest(topics=topics, timeout_ms=10000)
-        created = ask(process, ApiKey.CREATE_TOPICS, 5, creation, CreateTopicsResponse)
-        assert [topic.error_code for topic in created.topics] == [0]
+        create_topic(process, TOPIC)
         yield process
 
 

@@ -6,6 +6,16 @@ import struct
 from collections.abc import Callable, Mapping
 
 from kafkapy._core.compression import ATTRIBUTES_MASK, ZSTD
+from kafkapy._core.record_batch import (
+    BATCH_MAGIC,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    LOW_ATTRIBUTES_AT,
+    MAGIC_AT,
+    PRODUCER_ID_AT,
+    SMALLEST_LENGTH,
+    TRANSACTIONAL_ATTRIBUTE,
+)
 from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -26,16 +36,6 @@ FIRST_VERSION_WITH_ABORTABLE = 11
 FIRST_VERSION_WITH_IMPLICIT_PARTITIONS = 12
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
-# Offsets in a batch header: the length of what follows it, the magic, the low byte of the attributes. All formats
-# agree up to the magic.
-_LENGTH_AT = 8
-_LENGTH_END = 12
-_MAGIC_AT = 16
-_ATTRIBUTES_AT = 22
-_PRODUCER_AT = 43
-_SMALLEST_BATCH = 14
-_BATCH_MAGIC = 2
-_TRANSACTIONAL = 0x10
 _PRODUCER = struct.Struct(">qh")
 
 Responses = Mapping[TopicPartition, PartitionResponse]
@@ -146,7 +146,7 @@ def verify_transaction(
     producers = {
         topic_partition: producer_of(records)
         for topic_partition, records in entries.items()
-        if records[_MAGIC_AT] == 2 and records[_ATTRIBUTES_AT] & _TRANSACTIONAL
+        if records[MAGIC_AT] == 2 and records[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE
     }
     if not producers:
         then()
@@ -175,15 +175,15 @@ def transaction_support(version: int) -> ClientSupport:
 
 def producer_of(records: memoryview) -> ProducerIdAndEpoch:
     """Of the batch at the beginning, which is a whole one in the newest format."""
-    return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, _PRODUCER_AT))
+    return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, PRODUCER_ID_AT))
 
 
 def has_whole_message(records: memoryview) -> bool:
     """Whether anything of an old message set would be read: all else is the cut-off tail that old readers expect."""
-    if len(records) < _LENGTH_END:
+    if len(records) < LOG_OVERHEAD:
         return False
-    length = int.from_bytes(records[_LENGTH_AT:_LENGTH_END], "big", signed=True)
-    return length + _LENGTH_END <= len(records)
+    length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
+    return length + LOG_OVERHEAD <= len(records)
 
 
 def check_records(records: memoryview | None, version: int, transactional_id: str | None) -> Error:
@@ -195,18 +195,18 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
     if records is None:
         return Error.INVALID_RECORD
     if version < FIRST_VERSION_WITH_BATCHES:
-        is_batch = len(records) > _ATTRIBUTES_AT and records[_MAGIC_AT] == _BATCH_MAGIC
-        is_transactional = is_batch and records[_ATTRIBUTES_AT] & _TRANSACTIONAL
+        is_batch = len(records) > LOW_ATTRIBUTES_AT and records[MAGIC_AT] == BATCH_MAGIC
+        is_transactional = is_batch and records[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE
         return Error.INVALID_PRODUCER_ID_MAPPING if is_transactional else Error.NONE
     size = batch_size(records, 0)
-    if not size or records[_MAGIC_AT] != _BATCH_MAGIC:
+    if not size or records[MAGIC_AT] != BATCH_MAGIC:
         return Error.INVALID_RECORD
-    attributes = records[_ATTRIBUTES_AT]
+    attributes = records[LOW_ATTRIBUTES_AT]
     if attributes & ATTRIBUTES_MASK == ZSTD and version < FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE
     if size < len(records) and batch_size(records, size):
         return Error.INVALID_RECORD
-    if attributes & _TRANSACTIONAL and transactional_id is None:
+    if attributes & TRANSACTIONAL_ATTRIBUTE and transactional_id is None:
         raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return Error.NONE
 
@@ -214,17 +214,17 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
 def batch_size(records: memoryview, pos: int) -> int:
     """Bytes of the batch, of whatever format, at `pos`; 0 if there is no whole one. ApiError: CORRUPT_MESSAGE."""
     available = len(records) - pos
-    if available < _LENGTH_END:
+    if available < LOG_OVERHEAD:
         return 0
-    length = int.from_bytes(records[pos + _LENGTH_AT : pos + _LENGTH_END], "big", signed=True)
-    if length < _SMALLEST_BATCH:
-        text = f"Record size {length} is less than the minimum record overhead ({_SMALLEST_BATCH})"
+    length = int.from_bytes(records[pos + LENGTH_AT : pos + LOG_OVERHEAD], "big", signed=True)
+    if length < SMALLEST_LENGTH:
+        text = f"Record size {length} is less than the minimum record overhead ({SMALLEST_LENGTH})"
         raise ApiError(Error.CORRUPT_MESSAGE, text)
-    if available <= _MAGIC_AT:
+    if available <= MAGIC_AT:
         return 0
-    if records[pos + _MAGIC_AT] > 2:
-        raise ApiError(Error.CORRUPT_MESSAGE, f"Invalid magic found in record: {records[pos + _MAGIC_AT]}")
-    return length + _LENGTH_END if length + _LENGTH_END <= available else 0
+    if records[pos + MAGIC_AT] > BATCH_MAGIC:
+        raise ApiError(Error.CORRUPT_MESSAGE, f"Invalid magic found in record: {records[pos + MAGIC_AT]}")
+    return length + LOG_OVERHEAD if length + LOG_OVERHEAD <= available else 0
 
 
 def answer_without_acks(
