@@ -6,14 +6,19 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kafkapy._core.arrow_batch import ArrowBatch
 from kafkapy._core.crc32c import crc32c
+from kafkapy._core.fetched_records import FetchedRecords
 from kafkapy._core.message_set import build_message_set, iterate_records
+from kafkapy._core.murmur2 import murmur2
 from kafkapy._core.offset_map import siphash
 from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
 from kafkapy._core.timing_wheel import TimingWheel
 from kafkapy.protocol.messages.produce import ProduceRequest
+from tests.reference import columns as slow_columns
 from tests.reference import crc32c as slow_crc32c
 from tests.reference import message_set as slow_message_set
+from tests.reference import murmur2 as slow_murmur2
 from tests.reference import offset_map as slow_offset_map
 from tests.reference import record_batch as slow_record_batch
 from tests.reference import timing_wheel as slow_timing_wheel
@@ -97,6 +102,13 @@ PAIRS = {
     "record_batch.read": Pair(
         lambda: list(RecordBatch(BATCH)), lambda: slow_record_batch.decode_records(BODY, 0, 1_000, 100)
     ),
+    "arrow_batch.fill": Pair(
+        lambda: FetchedRecords(BATCH, "topic", 0, 0).fill(ArrowBatch()),
+        lambda: slow_columns.visible(
+            slow_columns.PlainBatch(slow_record_batch.decode_records(BODY, 0, 1_000, 100)), "topic", 0, 0, 100, "us"
+        ),
+    ),
+    "murmur2": Pair(lambda: murmur2(DATA), lambda: slow_murmur2.murmur2(DATA)),
     "message_set.read": Pair(
         lambda: list(iterate_records(MESSAGE_SET)), lambda: slow_message_set.decode_messages(MESSAGE_SET)
     ),
