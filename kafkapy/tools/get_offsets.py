@@ -20,7 +20,7 @@ from kafkapy.tools.bootstrap import JSON, admin_properties
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.tool import Example, Tool, run_tool
-from kafkapy.tools.topic_filter import INTERNAL_TOPICS, topic_filter
+from kafkapy.tools.topic_filter import topic_filter
 from kafkapy.types import TopicPartition
 
 TIMES = {
@@ -126,8 +126,7 @@ def _print(rows: list[tuple[str, int, int]], *, as_json: bool) -> None:
 
 
 def _partitions(admin: Admin, chooses: Chooses, *, excludes_internal: bool) -> list[TopicPartition]:
-    topics = admin.list_topics(include_internal=True)
-    names = [name for name in topics if not (excludes_internal and name in INTERNAL_TOPICS)]
+    names = admin.list_topics(include_internal=not excludes_internal)
     found = admin.describe_topics(names).check() if names else {}
     partitions = [TopicPartition(name, each.partition) for name in found for each in found[name].partitions]
     return sorted(filter(chooses, partitions), key=str)
@@ -184,7 +183,6 @@ TOOL = Tool(
         ),
         JSON,
     ),
-    needs_arguments=True,
     examples=(
         Example("Where each partition of a topic ends", "--bootstrap-server localhost:9092 --topic prices"),
         Example(

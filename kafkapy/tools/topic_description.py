@@ -118,7 +118,7 @@ def _topics(admin: Admin, arguments: Arguments) -> list[TopicDescription]:
         raise ValueError(f"TopicId '{arguments['topic-id']}' does not exist as expected")
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
-    described = admin.describe_topics(names).check()
+    described = admin.describe_topics(names, page_size=arguments["partition-size-limit-per-response"]).check()
     return [described[name] for name in names]
 
 

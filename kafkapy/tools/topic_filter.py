@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kafkapy.client.admin import Admin
 from kafkapy.tools.option import Arguments
-
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 
 
 def topic_filter(expression: str) -> Callable[[str], bool]:
@@ -22,17 +20,16 @@ def topic_filter(expression: str) -> Callable[[str], bool]:
     return lambda name: pattern.fullmatch(name) is not None
 
 
-def chosen_topics(names: list[str], expression: str | None, *, excludes_internal: bool) -> list[str]:
+def chosen_topics(names: Iterable[str], expression: str | None) -> list[str]:
     """The names that match, or all without an expression; sorted."""
     matches = topic_filter(expression) if expression is not None else lambda name: True
-    return sorted(name for name in names if matches(name) and not (excludes_internal and name in INTERNAL_TOPICS))
+    return sorted(filter(matches, names))
 
 
 def topics_of(admin: Admin, arguments: Arguments) -> list[str]:
     """The topics that --topic and --exclude-internal choose, sorted."""
-    excludes_internal = arguments.has("exclude-internal")
-    found = list(admin.list_topics(include_internal=not excludes_internal))
-    return chosen_topics(found, arguments["topic"], excludes_internal=excludes_internal)
+    found = admin.list_topics(include_internal=not arguments.has("exclude-internal"))
+    return chosen_topics(found, arguments["topic"])
 
 
 def ensure_exist(names: list[str], arguments: Arguments) -> None:

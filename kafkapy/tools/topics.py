@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kafkapy.client.admin import Admin, NewPartitions, NewTopic
+from kafkapy.client.admin import PARTITIONS_OF_A_RESPONSE, Admin, NewPartitions, NewTopic
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.tools.bootstrap import JSON, admin_properties
@@ -273,6 +273,7 @@ OPTIONS = (
         "The maximum partition size to be included in one DescribeTopicPartitions response.",
         "maximum number of partitions per response",
         INTEGER,
+        PARTITIONS_OF_A_RESPONSE,
     ),
     JSON,
 )

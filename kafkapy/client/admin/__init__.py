@@ -45,6 +45,7 @@ from kafkapy.client.admin.principals import (
 )
 from kafkapy.client.admin.results import Results
 from kafkapy.client.admin.topics import (
+    PARTITIONS_OF_A_RESPONSE,
     CreatedTopic,
     NewPartitions,
     NewTopic,
@@ -65,6 +66,7 @@ __all__ = [
     "LATEST",
     "LATEST_TIERED",
     "MAX_TIMESTAMP",
+    "PARTITIONS_OF_A_RESPONSE",
     "Admin",
     "BrokerVersions",
     "ClusterDescription",

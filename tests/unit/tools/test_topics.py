@@ -9,7 +9,7 @@ from kafkapy.tools.option_parser import OptionParser
 from kafkapy.tools.topic_filter import chosen_topics
 from kafkapy.tools.topics import OPTIONS, check, parse_assignments
 
-NAMES = ["b", "alpha", "a.b", "__consumer_offsets"]
+NAMES = ["b", "alpha", "a.b"]
 
 
 def test_assignments() -> None:
@@ -22,11 +22,11 @@ def test_assignments() -> None:
 
 
 def test_expressions_match_the_whole_name() -> None:
-    assert chosen_topics(NAMES, "a.*, b", excludes_internal=False) == ["a.b", "alpha", "b"]
-    assert chosen_topics(NAMES, "'b'", excludes_internal=False) == ["b"]
-    assert chosen_topics(NAMES, None, excludes_internal=True) == ["a.b", "alpha", "b"]
+    assert chosen_topics(NAMES, "a.*, b") == ["a.b", "alpha", "b"]
+    assert chosen_topics(NAMES, "'b'") == ["b"]
+    assert chosen_topics(NAMES, None) == ["a.b", "alpha", "b"]
     with pytest.raises(ValueError, match="is an invalid regex"):
-        chosen_topics(NAMES, "a(", excludes_internal=False)
+        chosen_topics(NAMES, "a(")
 
 
 @pytest.mark.parametrize(
