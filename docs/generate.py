@@ -252,7 +252,7 @@ def _flags(prefix: str, options: Iterable[Option]) -> Iterator[str]:
 def _client(tried: TriedClient) -> tuple[str, ...]:
     headers = {(True, True): "yes", (True, False): "writes them", (False, False): "no"}
     return (
-        tried.library,
+        tried.product,
         tried.release,
         tried.speaks or "as released",
         ", ".join(tried.codecs[1:]),

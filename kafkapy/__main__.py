@@ -41,6 +41,11 @@ TOOLS = {
     "doctor": ("kafkapy.tools.doctor", "look for what is wrong with a broker's machine, configuration and data"),
     "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
 }
+# What is about these tools themselves -> (module, what it is).
+ABOUT_TOOLS = {
+    "completion": ("kafkapy.tools.completion", "print a completion script: `kafkapy completion bash|zsh|fish`"),
+    "install-links": ("kafkapy.script_links", "make links with the names of Apache Kafka's scripts in a directory"),
+}
 # Tools that Apache Kafka has no script for.
 OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe")
 # Apache Kafka's scripts whose name is not `kafka-` and the tool's.
@@ -77,10 +82,9 @@ def usage() -> str:
         "",
         "tools:",
     ]
-    width = max(map(len, TOOLS)) + 2
-    lines += [f"  {name:<{width}}{description}" for name, (_, description) in TOOLS.items()]
-    lines += [f"  {'completion':<{width}}print a completion script: `kafkapy completion bash|zsh|fish`"]
-    lines += [f"  {'install-links':<{width}}make links with the names of Apache Kafka's scripts in a directory"]
+    words = TOOLS | ABOUT_TOOLS
+    width = max(map(len, words)) + 2
+    lines += [f"  {name:<{width}}{description}" for name, (_, description) in words.items()]
     return "\n".join(lines)
 
 
@@ -103,11 +107,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(usage())
         return 0
     if words[:1] == ["completion"]:
-        result: int = import_module("kafkapy.tools.completion").main(words[1:], TOOLS, script_names())
+        result: int = import_module(ABOUT_TOOLS[words[0]][0]).main(words[1:], TOOLS | ABOUT_TOOLS, script_names())
         return result
     if words[:1] == ["install-links"]:
         names = [*script_names(), RUN_CLASS]
-        links: int = import_module("kafkapy.script_links").install_links(words[1:], names, sys.argv[0])
+        links: int = import_module(ABOUT_TOOLS[words[0]][0]).install_links(words[1:], names, sys.argv[0])
         return links
     if not words or words[0] not in TOOLS:
         if words:

@@ -4,7 +4,7 @@
 
 It reads the request line and `Connection`, nothing else; a request with a body is refused and its connection closed. A
 33rd client takes the place of the one that was silent for longest. Pages are made on this thread, which sleeps without
-any timer while nobody is connected.
+any timer while nobody is connected; a page that waits for another thread (`Pending`) keeps nobody else waiting.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 logger = logging.getLogger("kafkapy.metrics.HttpServer")
 
@@ -42,18 +43,41 @@ class Response:
         self.content_type = content_type
 
 
-Route = Callable[[], Response]
+class Pending:
+    """A page that another thread has still to tell: whatever it gives to `resolve`, or `otherwise` after `patience_s`.
+
+    `wake` is set before `response` is looked at, in `resolve` the other way round: one of the two threads sees both.
+    """
+
+    __slots__ = ("otherwise", "patience_s", "response", "wake")
+
+    def __init__(self, otherwise: Response, patience_s: float) -> None:
+        self.otherwise = otherwise
+        self.patience_s = patience_s
+        self.response: Response | None = None
+        self.wake: Callable[[], None] | None = None
+
+    def resolve(self, response: Response) -> None:
+        """Any thread; once. Too late is without effect."""
+        self.response = response
+        if self.wake is not None:
+            self.wake()
+
+
+Route = Callable[[], Response | Pending]
 
 
 class _Client:
-    """One connection: reading a head, or sending an answer. The server's thread only."""
+    """One connection: reading a head, waiting for a page, or sending an answer. The server's thread only."""
 
-    __slots__ = ("deadline_s", "keeps_open", "outgoing", "received", "socket")
+    __slots__ = ("deadline_s", "has_body", "keeps_open", "outgoing", "pending", "received", "socket")
 
     def __init__(self, client: socket.socket, now_s: float) -> None:
         self.socket = client
         self.received = bytearray()
         self.outgoing: list[memoryview] = []
+        self.pending: Pending | None = None
+        self.has_body = True
         self.keeps_open = False
         self.deadline_s = now_s + HEAD_S
 
@@ -99,6 +123,8 @@ class HttpServer:
         self._clients: dict[int, _Client] = {}
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._wake_lock = threading.Lock()  # no byte goes to a pipe that is closed
+        self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
     def start(self, routes: Mapping[str, Route]) -> None:
@@ -108,14 +134,23 @@ class HttpServer:
 
     def close(self) -> None:
         """Ends the thread, if it runs, and all connections. Once."""
-        if self._thread.is_alive():
+        with self._wake_lock:
+            self._is_closing = True
             os.write(self._wake_write, b"\0")
+        if self._thread.is_alive():
             self._thread.join()
         for client in list(self._clients.values()):
             self._drop(client)
         self._listener.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
+
+    def _wake(self) -> None:
+        """Has the thread look at the pages that it waits for. Any thread."""
+        with self._wake_lock:
+            if not self._is_closing:
+                with suppress(BlockingIOError):  # full: it will wake up
+                    os.write(self._wake_write, b"\0")
 
     # -- the thread
 
@@ -125,7 +160,11 @@ class HttpServer:
         while True:
             for descriptor, _ in self._poll.poll(self._timeout_ms()):
                 if descriptor == self._wake_read:
-                    return
+                    if self._is_closing:
+                        return
+                    os.read(self._wake_read, LARGEST_HEAD)
+                    self._answer_pending()
+                    continue
                 if descriptor == self._listener.fileno():
                     self._accept()
                     continue
@@ -159,7 +198,15 @@ class HttpServer:
     def _expire(self) -> None:
         now_s = time.monotonic()
         for client in [each for each in self._clients.values() if each.deadline_s <= now_s]:
-            self._drop(client)
+            if client.pending is not None:
+                self._send_answer(client, client.pending.otherwise)
+            else:
+                self._drop(client)
+
+    def _answer_pending(self) -> None:
+        for client in list(self._clients.values()):
+            if client.pending is not None and client.pending.response is not None:
+                self._send_answer(client, client.pending.response)
 
     def _drop(self, client: _Client) -> None:
         descriptor = client.socket.fileno()
@@ -175,6 +222,8 @@ class HttpServer:
         try:
             if client.outgoing:
                 self._send(client)
+            elif client.pending is not None:
+                self._drop(client)  # it has gone: while a page is waited for, nothing else is listened to
             else:
                 self._receive(client)
         except (BlockingIOError, InterruptedError):
@@ -213,6 +262,7 @@ class HttpServer:
         connection = fields.get(b"connection", b"")
         wants_open = connection != b"close" if version == b"HTTP/1.1" else connection == b"keep-alive"
         client.keeps_open = wants_open and is_alone
+        client.has_body = method != b"HEAD"
         if method not in METHODS:
             self._refuse(client, 405)
             return
@@ -220,12 +270,24 @@ class HttpServer:
         route = self._routes.get(path)
         if route is None:
             known = " ".join(self._routes)
-            response = Response(f"There is nothing at this path; there is: {known}\n".encode(), 404)
+            self._begin(client, Response(f"There is nothing at this path; there is: {known}\n".encode(), 404))
+            return
+        made = self._call(path, route)
+        if isinstance(made, Pending):
+            self._wait(client, made)
         else:
-            response = self._call(path, route)
-        self._begin(client, response, has_body=method == b"GET")
+            self._begin(client, made)
 
-    def _call(self, path: str, route: Route) -> Response:
+    def _wait(self, client: _Client, pending: Pending) -> None:
+        pending.wake = self._wake
+        if pending.response is not None:
+            self._begin(client, pending.response)
+            return
+        client.pending = pending
+        client.deadline_s = time.monotonic() + pending.patience_s
+        self._poll.modify(client.socket, 0)
+
+    def _call(self, path: str, route: Route) -> Response | Pending:
         try:
             return route()
         except Exception:
@@ -235,20 +297,31 @@ class HttpServer:
     def _refuse(self, client: _Client, status: int) -> None:
         """Answers without asking a route, and closes: what follows on the connection cannot be understood."""
         client.keeps_open = False
-        self._begin(client, Response(f"{REASONS[status]}\n".encode(), status), has_body=True)
+        client.has_body = True
+        self._begin(client, Response(f"{REASONS[status]}\n".encode(), status))
 
-    def _begin(self, client: _Client, response: Response, *, has_body: bool) -> None:
+    def _begin(self, client: _Client, response: Response) -> None:
         body = memoryview(response.body)
         head = (
             f"HTTP/1.1 {response.status} {REASONS[response.status]}\r\nContent-Type: {response.content_type}\r\n"
             f"Content-Length: {len(body)}\r\nConnection: {'keep-alive' if client.keeps_open else 'close'}\r\n\r\n"
         )
         client.outgoing = [memoryview(head.encode())]
-        if has_body and len(body):
+        if client.has_body and len(body):
             client.outgoing.append(body)
         client.deadline_s = time.monotonic() + SEND_S
         self._poll.modify(client.socket, select.POLLOUT)
         self._send(client)
+
+    def _send_answer(self, client: _Client, response: Response) -> None:
+        """Of a page that was waited for."""
+        client.pending = None
+        try:
+            self._begin(client, response)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(client)
 
     def _send(self, client: _Client) -> None:
         while client.outgoing:

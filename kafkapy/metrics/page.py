@@ -7,12 +7,13 @@ for that long, and a request of the reactor's Python way behind them. Many lines
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kafkapy._core.metrics_page import MetricsPage, PartitionRows
 from kafkapy._core.topic_counters import TopicCounters
 from kafkapy.metrics.metric import Metric, format_labels, format_number
 
+PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SLICE_NS = 150_000
 REST_S = 0.0001
 
@@ -66,6 +67,16 @@ class Page:
         labels = format_labels((*metric.labels, name), (*values, part))
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
         self.pace()
+
+    def histogram(
+        self, metric: Metric, values: tuple[object, ...], ends: Sequence[float], counts: Sequence[int], total: float
+    ) -> None:
+        """One histogram of the family that was begun: `counts[n]` are not above `ends[n]`, the last of them are all;
+        `total` is the sum of what was counted."""
+        for end, count in zip((*map(repr, ends), "+Inf"), counts, strict=True):
+            self.part(metric, values, count, "le", end)
+        self.sample(metric, values, total, "_sum")
+        self.sample(metric, values, counts[-1], "_count")
 
     def topics(self, metric: Metric, counters: list[TopicCounters], counter: int) -> None:
         """A family with a line for each topic, in which those who have no labels stand for all."""

@@ -74,7 +74,7 @@ def _bash(
         yield f"    {script}) tool={tool}; command=${{COMP_WORDS[1]}} ;;"
     yield "    *)"
     yield '      if [ "$COMP_CWORD" -eq 1 ]; then'
-    yield f'        COMPREPLY=($(compgen -W "{" ".join(descriptions)} completion" -- "$word")); return'
+    yield f'        COMPREPLY=($(compgen -W "{" ".join(descriptions)}" -- "$word")); return'
     yield "      fi"
     yield "      tool=${COMP_WORDS[1]}; command=${COMP_WORDS[2]} ;;"
     yield "  esac"

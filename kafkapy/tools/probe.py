@@ -12,6 +12,7 @@ import sys
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 from kafkapy.client import Consumer, Producer, TopicPartition
@@ -20,14 +21,13 @@ from kafkapy.errors import ApiError
 from kafkapy.metrics import probe_table as table
 from kafkapy.metrics.http_server import HttpServer, Response
 from kafkapy.metrics.metric import Metric
-from kafkapy.metrics.page import Page
+from kafkapy.metrics.page import PAGE_TYPE, Page
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, await_broker
 from kafkapy.tools.option import DOUBLE, INTEGER, TEXT, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import Example, Tool, run_tool
 
 DEFAULT_TOPIC = "kafkapy-probe"
 ENDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 OPTIONS = (
     BOOTSTRAP_SERVER,
@@ -162,12 +162,7 @@ class Measurements:
         page.one(table.LAST_SUCCESS, self.last_success_s)
         for metric in (table.PRODUCE_SECONDS, table.SECONDS):
             page.begin(metric)
-            buckets = list(self._buckets[metric.name])
-            for index, end in enumerate(ENDS_S):
-                page.part(metric, (), sum(buckets[: index + 1]), "le", repr(end))
-            page.part(metric, (), sum(buckets), "le", "+Inf")
-            page.sample(metric, (), self._sums[metric.name], "_sum")
-            page.sample(metric, (), sum(buckets), "_count")
+            page.histogram(metric, (), ENDS_S, list(accumulate(self._buckets[metric.name])), self._sums[metric.name])
         return Response(memoryview(page.native), content_type=PAGE_TYPE)
 
 

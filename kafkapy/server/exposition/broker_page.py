@@ -9,15 +9,14 @@ interrupt.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 
 from kafkapy import __version__
 from kafkapy._core.metrics_page import MetricsPage
 from kafkapy.metrics import table
-from kafkapy.metrics.http_server import Response
-from kafkapy.metrics.page import Page
+from kafkapy.metrics.http_server import Pending, Response
+from kafkapy.metrics.page import PAGE_TYPE, Page
 from kafkapy.metrics.process import ProcessMetrics
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.server.exposition.clients import write_clients
@@ -29,7 +28,6 @@ from kafkapy.server.exposition.topics import TopicMetrics
 from kafkapy.server.services import Services
 from kafkapy.storage.log_cleaner import LogCleaner
 
-PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # A page is not made anew more often than this, whoever asks.
 FRESH_S = 0.25
 # How long the reactor may take to answer before the broker does not count as alive.
@@ -84,12 +82,12 @@ class BrokerPage:
             self._made_s = now_s
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
 
-    def live(self) -> Response:
-        answered = threading.Event()
-        self._services.reactor.post(answered.set)
-        if answered.wait(PATIENCE_S):
-            return Response(b"live\n")
-        return Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
+    def live(self) -> Pending:
+        """The reactor itself answers, if it can."""
+        silence = Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
+        pending = Pending(silence, PATIENCE_S)
+        self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))
+        return pending
 
     def ready(self) -> Response:
         services = self._services

@@ -22,7 +22,7 @@ BOUNDS_US = bucket_bounds()
 BOUNDS_MS = [bound / 1000 for bound in BOUNDS_US]
 # How many buckets of a meter lie below each end.
 BUCKETS_BELOW = [BOUNDS_US.index(end) + 1 for end in HISTOGRAM_ENDS_US]
-ENDS_S = [repr(end / 1e6) for end in HISTOGRAM_ENDS_US]
+ENDS_S = [end / 1e6 for end in HISTOGRAM_ENDS_US]
 OTHER_API = "(other)"
 FETCH = ApiKey.FETCH.value
 
@@ -95,12 +95,8 @@ class RequestMetrics:
         metric = table.REQUEST_SECONDS
         page.begin(metric)
         for name, meter in meters.items():
-            for end, below in zip(ENDS_S, BUCKETS_BELOW, strict=True):
-                page.part(metric, (name,), sum(meter.buckets[:below]), "le", end)
-            total = sum(meter.buckets)
-            page.part(metric, (name,), total, "le", "+Inf")
-            page.sample(metric, (name,), meter.time_us / 1e6, "_sum")
-            page.sample(metric, (name,), total, "_count")
+            counts = [sum(meter.buckets[:below]) for below in (*BUCKETS_BELOW, None)]
+            page.histogram(metric, (name,), ENDS_S, counts, meter.time_us / 1e6)
 
     def _write_threads(self, page: Page) -> None:
         services, reactor = self._services, self._services.reactor

@@ -15,7 +15,7 @@ class TriedClient(NamedTuple):
     """A library or tool of a release, what it takes the broker for, and what a record keeps on its way through it."""
 
     name: str
-    library: str
+    product: str
     release: str
     driver: str  # what clients.py makes it with
     speaks: str = ""  # "" means that it finds out about the broker as it was written to
@@ -41,7 +41,7 @@ def _kafka_python(release: str) -> list[TriedClient]:
         rows.append(
             TriedClient(
                 name=f"kafka-python-{release}" + (f"-as-{version}" if version else ""),
-                library="kafka-python",
+                product="kafka-python",
                 release=release,
                 driver="kafka-python",
                 speaks=f"`api_version={version}`" if version else "",
@@ -62,7 +62,7 @@ def _librdkafka(driver: str, library: str, release: str, *, is_console: bool) ->
     return [
         TriedClient(
             name=f"{driver}-as-{fallback}",
-            library=library,
+            product=library,
             release=release,
             driver=driver,
             speaks=f"`api.version.request=false`, `broker.version.fallback={fallback}`",

@@ -1,12 +1,13 @@
 """The HTTP listener: what it answers, and that nobody can hold it."""
 
+import queue
 import socket
 import time
 
 import pytest
 
 from kafkapy.metrics import http_server
-from kafkapy.metrics.http_server import HttpServer, Response, parse_address
+from kafkapy.metrics.http_server import HttpServer, Pending, Response, parse_address
 
 LARGE = b"x" * (8 << 20)
 
@@ -147,6 +148,85 @@ def test_a_client_that_goes_away_amid_its_answer(server):
             client.sendall(b"GET /large HTTP/1.1\r\n\r\n")
             client.recv(10)
     assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+
+
+class Asked:
+    """Pages that wait until the test resolves them, in the order in which they were asked for."""
+
+    def __init__(self, patience_s):
+        self.patience_s = patience_s
+        self.pages = queue.Queue()
+
+    def __call__(self):
+        page = Pending(Response(b"nobody\n", 503), self.patience_s)
+        self.pages.put(page)
+        return page
+
+
+@pytest.fixture
+def asked():
+    return Asked(60)
+
+
+@pytest.fixture
+def waiting_server(asked):
+    server = HttpServer("127.0.0.1:0")
+    soon = Asked(0.05)
+    answered = Asked(60)
+
+    def at_once():
+        page = answered()
+        page.resolve(Response(b"already\n"))
+        return page
+
+    server.start({"/later": asked, "/soon": soon, "/at-once": at_once, "/page": lambda: Response(b"page\n")})
+    yield server
+    server.close()
+
+
+def test_a_page_that_is_waited_for_keeps_nobody_else_waiting(waiting_server, asked):
+    with connect(waiting_server) as first, connect(waiting_server) as second:
+        first.sendall(b"GET /later HTTP/1.1\r\n\r\n")
+        first_page = asked.pages.get(timeout=20)
+        second.sendall(b"GET /later HTTP/1.1\r\n\r\n")
+        second_page = asked.pages.get(timeout=20)
+        assert ask(waiting_server, b"GET /page HTTP/1.1\r\n\r\n")[2] == b"page\n"
+        second_page.resolve(Response(b"two\n"))
+        assert read_answer(second)[2] == b"two\n"
+        first_page.resolve(Response(b"one\n"))
+        assert read_answer(first)[2] == b"one\n"
+        first.sendall(b"GET /page HTTP/1.1\r\n\r\n")
+        assert read_answer(first)[2] == b"page\n"
+
+
+def test_a_page_that_nobody_tells(waiting_server):
+    status, _, body = ask(waiting_server, b"GET /soon HTTP/1.1\r\n\r\n")
+    assert (status, body) == (503, b"nobody\n")
+
+
+def test_a_page_that_is_told_at_once(waiting_server):
+    assert ask(waiting_server, b"GET /at-once HTTP/1.1\r\n\r\n")[2] == b"already\n"
+
+
+def test_a_client_that_goes_away_while_its_page_is_waited_for(waiting_server, asked):
+    with connect(waiting_server) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.sendall(b"GET /later HTTP/1.1\r\n\r\n")
+        page = asked.pages.get(timeout=20)
+    assert ask(waiting_server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+    page.resolve(Response(b"late\n"))
+    assert ask(waiting_server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
+
+
+def test_a_page_that_is_told_after_the_end(asked):
+    server = HttpServer("127.0.0.1:0")
+    server.start({"/later": asked})
+    with connect(server) as client:
+        client.sendall(b"GET /later HTTP/1.1\r\n\r\n")
+        page = asked.pages.get(timeout=20)
+        server.close()
+        page.resolve(Response(b"late\n"))
+        assert client.recv(1) == b""
 
 
 def test_a_port_in_use_is_told_before_anything_runs(server):
