@@ -91,8 +91,14 @@ class RangeReader:
         self._network.metadata.allow_creation = False
         self._subscription = Subscription()
         self._fetcher = Fetcher(self._network, self._subscription, config)
+        self._state: PartitionState | None = None  # of the range that is read, or was read last
         self._network.tasks.append(self._fetcher)
         self._network.start()
+
+    @property
+    def position(self) -> int | None:
+        """Behind the last record that the last range gave: where to go on after an error. None before the first one."""
+        return None if self._state is None else self._state.position
 
     def read(
         self,
@@ -147,6 +153,7 @@ class RangeReader:
             state = self._subscription.state(where)
             state.jump(start)
             state.until_offset = until
+        self._state = state
         return state
 
     def _wait(self, state: PartitionState, until: int, timeout: float) -> None:

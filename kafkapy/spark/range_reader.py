@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkapy.client.columnar import RangeReader
-from kafkapy.client.fetcher import NoOffsetForPartition
+from kafkapy.client.fetcher import LogTruncated, NoOffsetForPartition
 from kafkapy.spark.columns import arrow_schema
 from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.options import ReadOptions
@@ -43,12 +43,13 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
                     rows = arrow.record_batch(batch)
                     yield rows if rows.schema.equals(schema) else rows.cast(schema)
                 return
-            except NoOffsetForPartition:
-                start = _skip(options, wanted, start)
+            except NoOffsetForPartition as error:
+                # what came before its position is with Spark already
+                start = _skip(options, wanted, start if reader.position is None else reader.position, error)
 
 
-def _skip(options: ReadOptions, wanted: OffsetRange, start: int) -> int:
-    """Where to go on after the log has lost what comes next."""
+def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffsetForPartition) -> int:
+    """Where to go on after the log has lost what comes next. DataLossError."""
     cluster = SourceCluster(options)
     try:
         first = cluster.earliest([wanted.where])[wanted.where]
@@ -56,7 +57,9 @@ def _skip(options: ReadOptions, wanted: OffsetRange, start: int) -> int:
     finally:
         cluster.close()
     if first <= start <= last:
-        return start  # a leader that did not know yet how far it is
+        if isinstance(error, LogTruncated):
+            report_loss(error.message, fails=options.fail_on_data_loss)
+        return start  # else a leader that did not know yet how far it is
     report_loss(
         f"Offset {start} of partition {wanted.where} is out of range: it has {first} to {last}",
         fails=options.fail_on_data_loss,
