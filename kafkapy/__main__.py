@@ -22,6 +22,7 @@ TOOLS = {
     "log-dirs": ("kafkapy.tools.log_dirs", "print what lies in the brokers' log directories"),
     "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
     "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, forget a broker"),
+    "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
     "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),
     "transactions": ("kafkapy.tools.transactions", "list and describe transactions, end those that hang"),
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),

@@ -15,13 +15,20 @@ from kafkapy.metadata.release_features import (
     DEPENDENCIES,
     METADATA_VERSION_NAMES,
     first_levels,
-    metadata_version_named,
 )
 from kafkapy.quorum.embedded_quorum import controller_listener_of
 from kafkapy.quorum.format_directory import check_identity, format_directories
 from kafkapy.quorum.voters import check_static_voters
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
+from kafkapy.tools.feature_levels import (
+    LATEST_NAME,
+    OLDEST_NAME,
+    level_of_release,
+    name_and_level,
+    print_dependencies,
+    print_version_mapping,
+)
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
 from kafkapy.types import SystemClock, random_uuid, uuid_to_string
@@ -88,12 +95,12 @@ def _java_map(properties: MetaProperties) -> str:
 
 def chosen_features(arguments: Arguments, *, is_dynamic: bool) -> list[tuple[str, int]]:
     """What a first start is to finalize, metadata.version first, levels of 0 left out.  ToolError in Kafka's words."""
-    levels = dict(_name_and_level(text) for text in arguments.values("feature"))
+    levels = dict(name_and_level(text) for text in arguments.values("feature"))
     if METADATA_VERSION in levels and arguments.has("release-version"):
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
     metadata_version = levels.pop(METADATA_VERSION, LATEST_METADATA_VERSION)
     if arguments.has("release-version"):
-        metadata_version = _level_of_release(arguments["release-version"])
+        metadata_version = level_of_release(arguments["release-version"])
     if metadata_version not in METADATA_VERSION_NAMES:
         raise ToolError(f"No MetadataVersion with feature level {metadata_version}.")
     known = sorted(name for name in SUPPORTED_FEATURES if name != METADATA_VERSION)
@@ -130,22 +137,6 @@ def _check_level(name: str, level: int) -> None:
     lowest, highest = SUPPORTED_FEATURES[name]
     if not lowest <= level <= highest:
         raise ToolError(f"Feature level {level} is not supported for feature {name}")
-
-
-def _name_and_level(text: str) -> tuple[str, int]:
-    name, equals, level = text.partition("=")
-    if not equals:
-        raise ToolError(f"Can't parse feature=level string {text}: equals sign not found.")
-    if not level.strip().isdigit():
-        raise ToolError(f"Can't parse feature=level string {text}: unable to parse {level.strip()} as a short.")
-    return name.strip(), int(level)
-
-
-def _level_of_release(name: str) -> int:
-    try:
-        return metadata_version_named(name)
-    except ValueError as error:
-        raise ToolError(str(error)) from None
 
 
 def format_command(arguments: Arguments) -> int:
@@ -223,11 +214,7 @@ def _tell(
 
 def version_mapping(arguments: Arguments) -> int:
     """The features that a release begins with."""
-    name = arguments["release-version"]
-    level = _level_of_release(name) if name is not None else LATEST_METADATA_VERSION
-    print(f"metadata.version={level} ({name or METADATA_VERSION_NAMES[level]})")
-    for feature, first in first_levels(level).items():
-        print(f"{feature}={first}")
+    print_version_mapping(arguments["release-version"])
     return 0
 
 
@@ -244,17 +231,9 @@ def feature_dependencies(arguments: Arguments) -> int:
         level = int(level_text)
         if name not in SUPPORTED_FEATURES:
             raise ToolError(f"Unknown feature: {name}")
-        shown = f"{name}={level}"
-        if name == METADATA_VERSION:
-            if level not in METADATA_VERSION_NAMES:
-                raise ToolError(f"Unknown metadata.version {level}")
-            shown += f" ({METADATA_VERSION_NAMES[level]})"
-        else:
+        if name != METADATA_VERSION:
             _check_level(name, level)
-        needed = DEPENDENCIES.get((name, level), {})
-        print(f"{shown} requires:" if needed else f"{shown} has no dependencies.")
-        for other, least in needed.items():
-            print(f"    {other}={least} ({METADATA_VERSION_NAMES[least]})")
+        print_dependencies(name, level)
     return 0
 
 
@@ -281,8 +260,7 @@ _CONFIG = Option(
 )
 _RELEASE = Option(
     "release-version",
-    f"The release, from {METADATA_VERSION_NAMES[min(METADATA_VERSION_NAMES)]} to "
-    f"{METADATA_VERSION_NAMES[LATEST_METADATA_VERSION]}, which it is without this.",
+    f"The release, from {OLDEST_NAME} to {LATEST_NAME}, which it is without this.",
     "RELEASE_VERSION",
     aliases=("r",),
 )

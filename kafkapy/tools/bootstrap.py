@@ -43,6 +43,12 @@ def admin_properties(arguments: Arguments, config: str = "command-config") -> di
     return properties
 
 
+def refuse_controllers(arguments: Arguments) -> None:
+    """ToolError for --bootstrap-controller: we have no client of controllers."""
+    if arguments.has("bootstrap-controller"):
+        raise ToolError("kafkapy speaks to brokers: use --bootstrap-server")
+
+
 def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) -> None:
     """Returns once one of `bootstrap.servers` takes a connection.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.client.admin import Admin, Node
 from kafkapy.errors import ApiError, Error
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
@@ -20,8 +20,7 @@ def run(arguments: Arguments) -> int:
         print(
             "Option --config has been deprecated and will be removed in a future version. Use --command-config instead."
         )
-    if arguments.has("bootstrap-controller"):
-        raise ToolError("kafkapy speaks to brokers: use --bootstrap-server")
+    refuse_controllers(arguments)
     config = "config" if arguments.has("config") else "command-config"
     with Admin(admin_properties(arguments, config)) as admin:
         if arguments.command == "cluster-id":

@@ -26,6 +26,8 @@ def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
 
 def usage_error(tool: Tool, program: str, message: str, command: Command | None = None) -> str:
     """What stands on standard error for a command line that cannot be carried out."""
+    if tool.usage_line:
+        return tool.usage_line.format(message) + "\n"
     if tool.grammar is Grammar.JOPTSIMPLE:
         return f"{message}\n{option_table(tool.all_options)}"
     name = tool.kafka_name or program

@@ -66,6 +66,7 @@ class Tool:
     error_prefix: what stands in front of an error that the tool did not foresee, as in Kafka's.
     required_groups: the groups of options of which exactly one has to be given (with ARGPARSE4J only).
     needs_arguments: without a single word the usage is printed, and the exit code is 1.
+    usage_line: what is said of a wrong command line, `{}` being what is wrong, instead of the usage and that.
     not_here: flags of Apache Kafka's that this tool does not take, and why.
     """
 
@@ -80,6 +81,7 @@ class Tool:
     error_prefix: str = ""
     required_groups: tuple[str, ...] = ()
     needs_arguments: bool = True
+    usage_line: str = ""
     not_here: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -182,9 +184,9 @@ def parse(tool: Tool, words: Sequence[str]) -> tuple[Command | None, Arguments]:
     at = _command_position(tool, words)
     if command is None:
         choices = ", ".join(f"'{each.name}'" for each in tool.commands)
-        if not words or words[0].startswith("-"):
+        if at >= len(words) or words[at].startswith("-"):
             raise UsageError("too few arguments")
-        raise UsageError(f"invalid choice: '{words[0]}' (choose from {choices})")
+        raise UsageError(f"invalid choice: '{words[at]}' (choose from {choices})")
     parser = ArgumentParser((*tool.options, *command.options, ARGPARSE_HELP), command.required_groups)
     return command, parser.parse([*words[:at], *words[at + 1 :]], command.name)
 
