@@ -167,7 +167,12 @@ a dashboard.
 - `kafkapy.metrics.series.limit` bounds the topics, partitions, groups, committed offsets and clients' values that have
   series of their own; the others are summed under `(other)`.
 - Quantiles are of the last minute, or of the time since the last page if that is longer.
-- Apache Kafka's division of a request's time (queue, local, remote, send) is not there, nor is anything of a JVM.
+- Apache Kafka's division of a request's time (`requestqueuetimems`, `localtimems`, `remotetimems`,
+  `responsequeuetimems`, `responsesendtimems`) is not there: a request is measured from its arrival until its answer is
+  made, and most of them, served without the interpreter lock, by one look at the clock for all of a wake-up. Only the
+  handler pool has a queue (`requestqueuesize`); what waits for records or replicas is counted by
+  `delayedoperationpurgatory`, and a reactor that is behind shows in `networkprocessoravgidle_percent`.
+- Nothing is there of a JVM.
 
 """
 
