@@ -17,12 +17,15 @@ from urllib.parse import urlsplit
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.config.properties import read_properties
+from kafkapy.metrics.http_server import parse_address
 from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import Example, Tool, run_tool
 
 DEFAULT_URL = "http://localhost:9404/metrics"
 LISTENER_KEY = "kafkapy.metrics.listener"
 TIMEOUT_S = 30
+# A listener on these is asked where every machine is itself.
+EVERY_ADDRESS = ("0.0.0.0", "::")
 # A page is read up to here; one of 2,000 topics has about three megabytes.
 LARGEST_PAGE = 1 << 28
 COUNTED = ("_total", "_count", "_sum", "_bucket")
@@ -58,19 +61,26 @@ def page_url(arguments: Arguments) -> str:
     listener = read_properties(arguments["config"]).get(LISTENER_KEY, "")
     if not listener:
         raise ToolError(f"{arguments['config']} sets no {LISTENER_KEY}: this broker has no metrics page")
-    host, _, port = listener.rpartition(":")
-    if host in ("", "0.0.0.0", "[::]"):
+    try:
+        host, port = parse_address(listener)
+    except ValueError as error:
+        raise ToolError(f"{LISTENER_KEY} in {arguments['config']}: {error}") from error
+    if host in EVERY_ADDRESS:
         host = "localhost"
-    return f"http://{host}:{port}/metrics"
+    return f"http://[{host}]:{port}/metrics" if ":" in host else f"http://{host}:{port}/metrics"
 
 
 def fetch(url: str) -> str:
     """The text of the page; ToolError with one sentence if it cannot be had."""
-    parts = urlsplit(url if "//" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "//" in url else f"http://{url}")
+        port = parts.port or 80
+    except ValueError:  # brackets that are not closed, a port that is no number
+        parts, port = urlsplit(""), 0
     if parts.scheme != "http" or not parts.hostname:
         raise ToolError(f"{url} is not the address of a page: accepted is http://host:port/metrics")
     path = parts.path if parts.path not in ("", "/") else "/metrics"
-    connection = HTTPConnection(parts.hostname, parts.port or 80, timeout=TIMEOUT_S)
+    connection = HTTPConnection(parts.hostname, port, timeout=TIMEOUT_S)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

@@ -76,6 +76,8 @@ def test_metrics_are_printed_and_followed(broker: WatchedBroker) -> None:
 def test_nobody_there(broker: WatchedBroker, tmp_path: Path) -> None:
     unwatched = tmp_path / "server.properties"
     unwatched.write_text("node.id=1\n")
+    badly_watched = tmp_path / "badly.properties"
+    badly_watched.write_text("kafkapy.metrics.listener=localhost\n")
     port = free_port()
     for words, sentence in (
         (
@@ -83,6 +85,8 @@ def test_nobody_there(broker: WatchedBroker, tmp_path: Path) -> None:
             f"http://localhost:{port} cannot be read: Connection refused",
         ),
         (("metrics", "--url", "ftp://x"), "ftp://x is not the address of a page"),
+        (("metrics", "--url", "localhost:many"), "localhost:many is not the address of a page"),
+        (("metrics", "--config", badly_watched), f"{badly_watched}: 'localhost' is not host:port"),
         (("metrics", "--config", unwatched), f"{unwatched} sets no kafkapy.metrics.listener"),
         (("metrics", "--url", f"http://localhost:{broker.metrics_port}/no"), "cannot be read: 404 Not Found"),
         (("probe", "--bootstrap-server", f"localhost:{port}"), "could not be established"),
