@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
+from kafkapy_jobs.arguments import JobParser, add_stream
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -52,10 +52,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--field", default="message", metavar="NAME", help="of JSON and msgpack values; default message"
     )
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
+from kafkapy_jobs.arguments import JobParser, add_stream
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -39,10 +39,7 @@ def lines(rows: list[Row]) -> list[str]:
 
 def parser() -> JobParser:
     options = JobParser(__doc__)
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC, value_formats=())
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows, count
+from kafkapy_jobs.arguments import JobParser, add_stream, add_windows, count
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -105,10 +105,7 @@ def parser() -> JobParser:
         help="in this order: trim (alone the default), spaces (runs of white space become one space), lower",
     )
     options.add_argument("--field", default="term", metavar="NAME", help="of JSON and msgpack values; default term")
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:

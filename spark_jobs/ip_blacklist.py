@@ -18,16 +18,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from kafkapy_jobs.arguments import (
     JobParser,
-    add_session,
-    add_sinks,
-    add_source,
+    add_stream,
     count,
     duration,
     length_or_zero,
     milliseconds,
 )
 from kafkapy_jobs.report import observed
-from kafkapy_jobs.session import start_session
+from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import run_stream
 from kafkapy_jobs.source import read_stream
 from kafkapy_jobs.values import add_reason, member, trimmed, with_text
@@ -140,14 +138,12 @@ def parser() -> JobParser:
         "--lateness", type=length_or_zero, default=duration("10 s"), metavar="LENGTH", help="default 10 s; may be 0 s"
     )
     options.add_argument("--field", default="client", metavar="NAME", help="of JSON and msgpack values; default client")
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
+    require_stateful_processors()
     spark = start_session("ip-blacklist-checker", arguments)
     rows = with_addresses(read_stream(spark, arguments), arguments.value_format, arguments.field)
     entries = blacklist(observed(rows), arguments.threshold, milliseconds(arguments.expiry), arguments.lateness)

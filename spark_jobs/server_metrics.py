@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows
+from kafkapy_jobs.arguments import OBJECT_FORMATS, JobParser, add_stream, add_windows
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -69,11 +69,7 @@ def parser() -> JobParser:
         "--metric", action="append", metavar="PATH", help=f"may come again; default {', '.join(METRICS)}"
     )
     add_windows(options, "5 min", "1 min")
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    options.set_defaults(value_format="json")
-    return options
+    return add_stream(options, TOPIC, value_formats=OBJECT_FORMATS)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -12,6 +12,8 @@ The file is `--properties`, or what the driver's system property PropPath names 
     sparksql                  select * from tmp
     schema                    empty; columns in Spark's words, such as `name string, age int`
 
+`--bootstrap-server` and `--topic`, if given, go before the file.
+
 Without a schema a value's JSON object (single quotes are taken too) becomes seven text columns `_1` to `_7`, empty
 where it has no more members; values with none, with more than seven, and those that are no object, become seven empty
 texts.
@@ -25,13 +27,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkConf
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_source
 from kafkapy_jobs.session import start_session
+from kafkapy_jobs.sink import await_queries, show_stream
 from kafkapy_jobs.source import read_stream
+from kafkapy_jobs.values import LENIENT, columns_of_schema, valid_text
 
 DEFAULTS = {
     "master": "",
@@ -44,7 +48,6 @@ DEFAULTS = {
     "schema": "",
 }
 COLUMNS = 7
-_LENIENT = {"allowSingleQuotes": "true"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -63,9 +66,10 @@ def properties_path(option: str | None) -> str | None:
     """Where the file is: the option, or the driver's system property."""
     if option:
         return option
-    java_options = SparkConf().get("spark.driver.extraJavaOptions", "") or ""
-    found = re.search(r"-DPropPath=(\S+)", java_options)
-    return found[1].strip("'\"") if found else None
+    # The session, whose master the file may set, is still to come: only the driver's JVM is there.
+    SparkContext._ensure_initialized()
+    path: str | None = SparkContext._jvm.java.lang.System.getProperty("PropPath")
+    return path
 
 
 def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
@@ -73,7 +77,7 @@ def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
     if path is None:
         print("no properties file was given; the defaults are used", file=sys.stderr)
         return dict(DEFAULTS)
-    text = Path(path).read_text() if Path(path).is_file() else _from_hadoop(path, arguments)
+    text = Path(path).read_text("utf-8") if Path(path).is_file() else _from_hadoop(path, arguments)
     if text is None:
         print(
             f"there is no properties file {path}, neither here nor in Hadoop's; the defaults are used", file=sys.stderr
@@ -103,8 +107,7 @@ def make_view(records: DataFrame, properties: Mapping[str, str]) -> None:
 
 def seven_columns(records: DataFrame) -> DataFrame:
     """The members of each value's object as `_1` to `_7`, in their order."""
-    text = F.try_validate_utf8(F.col("value").cast("string"))
-    members = F.map_values(F.from_json(text, "map<string,string>", _LENIENT))
+    members = F.map_values(F.from_json(valid_text("value"), "map<string,string>", LENIENT))
     size = F.coalesce(F.size(members), F.lit(0))
     columns = [
         F.when((size >= index) & (size <= COLUMNS), F.coalesce(F.get(members, F.lit(index - 1)), F.lit("")))
@@ -115,36 +118,24 @@ def seven_columns(records: DataFrame) -> DataFrame:
     return records.select(*columns)
 
 
-def columns_of_schema(records: DataFrame, schema: str) -> DataFrame:
-    """The columns of a schema from each value's object; nulls where it has none, or is none."""
-    text = F.try_validate_utf8(F.col("value").cast("string"))
-    return records.select(F.from_json(text, schema, _LENIENT).alias("row")).select("row.*")
-
-
 def parser() -> JobParser:
     options = JobParser(__doc__)
     options.add_argument("--properties", metavar="FILE", help="the properties file")
-    add_source(options, "test", is_stream=True)
+    add_source(options, DEFAULTS["subscribe"], is_stream=True, value_formats=())
     add_session(options)
+    # What the command line says goes before the file, and the file before its defaults.
+    options.set_defaults(bootstrap_server=None, topic=None)
     return options
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
     properties = read_properties(properties_path(arguments.properties), arguments)
-    arguments.bootstrap_server = properties["kafka.bootstrap.servers"]
-    arguments.topic = properties["subscribe"]
+    arguments.bootstrap_server = arguments.bootstrap_server or properties["kafka.bootstrap.servers"]
+    arguments.topic = arguments.topic or properties["subscribe"]
     spark = start_session(properties["appName"], arguments, properties["master"])
     make_view(read_stream(spark, arguments), properties)
-    show(spark.sql(properties["sparksql"]), arguments).awaitTermination()
-
-
-def show(rows: DataFrame, arguments: Any, name: str = "sql") -> Any:
-    """A query that appends rows to the console."""
-    writer = rows.writeStream.format("console").outputMode("append").queryName(name).option("truncate", "false")
-    if arguments.trigger == "available-now":
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=arguments.trigger).start()
+    await_queries(spark, [show_stream(spark.sql(properties["sparksql"]), arguments, "sql")])
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_source, fail
 from kafkapy_jobs.session import start_session
-from kafkapy_jobs.sink import await_queries
+from kafkapy_jobs.sink import await_queries, show_stream
 from kafkapy_jobs.source import read_stream
-from sql_job import columns_of_schema, show
+from kafkapy_jobs.values import columns_of_schema
 
 TOPIC = "dyl_test01"
 SCHEMA = "a string, b string, c string, d array<string>"
@@ -25,7 +25,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--statement", action="append", metavar="SQL", help="may come again; the default is two examples"
     )
-    add_source(options, TOPIC, is_stream=True)
+    add_source(options, TOPIC, is_stream=True, value_formats=())
     add_session(options)
     return options
 
@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> None:
     spark = start_session("sql-statements", arguments)
     columns_of_schema(read_stream(spark, arguments), arguments.schema).createOrReplaceTempView(arguments.view)
     statements = arguments.statement or STATEMENTS
-    queries = [show(spark.sql(each), arguments, f"sql-{number}") for number, each in enumerate(statements, 1)]
+    queries = [show_stream(spark.sql(each), arguments, f"sql-{number}") for number, each in enumerate(statements, 1)]
     await_queries(spark, queries)
 
 

@@ -17,10 +17,10 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, count
+from kafkapy_jobs.arguments import JobParser, add_stream, count
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
 from kafkapy_jobs.report import observed
-from kafkapy_jobs.session import start_session
+from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
 
@@ -97,14 +97,12 @@ def parser() -> JobParser:
     options.add_argument(
         "--minimum-days", type=count, metavar="N", help="a stock needs so many of them; default: --days"
     )
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
+    require_stateful_processors()
     spark = start_session("stock-alerts", arguments)
     rows = with_quotes(read_stream(spark, arguments), arguments.value_format)
     found = alerts(good(observed(rows)), arguments.days, arguments.minimum_days)

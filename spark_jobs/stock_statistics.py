@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, add_windows
+from kafkapy_jobs.arguments import JobParser, add_stream, add_windows
 from kafkapy_jobs.quotes import with_quotes
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
@@ -54,10 +54,7 @@ def lines(rows: list[Row]) -> list[str]:
 def parser() -> JobParser:
     options = JobParser(__doc__)
     add_windows(options, "1 min", "10 s")
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -17,12 +17,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, count
-from kafkapy_jobs.dead_letters import dead_letters
+from kafkapy_jobs.arguments import JobParser, add_batch, count
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
-from kafkapy_jobs.report import count_rejected, print_rejected
 from kafkapy_jobs.session import start_session
-from kafkapy_jobs.sink import as_records, write_batch, write_topic
+from kafkapy_jobs.sink import as_records, run_batch
 from kafkapy_jobs.source import read_batch
 
 TOPIC = "stock-quotes"
@@ -119,25 +117,16 @@ def parser() -> JobParser:
     options.add_argument(
         "--minimum-days", type=count, metavar="N", help="a stock needs so many of them; default: --days"
     )
-    add_source(options, TOPIC, is_stream=False)
-    add_sinks(options, is_stream=False)
-    add_session(options)
-    return options
+    return add_batch(options, TOPIC)
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
     spark = start_session("stock-strategy-calculator", arguments)
     rows = with_quotes(read_batch(spark, arguments), arguments.value_format).persist()
-    rejected = count_rejected(rows)
-    print_rejected(rejected)
-    if rejected and arguments.dead_letter_topic:
-        write_topic(dead_letters(rows.where(F.col("reason").isNotNull())), arguments, arguments.dead_letter_topic)
     found = strategy(good(rows), arguments.days, arguments.as_of, arguments.minimum_days).persist()
     plain = without_quotes(found)
-    for sink in arguments.sink:
-        result = found if sink == "console" else plain
-        write_batch(result, arguments, sink, records=as_records(plain, "stock_code"), printer=lines)
+    run_batch(rows, plain, as_records(plain, "stock_code"), arguments, lines, printed=found)
 
 
 if __name__ == "__main__":

@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, length_or_zero
-from kafkapy_jobs.session import start_session
+from kafkapy_jobs.arguments import JobParser, add_stream, length_or_zero
+from kafkapy_jobs.report import observed
+from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
-from kafkapy_jobs.values import with_text
+from kafkapy_jobs.values import valid_text, with_text
 
 KINDS = ("inner", "left", "outer")
 JOINED = "key string, left_value string, right_value string"
@@ -62,7 +63,7 @@ def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
     """Both sides below each other with `name`, `text`, `is_left` and `reason`; records without a key join nothing."""
 
     def side(records: DataFrame, is_left: bool) -> DataFrame:
-        rows = with_text(records, "text").withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+        rows = with_text(records, "text").withColumn("name", valid_text("key"))
         rows = rows.withColumn("reason", F.when(F.col("value").isNotNull(), F.col("reason")))
         return rows.withColumn("is_left", F.lit(is_left))
 
@@ -108,10 +109,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--lateness", type=length_or_zero, default="0 milliseconds", metavar="LENGTH", help="default 0 s"
     )
-    add_source(options, "left-source", is_stream=True)
-    add_sinks(options, is_stream=True)
-    add_session(options)
-    return options
+    return add_stream(options, "left-source", value_formats=())
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -121,12 +119,14 @@ def main(words: Sequence[str] | None = None) -> None:
         options.error("--source files has one side only")
     if arguments.join == "stream-table" and arguments.kind == "outer":
         options.error("a stream is joined with a table by --kind inner or left")
+    if arguments.join != "streams":
+        require_stateful_processors()
     spark = start_session("joins", arguments)
     rows = with_sides(read_stream(spark, arguments), read_stream(spark, arguments, arguments.right_topic))
     if arguments.join == "streams":
         joined = join_streams(rows, arguments.kind, arguments.before, arguments.after, arguments.lateness)
     else:
-        joined = join_tables(rows, arguments.kind, left_is_stream=arguments.join == "stream-table")
+        joined = join_tables(observed(rows), arguments.kind, left_is_stream=arguments.join == "stream-table")
     run_stream(rows, joined, as_records(joined, "key"), arguments, lines)
 
 

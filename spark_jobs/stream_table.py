@@ -18,12 +18,12 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source, duration
+from kafkapy_jobs.arguments import JobParser, add_stream, duration
 from kafkapy_jobs.report import observed
-from kafkapy_jobs.session import start_session
+from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import as_records, run_stream
 from kafkapy_jobs.source import read_stream
-from kafkapy_jobs.values import add_reason, trimmed, with_text
+from kafkapy_jobs.values import add_reason, trimmed, valid_text, with_text
 
 TOPIC = "streams-foo"
 CHANGE = "key string, value string, old_value string"
@@ -52,7 +52,7 @@ class LastValue(StatefulProcessor):
 
 def with_keys(records: DataFrame) -> DataFrame:
     """Adds `name`, the key as text, with `text` and `reason`; a null value is a deletion and no fault."""
-    rows = with_text(records, "text").withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+    rows = with_text(records, "text").withColumn("name", valid_text("key"))
     return rows.withColumn("reason", F.when(F.col("value").isNotNull(), F.col("reason")))
 
 
@@ -77,7 +77,7 @@ def with_numbers(rows: DataFrame) -> DataFrame:
 def with_integers(records: DataFrame) -> DataFrame:
     """Adds `name`, `number` of four bytes, and `reason`."""
     unsigned = F.conv(F.hex("value"), 16, 10).cast("long")
-    rows = records.withColumn("name", F.try_validate_utf8(F.col("key").cast("string")))
+    rows = records.withColumn("name", valid_text("key"))
     rows = rows.withColumn(
         "number", F.when(F.length("value") == 4, unsigned - F.when(unsigned >= 2**31, 2**32).otherwise(0))
     )
@@ -124,14 +124,13 @@ def parser() -> JobParser:
         "--window", type=duration, metavar="LENGTH", help="with --as max: of each window, not of all time"
     )
     options.add_argument("--old-values", action="store_true", help="with --as table: say what a value replaced")
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True, is_final=False)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC, is_final=False, value_formats=())
 
 
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
+    if arguments.form == "table":
+        require_stateful_processors()
     spark = start_session("streams-and-tables", arguments)
     records = read_stream(spark, arguments)
     printer: Callable[[list[Row]], list[str]] = greatest_lines

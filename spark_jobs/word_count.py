@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from kafkapy_jobs.arguments import JobParser, add_session, add_sinks, add_source
-from kafkapy_jobs.report import count_rejected, observed, print_rejected
+from kafkapy_jobs.arguments import JobParser, add_stream
+from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
-from kafkapy_jobs.sink import as_records, run_stream, write_batch
+from kafkapy_jobs.sink import as_records, run_batch, run_stream
 from kafkapy_jobs.source import read_batch, read_stream
 from kafkapy_jobs.values import member, with_text
 
@@ -40,10 +40,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--field", default="", metavar="NAME", help="of JSON and msgpack values; default: the whole text"
     )
-    add_source(options, TOPIC, is_stream=True)
-    add_sinks(options, is_stream=True, is_final=False)
-    add_session(options)
-    return options
+    return add_stream(options, TOPIC, is_final=False, files_at_once=True)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -54,16 +51,13 @@ def main(words: Sequence[str] | None = None) -> None:
         return word_counts(rows, arguments.separator, lower_case=arguments.lower_case, field=arguments.field)
 
     if arguments.source == "files":
-        rows = with_text(read_batch(spark, arguments), arguments.value_format)
-        print_rejected(count_rejected(rows))
-        found = counts(rows)
-        for sink in arguments.sink:
-            write_batch(found, arguments, sink, records=as_records(found, "word"), printer=lines)
+        rows = with_text(read_batch(spark, arguments), arguments.value_format).persist()
+        found = counts(rows).persist()
+        run_batch(rows, found, as_records(found, "word"), arguments, lines)
         return
     rows = with_text(read_stream(spark, arguments), arguments.value_format)
     found = counts(observed(rows))
-    records = as_records(found, "word")
-    run_stream(rows, found, records, arguments, lines, mode="update")
+    run_stream(rows, found, as_records(found, "word"), arguments, lines, mode="update")
 
 
 if __name__ == "__main__":

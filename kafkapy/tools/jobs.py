@@ -84,15 +84,13 @@ def list_jobs() -> int:
 
 def submit(words: Sequence[str]) -> int:
     """Runs spark-submit until it ends; its exit code."""
-    index = next((index for index, word in enumerate(words) if job_catalog.find_job(word)), None)
+    if not words or words[0] in ("--help", "-h"):
+        print(SUBMIT_HELP, end="")
+        return 0 if words else 1
+    index = spark_submit.first_positional(words)
     if index is None:
-        if not words or words[0] in ("--help", "-h"):
-            print(SUBMIT_HELP, end="")
-            return 0 if words else 1
-        names = ", ".join(job_catalog.job_paths())
-        raise ToolError(f"none of these words is a job: {' '.join(words)}; there are {names}")
-    job = job_catalog.find_job(words[index])
-    assert job is not None
+        raise ToolError(f"no job is named: {' '.join(words)}; there are {', '.join(job_catalog.job_paths())}")
+    job = job_catalog.require_job(words[index])
     environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
     program = spark_submit.find_spark_submit(environment)
     command = spark_submit.command(program, words[:index], job, words[index + 1 :], environment)

@@ -17,6 +17,10 @@ from kafkapy.tools.option import ToolError
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
 _VERSION = re.compile(r"version (\d+\.\d+\.\d+)")
 _SCALA = re.compile(r"Scala version (\d+\.\d+)")
+# Those of spark-submit's options that stand alone; behind every other one comes its value.
+_SWITCHES = frozenset(
+    ("--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version")
+)
 _NO_SPARK = (
     "there is no spark-submit: install PySpark (`pip install 'kafkapy[spark]'`), "
     "or set SPARK_HOME to a Spark distribution"
@@ -93,6 +97,17 @@ def command(
         packages = packages_for(job_words, submit, environment)
         words += ["--packages", ",".join(packages)] if packages else []
     return [*words, str(job), *job_words]
+
+
+def first_positional(words: Sequence[str]) -> int | None:
+    """Where the program stands in a command line of spark-submit: the first word that is neither option nor value."""
+    index = 0
+    while index < len(words):
+        word = words[index]
+        if not word.startswith("-"):
+            return index
+        index += 1 if word in _SWITCHES or "=" in word else 2
+    return None
 
 
 def _value(words: Sequence[str], flag: str) -> str | None:

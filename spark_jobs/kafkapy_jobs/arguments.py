@@ -6,13 +6,15 @@ import argparse
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import zoneinfo
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 SOURCES = ("kafkapy", "kafka", "files")
 # A trigger: what is there now, in as many micro-batches as it takes, and then the end.
 AVAILABLE_NOW = "available-now"
 VALUE_FORMATS = ("text", "json", "msgpack")
+OBJECT_FORMATS = VALUE_FORMATS[1:]
 _DURATION = re.compile(r"(\d+)\s*(milliseconds?|ms|seconds?|s|minutes?|min|m|hours?|h|days?|d)", re.IGNORECASE)
 _MILLISECONDS = {"ms": 1, "mi": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -33,8 +35,14 @@ class JobParser(argparse.ArgumentParser):
         return found
 
     def _refuse(self, word: str) -> NoReturn:
-        near = difflib.get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
-        self.error(f"there is no option {word!r}" + (f"; did you mean {near[0]}?" if near else ""))
+        if not word.startswith("-"):
+            self.error(f"{word!r} belongs to no option")
+        self.error(f"there is no option {word!r}{_did_you_mean(word.partition('=')[0], self._option_string_actions)}")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def milliseconds(duration: str) -> int:
@@ -79,17 +87,58 @@ def key_value(text: str) -> tuple[str, str]:
     return key, value
 
 
+def time_zone(text: str) -> str:
+    """The type of an option that is a time zone by its name, such as Asia/Shanghai."""
+    names = zoneinfo.available_timezones()
+    if text not in names:
+        raise argparse.ArgumentTypeError(f"there is no time zone {text!r}{_did_you_mean(text, names)}")
+    return text
+
+
 def add_session(parser: argparse.ArgumentParser) -> None:
     """How the job runs. What spark-submit knows an option for (master, memory, packages) is not repeated here."""
     group = parser.add_argument_group("session")
     group.add_argument(
         "--shuffle-partitions", type=count, default=4, metavar="N", help="default 4; fixed by a checkpoint"
     )
-    group.add_argument("--time-zone", metavar="ZONE", help="of dates that are printed; default: the machine's")
+    group.add_argument(
+        "--time-zone", type=time_zone, metavar="ZONE", help="of dates that are printed; default: the machine's"
+    )
 
 
-def add_source(parser: argparse.ArgumentParser, topic: str, *, is_stream: bool) -> None:
-    """Where records come from: a topic by either data source, or files of one value per line."""
+def add_stream(
+    parser: JobParser,
+    topic: str,
+    *,
+    value_formats: Sequence[str] = VALUE_FORMATS,
+    is_final: bool = True,
+    files_at_once: bool = False,
+) -> JobParser:
+    """What every job over a stream takes; the parser itself. With `files_at_once` it is a batch if it reads files."""
+    parser.set_defaults(files_at_once=files_at_once)
+    add_source(parser, topic, is_stream=True, value_formats=value_formats)
+    add_sinks(parser, is_stream=True, is_final=is_final)
+    add_session(parser)
+    return parser
+
+
+def add_batch(parser: JobParser, topic: str) -> JobParser:
+    """What every job over what is there now takes; the parser itself."""
+    add_source(parser, topic, is_stream=False)
+    add_sinks(parser, is_stream=False)
+    add_session(parser)
+    return parser
+
+
+def add_source(
+    parser: argparse.ArgumentParser,
+    topic: str,
+    *,
+    is_stream: bool,
+    value_formats: Sequence[str] = VALUE_FORMATS,
+) -> None:
+    """Where records come from: a topic by either data source, or files of one value per line. The first of
+    `value_formats` is the default; a job that reads one form only names none."""
     group = parser.add_argument_group("source")
     group.add_argument(
         "--source", choices=SOURCES, default="kafkapy", help="default kafkapy; kafka is Spark's own, a jar"
@@ -117,7 +166,13 @@ def add_source(parser: argparse.ArgumentParser, topic: str, *, is_stream: bool) 
         group.add_argument(
             "--ending-offsets", default="latest", metavar="OFFSETS", help="latest (default), or Spark's JSON"
         )
-    group.add_argument("--value-format", choices=VALUE_FORMATS, default="text", help="of values; default text")
+    if value_formats:
+        group.add_argument(
+            "--value-format",
+            choices=value_formats,
+            default=value_formats[0],
+            help=f"of values; default {value_formats[0]}",
+        )
     group.add_argument(
         "--source-option", type=key_value, action="append", default=[], metavar="KEY=VALUE", help="passed to the source"
     )
@@ -180,6 +235,8 @@ def _problems(arguments: Any) -> Iterator[str]:
     given = vars(arguments)
     if given.get("source") == "files" and not arguments.input:
         yield "--source files needs --input"
+    if given.get("source") == "files" and given.get("max_offsets"):
+        yield "--max-offsets is of topics; of files --source-option maxFilesPerTrigger=N"
     if "slide" in given:
         arguments.slide = arguments.slide or arguments.window
         if milliseconds(arguments.slide) > milliseconds(arguments.window):
@@ -187,13 +244,14 @@ def _problems(arguments: Any) -> Iterator[str]:
     if "sink" not in given:
         return
     arguments.sink = list(dict.fromkeys(arguments.sink or ["console"]))
+    is_stream = "checkpoint" in given and not (given.get("files_at_once") and arguments.source == "files")
     needed = {"topic": ["output_topic"], "parquet": ["output_path"], "jdbc": ["jdbc_url", "jdbc_table"]}
     for sink in arguments.sink:
-        names = [*needed.get(sink, []), *(["checkpoint"] if sink != "console" and "checkpoint" in given else [])]
+        names = [*needed.get(sink, []), *(["checkpoint"] if sink != "console" and is_stream else [])]
         for name in names:
             if not given[name]:
                 yield f"--sink {sink} needs --{name.replace('_', '-')}"
-    if given.get("dead_letter_topic") and "checkpoint" in given and not arguments.checkpoint:
+    if given.get("dead_letter_topic") and is_stream and not arguments.checkpoint:
         yield "--dead-letter-topic needs --checkpoint"
 
 

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from kafkapy_jobs.arguments import AVAILABLE_NOW
 from kafkapy_jobs.dead_letters import dead_letters
-from kafkapy_jobs.report import Report
+from kafkapy_jobs.report import Report, count_rejected, print_rejected
 from kafkapy_jobs.source import connection_options, register
 from kafkapy_jobs.transactional_topic import TransactionalTopic
 
@@ -88,18 +88,41 @@ def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
             query.stop()
 
 
-def write_batch(result: DataFrame, arguments: Any, sink: str, *, records: DataFrame, printer: Printer) -> None:
-    """Writes a finished result to one sink."""
-    if sink == "console":
-        print_rows(result.collect(), printer)
-    elif sink == "topic":
-        write_topic(records, arguments, arguments.output_topic)
-    elif sink == "parquet":
-        result.write.mode(arguments.save_mode).parquet(arguments.output_path)
-    else:
-        options = {"url": arguments.jdbc_url, "dbtable": arguments.jdbc_table, **dict(arguments.sink_option)}
-        # Emptied rather than dropped: grants, indexes and views of the table stay.
-        result.write.format("jdbc").options(**options, truncate="true").mode(arguments.save_mode).save()
+def show_stream(rows: DataFrame, arguments: Any, name: str) -> StreamingQuery:
+    """Starts a query that appends rows to the console, as Spark's tables."""
+    writer = rows.writeStream.format("console").outputMode("append").queryName(name).option("truncate", "false")
+    return _triggered(writer, arguments).start()
+
+
+def run_batch(
+    rows: DataFrame,
+    result: DataFrame,
+    records: DataFrame,
+    arguments: Any,
+    printer: Printer,
+    *,
+    printed: DataFrame | None = None,
+) -> None:
+    """Says how many of the `rows` have a `reason`, carries these to the topic of dead letters, and writes a finished
+    result to each sink as `run_stream` does; `printed` takes the place of `result` on the console.
+
+    Rows and results are read more than once: the caller persists them.
+    """
+    rejected = count_rejected(rows)
+    print_rejected(rejected)
+    if rejected and arguments.dead_letter_topic:
+        write_topic(dead_letters(rows.where(F.col("reason").isNotNull())), arguments, arguments.dead_letter_topic)
+    for sink in arguments.sink:
+        if sink == "console":
+            print_rows((result if printed is None else printed).collect(), printer)
+        elif sink == "topic":
+            write_topic(records, arguments, arguments.output_topic)
+        elif sink == "parquet":
+            result.write.mode(arguments.save_mode).parquet(arguments.output_path)
+        else:
+            options = {"url": arguments.jdbc_url, "dbtable": arguments.jdbc_table, **dict(arguments.sink_option)}
+            # Emptied rather than dropped: grants, indexes and views of the table stay.
+            result.write.format("jdbc").options(**options, truncate="true").mode(arguments.save_mode).save()
 
 
 def write_topic(records: DataFrame, arguments: Any, topic: str) -> None:
@@ -137,6 +160,10 @@ def _writer(rows: DataFrame, arguments: Any, sink: str, mode: str) -> Any:
     writer = rows.writeStream.outputMode(mode).queryName(sink)
     if arguments.checkpoint:
         writer = writer.option("checkpointLocation", f"{arguments.checkpoint.rstrip('/')}/{sink}")
+    return _triggered(writer, arguments)
+
+
+def _triggered(writer: Any, arguments: Any) -> Any:
     if arguments.trigger == AVAILABLE_NOW:
         return writer.trigger(availableNow=True)
     return writer.trigger(processingTime=arguments.trigger)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from kafkapy_jobs.arguments import fail
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
@@ -13,7 +16,7 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -> DataFrame:
     """What arrives on `topic`, by default the topic or pattern of the arguments."""
     if arguments.source == "files":
-        return _lines(spark.readStream.text(arguments.input))
+        return _lines(spark.readStream.options(**dict(arguments.source_option)).text(arguments.input))
     options = _topic_options(arguments, topic)
     if arguments.max_offsets:
         options["maxOffsetsPerTrigger"] = str(arguments.max_offsets)
@@ -24,7 +27,7 @@ def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -
 def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
     """What is there now."""
     if arguments.source == "files":
-        return _lines(spark.read.text(arguments.input))
+        return _lines(spark.read.options(**dict(arguments.source_option)).text(arguments.input))
     options = _topic_options(arguments, None) | {"endingOffsets": arguments.ending_offsets}
     register(spark, arguments.source)
     return spark.read.format(arguments.source).options(**options).load().select(*COLUMNS)
@@ -33,8 +36,13 @@ def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
 def register(spark: SparkSession, source: str) -> None:
     """Makes the data source known to the session; Spark's own comes with its jar."""
     if source == "kafkapy":
-        from kafkapy import spark as kafkapy_spark
-
+        try:
+            from kafkapy import spark as kafkapy_spark
+        except ModuleNotFoundError as error:
+            fail(
+                f"{sys.executable} has no {error.name}, which --source kafkapy needs: set PYSPARK_PYTHON to a Python "
+                "that has kafkapy, or use `kafkapy jobs submit`"
+            )
         kafkapy_spark.register(spark)
 
 

@@ -18,11 +18,25 @@ _EDGES = r"^[\x00-\x20]+|[\x00-\x20]+$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
+# Objects whose members and texts stand in single quotes are read too.
+LENIENT = {"allowSingleQuotes": "true"}
+
+
+def valid_text(column: str) -> Column:
+    """Bytes as text; null if they are not UTF-8."""
+    return F.try_validate_utf8(F.col(column).cast("string"))
+
+
+def columns_of_schema(records: DataFrame, schema: str) -> DataFrame:
+    """The columns of a schema, in Spark's words, from each value's JSON object; nulls where it has none, or is none."""
+    return records.select(F.from_json(valid_text("value"), schema, LENIENT).alias("row")).select("row.*")
+
+
 def with_text(records: DataFrame, value_format: str) -> DataFrame:
     """Adds `text` and `reason`. A value has to be there and to be what `value_format` (text, json, msgpack) says."""
     value, text = F.col("value"), F.col("text")
     is_msgpack = value_format == "msgpack"
-    as_text = _msgpack_as_json()(value) if is_msgpack else F.try_validate_utf8(value.cast("string"))
+    as_text = _msgpack_as_json()(value) if is_msgpack else valid_text("value")
     reason = F.when(value.isNull(), "null value").when(text.isNull(), "not msgpack" if is_msgpack else "not UTF-8")
     if value_format == "json":
         reason = reason.when(F.try_parse_json(text).isNull(), "not JSON")
@@ -43,7 +57,8 @@ def _msgpack_as_json() -> Callable[[Column], Column]:
         except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
             return None
 
-    return F.udf(as_json, StringType())
+    # Said outright, because Spark would look for a form in the annotations, and warn that it found none.
+    return F.udf(as_json, StringType(), useArrow=False)
 
 
 def add_reason(records: DataFrame, condition: Column, reason: str) -> DataFrame:

@@ -28,12 +28,17 @@ def cells(output):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-@pytest.mark.parametrize("scheme", ["", "file://"], ids=["local", "hadoop"])
-def test_the_file_is_named_by_a_system_property(broker, tmp_path, scheme):
+@pytest.mark.parametrize(
+    ("scheme", "topic", "words"),
+    [("", "people", ()), ("file://", "none", ("--topic", "people"))],
+    ids=["local", "hadoop"],
+)
+def test_the_file_is_named_by_a_system_property(broker, tmp_path, scheme, topic, words):
+    """What the command line says goes before the file."""
     path = tmp_path / "job.properties"
-    path.write_text(f"kafka.bootstrap.servers={broker.bootstrap}\nsubscribe=people\nmaster=local[1]\n")
+    path.write_text(f"kafka.bootstrap.servers={broker.bootstrap}\nsubscribe={topic}\nmaster=local[1]\n")
     done = kafkapy(
-        "jobs", "submit", *SETTINGS, "--driver-java-options", f"-DPropPath={scheme}{path}", "sql-job", *WORDS
+        "jobs", "submit", *SETTINGS, "--driver-java-options", f"-DPropPath={scheme}{path}", "sql-job", *WORDS, *words
     )
     assert done.returncode == 0, done.stdout[-6000:]
     names, *rows = cells(done.stdout)

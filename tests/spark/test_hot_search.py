@@ -49,7 +49,9 @@ def of_text(spark, texts):
 
 @pytest.mark.parametrize(("texts", "expected"), [(WINDOW_1, TOP_1), (WINDOW_2, TOP_2)], ids=["first", "second"])
 def test_the_documents_windows(spark, texts, expected):
-    assert ranked(top(of_text(spark, texts))) == expected
+    found = top(of_text(spark, texts))
+    assert ranked(found) == expected
+    assert {row["window_start"].timestamp() % 300 for row in found.collect()} == {0}, "aligned to the epoch"
 
 
 def test_the_order_of_records_does_not_matter(spark):
@@ -159,6 +161,9 @@ def test_the_example_data_has_fourteen_terms_in_each_window():
         (["--window", "1 min", "--slide", "2 min"], "--slide is longer than --window"),
         (["--window", "soon"], "'soon' is not a length of time"),
         (["--lateness", "-1 s"], "--lateness"),
+        (["--time-zone", "Asia/Shanghia"], "there is no time zone 'Asia/Shanghia'; did you mean Asia/Shanghai?"),
+        (["hot"], "'hot' belongs to no option"),
+        (["--source", "files", "--input", "x", "--max-offsets", "3"], "--max-offsets is of topics"),
         (["--top", "0"], "'0' is not a whole number from 1"),
         (["--sink", "topic"], "--sink topic needs --output-topic"),
         (["--sink", "parquet", "--output-path", "x"], "--sink parquet needs --checkpoint"),

@@ -8,8 +8,10 @@ import pytest
 
 import hot_search
 import stock_strategy
+import word_count
 from kafkapy.client import Producer
 from kafkapy.errors import ApiError
+from kafkapy_jobs.source import read_batch
 from kafkapy_jobs.transactional_topic import QUERY_ID, TransactionalTopic
 from tests.spark.test_hot_search import TOP_1, WINDOW_1, WINDOW_2
 from tests.spark.test_stock_strategy import ROWS, STAGE_1
@@ -106,3 +108,29 @@ def test_stock_strategy_reads_files(spark, topics, words, tmp_path, capfd):
     (tmp_path / "stock20170301.txt").write_text("\n".join(ROWS) + "\n\n")
     stock_strategy.main(["--source", "files", "--input", str(tmp_path / "stock20170301.txt")])
     assert set(capfd.readouterr().out.splitlines()[:3]) == STAGE_1
+
+
+def test_words_of_files_are_a_batch_with_sinks_and_dead_letters(topics, tmp_path, capfd):
+    output, letters = topics.create(), topics.create()
+    (tmp_path / "wordcount.txt").write_bytes("hello kafka\nhello 世界\n".encode() + b"\xff\n")
+    words = ["--bootstrap-server", topics.bootstrap, "--source", "files", "--input", str(tmp_path / "wordcount.txt")]
+    sinks = ["--sink", "console", "--sink", "topic", "--output-topic", output, "--dead-letter-topic", letters]
+    word_count.main([*words, *sinks])
+    out, err = capfd.readouterr()
+    assert out.splitlines() == ["hello: 2", "kafka: 1", "世界: 1"]
+    assert "1 rows left out (not UTF-8: 1)" in err
+    counts = {key: json.loads(value)["count"] for key, value, _ in read_topic(topics.bootstrap, output)}
+    assert counts == {b"hello": 2, b"kafka": 1, "世界".encode(): 1}
+    ((_, value, headers),) = read_topic(topics.bootstrap, letters)
+    assert (value, headers["error"]) == (b"\xff", b"not UTF-8")
+
+
+def test_several_topics_and_a_pattern_are_read(spark, topics):
+    """The documents' forms: `topic1,topic2` and `topic.*`, keys and values as text."""
+    for name in ("forms1", "forms2"):
+        topics.create(name=name)
+        topics.fill(name, [f"value of {name}".encode()], key=b"key")
+    for chosen in (["--topic", "forms1,forms2"], ["--topic-pattern", "forms.*"]):
+        arguments = stock_strategy.parser().parse_args(["--bootstrap-server", topics.bootstrap, *chosen])
+        rows = read_batch(spark, arguments).selectExpr("cast(key as string)", "cast(value as string)").collect()
+        assert sorted(map(tuple, rows)) == [("key", "value of forms1"), ("key", "value of forms2")]

@@ -6,7 +6,8 @@ from argparse import Namespace
 
 import pytest
 
-from sql_job import DEFAULTS, columns_of_schema, make_view, parse_properties, read_properties, seven_columns
+from kafkapy_jobs.values import columns_of_schema
+from sql_job import DEFAULTS, make_view, parse_properties, read_properties, seven_columns
 from sql_statements import SCHEMA, STATEMENTS
 from tests.spark.topic_records import records
 

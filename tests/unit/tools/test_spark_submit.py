@@ -10,7 +10,7 @@ import pytest
 from kafkapy.tools import jobs
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY, describe, find_job, job_paths
 from kafkapy.tools.option import ToolError
-from kafkapy.tools.spark_submit import command, find_spark_submit, spark_environment, spark_versions
+from kafkapy.tools.spark_submit import command, find_spark_submit, first_positional, spark_environment, spark_versions
 
 JOB = Path("/jobs/hot_search.py")
 
@@ -33,7 +33,8 @@ def test_the_jobs_lie_beside_the_package_and_say_what_they_are():
     assert all(path.parent == JOBS_DIRECTORY for path in paths.values())
     for path in paths.values():
         assert describe(path).endswith("."), path
-    assert find_job("hot-search") == find_job("hot_search") == find_job("hot_search.py") == paths["hot-search"]
+    for word in ("hot-search", "hot_search", "hot_search.py", "spark_jobs/hot_search.py"):
+        assert find_job(word) == paths["hot-search"]
     assert find_job("kafkapy_jobs") is None
 
 
@@ -81,14 +82,29 @@ def test_master_and_packages_are_added_where_the_user_names_none(submit, spark_w
     assert given == [str(submit), "--conf", "spark.log.level=INFO", "--master", "local", str(JOB)]
 
 
+@pytest.mark.parametrize(
+    ("words", "index"),
+    [
+        (["hot-search", "--top", "3"], 0),
+        (["--master", "local", "--conf=a=b", "-v", "--name", "access-log", "hot-search"], 6),
+        (["--master"], None),
+    ],
+)
+def test_the_job_is_the_first_word_that_belongs_to_no_option_of_spark_submit(words, index):
+    assert first_positional(words) == index
+
+
 def test_jobs_are_listed(capsys):
     assert jobs.main(["list"]) == 0
     assert "hot-search" in capsys.readouterr().out
 
 
 def test_a_word_that_is_no_job_is_named_with_those_there_are(capsys):
-    assert jobs.main(["submit", "--master", "local", "hot-serch"]) == 1
-    assert "none of these words is a job: --master local hot-serch; there are access-log" in capsys.readouterr().err
+    assert jobs.main(["submit", "--master", "local", "hot-serch", "--topic", "access-log"]) == 1
+    message = "there is no job 'hot-serch'; did you mean hot-search? (there are access-log, envelope"
+    assert message in capsys.readouterr().err
+    assert jobs.main(["submit", "--name", "hot-search"]) == 1
+    assert "no job is named: --name hot-search; there are access-log" in capsys.readouterr().err
 
 
 def test_bad_arguments_of_the_generator_are_named(capsys):
