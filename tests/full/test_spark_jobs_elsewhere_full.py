@@ -13,6 +13,7 @@ from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.spark.test_hot_search import TOP_1, TOP_2, WINDOW_1, WINDOW_2
 from tests.spark.test_stock_strategy import ROWS
+from tests.spark.test_submit import SMALL, kafkapy
 from tests.spark.topic_content import read_topic
 from tests.spark.topic_records import START
 from tests.spark_cluster import StandaloneCluster
@@ -76,6 +77,8 @@ def cluster(tmp_path_factory):
 
 @pytest.mark.parametrize("job", ["hot_search", "stock_strategy"])
 def test_a_cluster_runs_the_jobs_with_kafkapy_in_an_archive(cluster, broker, tmp_path, job):
+    """The cluster and not a master that the job itself names, as the documents' job does."""
+    before = set(cluster.directory.glob("work-*/app-*"))
     archive = f"{pack_environment(tmp_path)}#kafkapy-environment"
     output = f"cluster-{job}"
     done = cluster.submit(
@@ -86,6 +89,7 @@ def test_a_cluster_runs_the_jobs_with_kafkapy_in_an_archive(cluster, broker, tmp
         environment={"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(bare_python(tmp_path))},
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-8000:]
+    assert set(cluster.directory.glob("work-*/app-*")) - before
     check(broker, job, output)
 
 
@@ -100,6 +104,15 @@ def test_a_cluster_takes_the_state_processors_of_a_job_with_it(cluster, broker, 
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-8000:]
     check(broker, "stock_alerts", output)
+
+
+def test_dates_are_printed_in_the_time_zone_and_what_spark_was_given_stays(broker, tmp_path):
+    spark = (*SMALL, "--conf", "spark.sql.shuffle.partitions=3")
+    words = ("--trigger", "available-now", "--time-zone", "Asia/Shanghai", "--checkpoint", str(tmp_path / "checkpoint"))
+    done = kafkapy("jobs", "submit", *spark, "hot_search", "--bootstrap-server", broker.bootstrap, *words)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "时间:[2017-05-01 20:05:00],热搜词如下:" in done.stdout.splitlines()
+    assert '"spark.sql.shuffle.partitions":"3"' in (tmp_path / "checkpoint/console/offsets/0").read_text()
 
 
 @pytest.mark.parametrize("source", ["kafka", "kafkapy"])
