@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -12,6 +14,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 # Name of the observation that counts rows with a `reason`.
 REJECTED = "rejected"
+# Spark hands a query's last events on after its end: so long they may take.
+_LAST_EVENTS_S = 10.0
 
 
 def observed(rows: DataFrame) -> DataFrame:
@@ -21,7 +25,18 @@ def observed(rows: DataFrame) -> DataFrame:
 
 class Report(StreamingQueryListener):
     """Prints a line on standard error for each micro-batch that left something out.  Called on Spark's listener
-    thread."""
+    thread, but for `await_end`."""
+
+    def __init__(self) -> None:
+        self._ended: set[str] = set()
+        self._has_ended = threading.Condition()
+
+    def await_end(self, run_ids: Iterable[str]) -> None:
+        """Until the last events of these runs have come: they are in order, so that nothing is left to say, and Spark
+        does not call a program that is gone."""
+        awaited = set(run_ids)
+        with self._has_ended:
+            self._has_ended.wait_for(lambda: awaited <= self._ended, _LAST_EVENTS_S)
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
         pass
@@ -38,7 +53,9 @@ class Report(StreamingQueryListener):
         pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
+        with self._has_ended:
+            self._ended.add(str(event.runId))
+            self._has_ended.notify_all()
 
 
 def count_rejected(rows: DataFrame) -> Counter[str]:

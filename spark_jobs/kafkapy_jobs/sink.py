@@ -57,7 +57,12 @@ def run_stream(
     streams.addListener(report)
     streams.resetTerminated()  # a query of before that failed is no failure of ours
     try:
-        await_queries(result.sparkSession, [writer.start() for writer in writers])
+        queries = [writer.start() for writer in writers]
+        run_ids = [str(query.runId) for query in queries]
+        try:
+            await_queries(result.sparkSession, queries)
+        finally:
+            report.await_end(run_ids)
     finally:
         streams.removeListener(report)
 
