@@ -32,7 +32,8 @@ cdef enum:
     SIZE_BYTES = 4
     TURN_BYTES = 4194304                 # read in one turn, so that one connection does not starve the others
     MOST_PIECES = 64                     # given to the kernel in one call
-    LARGEST_LOW_WATER = 262144           # of a large frame so much is waited for at a time
+    LARGEST_LOW_WATER = 1048576          # of a large frame so much is waited for at a time
+    AHEAD_BYTES = 8388608                # the system may take in while nobody waits
 
 
 cdef class FrameSocket:
@@ -159,6 +160,12 @@ cdef class FrameSocket:
         self.bytes_received += turn
         self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
         return frames
+
+    def take_ahead(self):
+        """Until the next `receive` nobody waits for the socket, and the system is to take in what comes. Below the low
+        water mark it acknowledges at once, above it only when somebody reads; so a broker whose send buffer is small,
+        as Apache Kafka's default is, would stand still behind the first 256 KB."""
+        self.wait_for(AHEAD_BYTES)
 
     cdef void wait_for(self, int low_water) noexcept:
         """Sees to it that whoever waits for the socket is not woken for less. Where the system cannot, it is woken."""

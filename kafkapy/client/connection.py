@@ -182,6 +182,11 @@ class Connection:
         except (OSError, ValueError, ProtocolViolation) as error:
             self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._address} failed: {error}"))
 
+    def take_ahead(self) -> None:
+        """While nobody waits for the socket, a large answer may come in as far as the system keeps it."""
+        if self._in_flight and self._in_flight[0][1].key is ApiKey.FETCH:
+            self._frames.take_ahead()
+
     def notice_end(self) -> None:
         """Looks whether a connection without requests was closed by the broker."""
         try:

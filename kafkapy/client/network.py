@@ -96,6 +96,7 @@ class Network:
         self._left_ms = -HANDOVER_MS
         self._sleeps_until_ms = NEVER
         self._driver = 0
+        self._is_watching = False  # the thread waits for sockets
         self._closed = False
         self._thread = threading.Thread(target=self._drive, name=f"kafkapy-{config['client.id']}", daemon=True)
 
@@ -216,12 +217,14 @@ class Network:
             with self.seat:
                 self._visitors -= 1
                 self._left_ms = self.clock.monotonic_ms()
+                self._take_ahead()
 
     def try_drive(self) -> None:
         """Drives one turn if nobody else does."""
         if self.seat.acquire(blocking=False):
             try:
                 self._step(looks_at_idle=False)
+                self._take_ahead()
             finally:
                 self.seat.release()
 
@@ -282,7 +285,9 @@ class Network:
                     return
                 due = self._step()
                 self._sleeps_until_ms = due
+                self._is_watching = True
             self._select(due - self.clock.monotonic_ms())
+            self._is_watching = False
             if self._has_visitors():
                 self._wake()  # what woke this thread was meant for the one that waits
 
@@ -321,6 +326,12 @@ class Network:
             return self.clock.monotonic_ms() + 1000
         finally:
             self._driver = 0
+
+    def _take_ahead(self) -> None:
+        """Whoever drives goes away; if nobody else waits for the sockets, answers come in meanwhile."""
+        if not self._visitors and not self._is_watching:
+            for connection in self._connections.values():
+                connection.take_ahead()
 
     def _watch(self) -> None:
         """Tells the selector what each connection waits for."""

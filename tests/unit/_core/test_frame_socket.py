@@ -93,11 +93,33 @@ def test_a_large_frame_wakes_nobody_for_a_little(pair):
         return right.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
     receiver = FrameSocket(right.fileno(), 1 << 24)
-    left.sendall((300_000).to_bytes(4, "big") + bytes(1000))
-    assert receiver.receive() == [] and low_water() == 262_144
+    left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+    left.sendall((1_100_000).to_bytes(4, "big") + bytes(1000))
+    assert receiver.receive() == [] and low_water() == 1 << 20
     left.sendall(bytes(99_000))
-    assert receiver.receive() == [] and low_water() == 200_000
+    assert receiver.receive() == [] and low_water() == 1_000_000
+    for left_over in range(900_000, 0, -100_000):
+        left.sendall(bytes(100_000))
+        assert receiver.receive() == [] and low_water() == left_over
     left.sendall(bytes(100_000))
-    assert receiver.receive() == [] and low_water() == 100_000
-    left.sendall(bytes(100_000))
-    assert receiver.receive() == [bytes(300_000)] and low_water() == 1
+    assert receiver.receive() == [bytes(1_100_000)] and low_water() == 1
+
+
+def test_a_frame_comes_in_behind_a_small_send_buffer_while_nobody_reads():
+    """A sender with a small buffer goes on only with what is acknowledged: 1 MB has gone before anybody reads."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as right,
+        server.accept()[0] as left,
+    ):
+        left.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 102_400)
+        receiver = FrameSocket(right.fileno(), 1 << 24)
+        receiver.take_ahead()
+        assert right.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) > 1 << 20
+        left.settimeout(60)
+        left.sendall(framed(bytes(1 << 20)))
+        frames = []
+        while not frames:
+            frames = receiver.receive()
+        assert frames == [bytes(1 << 20)]
+        assert right.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.client_world import MemoryBrokers, client_settings
 
@@ -121,4 +123,28 @@ def test_nobody_to_ask(brokers):
     network = known(network_of(brokers))
     ended = ask(network, node_id=9)
     assert isinstance(ended[0][2], ApiError)
+    network.close()
+
+
+def test_a_fetch_comes_in_while_nobody_waits_for_it(brokers):
+    opened = []
+
+    def connect(node, buffers):
+        opened.append(brokers.surroundings.connect(node, buffers))
+        return opened[-1]
+
+    def low_water():
+        return opened[-1].getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+
+    brokers.answers[ApiKey.FETCH] = lambda request, version: None
+    config = producer_config(client_settings())
+    seams = brokers.surroundings._replace(connect=connect)
+    network = known(Network(config, in_flight_limit=5, clock=brokers.clock, surroundings=seams))
+    with network.seat:
+        network.submit(1, ApiKey.FETCH, lambda version: FetchRequest(topics=[]), lambda response, version, error: None)
+    asked_for = []
+    assert not network.wait_until(lambda: asked_for.append(low_water()), 0.01)
+    assert asked_for[-1] == 1 < low_water()
+    network.try_drive()
+    assert low_water() > 1
     network.close()
