@@ -7,9 +7,10 @@ from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy._core.record_accumulator import DeliveryFuture, RecordMetadata
 from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
 from kafkapy.client.columnar import RangeReader
-from kafkapy.client.consumer import Consumer, ConsumerRecords, WakeupError
+from kafkapy.client.consumer import Consumer, ConsumerRecords
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
+from kafkapy.client.network import WakeupError
 from kafkapy.client.partitioner import Partitioner
 from kafkapy.client.producer import Producer
 from kafkapy.client.subscription import SubscriptionPattern

@@ -30,10 +30,6 @@ Taken = TypeVar("Taken")
 OnCommit = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], object]
 
 
-class WakeupError(Exception):
-    """`wakeup` was called while, or before, the consumer waited."""
-
-
 class ConsumerRecords(list[ConsumerRecord]):
     """What a poll returned: records, those of a partition in their order."""
 
@@ -74,7 +70,6 @@ class Consumer:
         self._fetcher = Fetcher(self._network, self._subscription, config)
         self._group = ConsumerGroup(self._network, self._subscription, config, self._tell_committed)
         self._network.tasks += [self._group, self._fetcher]
-        self._is_woken = False
         self._is_closed = False
         self._rest: list[ConsumerRecord] = []
         self._network.start()
@@ -117,7 +112,8 @@ class Consumer:
 
     def unsubscribe(self) -> None:
         """Reads nothing any more and leaves the group."""
-        self._group.leave(self._api_timeout_s)
+        with self._network.undisturbed():
+            self._group.leave(self._api_timeout_s)
         with self._network.seat:
             self._subscription.unsubscribe()
             self._network.metadata.set_topics(())
@@ -174,9 +170,9 @@ class Consumer:
             rest += reversed(self.poll(1.0))
 
     def wakeup(self) -> None:
-        """Makes a `poll` that waits, or the next one, raise WakeupError. Any thread."""
-        self._is_woken = True
-        self._network.wake_waiters()
+        """Makes the call that waits (`poll`, `commit`, `position`, `end_offsets` and so on), or the next one that does,
+        raise WakeupError. `close` and the commits that auto-commit owes go on. Any thread."""
+        self._network.interrupt()
 
     # Where to read
 
@@ -317,7 +313,8 @@ class Consumer:
             return
         self._is_closed = True
         try:
-            self._group.close(timeout)
+            with self._network.undisturbed():
+                self._group.close(timeout)
         finally:
             self._network.close()
             for interceptor in self._interceptors:
@@ -340,7 +337,7 @@ class Consumer:
             raise RuntimeError("Consumer is not subscribed to any topics or assigned any partitions")
         end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
         while True:
-            self._raise_if_woken()
+            self._network.raise_if_interrupted()
             self._group.poll(end_ms)
             found = collect()
             if found:
@@ -349,9 +346,7 @@ class Consumer:
             if left_ms <= 0:
                 self._network.try_drive()
                 return collect()
-            self._network.wait_until(
-                lambda: self._fetcher.has_records or self._group.needs_attention or self._is_woken, left_ms / 1000
-            )
+            self._network.wait_until(lambda: self._fetcher.has_records or self._group.needs_attention, left_ms / 1000)
 
     def _collect(self) -> list[ConsumerRecord]:
         with self._network.seat:
@@ -411,11 +406,6 @@ class Consumer:
         for interceptor in self._interceptors:
             if hasattr(interceptor, "on_commit"):
                 interceptor.on_commit(offsets)
-
-    def _raise_if_woken(self) -> None:
-        if self._is_woken:
-            self._is_woken = False
-            raise WakeupError
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -192,16 +192,18 @@ class ConsumerGroup:
             assigned = set(membership.take_assignment())
         before = set(self._subscription.partitions)
         gone, new = sorted(before - assigned), sorted(assigned - before)
-        if gone:
-            self._commit_before_loss()
-            self._tell("on_partitions_revoked", gone)
-        with self._network.seat:
-            self._subscription.replace(sorted(assigned))
-            for where in new:
-                self._subscription.partitions[where].wants_committed = True
-            membership.assignment_taken(gave_up=bool(gone))
-        self._tell("on_partitions_assigned", new, always=True)
-        self._network.wake_for(0)
+        try:
+            if gone:
+                self._commit_before_loss()
+                self._tell("on_partitions_revoked", gone)
+        finally:  # whatever the listener raises: the coordinator counts on it
+            with self._network.seat:
+                self._subscription.replace(sorted(assigned))
+                for where in new:
+                    self._subscription.partitions[where].wants_committed = True
+                membership.assignment_taken(gave_up=bool(gone))
+            self._network.wake_for(0)
+            self._tell("on_partitions_assigned", new, always=True)
 
     def _commit_before_loss(self) -> None:
         if self._membership.identity.member_id:

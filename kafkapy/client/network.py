@@ -13,7 +13,8 @@ import os
 import selectors
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from kafkapy import __version__
@@ -33,6 +34,10 @@ NEVER = 1 << 62
 # The networking thread leaves driving to callers who come back within that time.
 HANDOVER_MS = 20
 LONGEST_SLEEP_MS = 60_000
+
+
+class WakeupError(Exception):
+    """`wakeup` of a consumer was called while, or before, it waited."""
 
 
 class Task(Protocol):
@@ -98,6 +103,8 @@ class Network:
         self._driver = 0
         self._is_watching = False  # the thread waits for sockets
         self._closed = False
+        self._is_interrupted = False
+        self._is_undisturbed = False
         self._thread = threading.Thread(target=self._drive, name=f"kafkapy-{config['client.id']}", daemon=True)
 
     def start(self) -> None:
@@ -197,7 +204,7 @@ class Network:
 
     def wait_until(self, is_done: Callable[[], bool], timeout_s: float | None, *, poll_ms: int = NEVER) -> bool:
         """Drives until `is_done()`, asked with the seat held, or the time is over; returns whether it is done. It is
-        asked after everything that happens, and every `poll_ms`."""
+        asked after everything that happens, and every `poll_ms`. WakeupError after `interrupt`, unless it is done."""
         if self._driver == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")
         end = NEVER if timeout_s is None else self.clock.monotonic_ms() + int(timeout_s * 1000)
@@ -209,6 +216,7 @@ class Network:
                     due = self._step()
                     if is_done():
                         return True
+                self.raise_if_interrupted()
                 now = self.clock.monotonic_ms()
                 if now >= end or self._closed:
                     return False
@@ -242,6 +250,26 @@ class Network:
         """Makes whoever waits look again. Any thread."""
         self._unparked.set()
         self._wake()
+
+    def interrupt(self) -> None:
+        """Makes who waits, or else who waits next, raise WakeupError. Any thread."""
+        self._is_interrupted = True
+        self.wake_waiters()
+
+    def raise_if_interrupted(self) -> None:
+        """WakeupError after `interrupt`, once."""
+        if self._is_interrupted and not self._is_undisturbed:
+            self._is_interrupted = False
+            raise WakeupError
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Waiting within it is not interrupted; whoever waits next is."""
+        before, self._is_undisturbed = self._is_undisturbed, True
+        try:
+            yield
+        finally:
+            self._is_undisturbed = before
 
     def close(self) -> None:
         """Ends the thread and all connections."""

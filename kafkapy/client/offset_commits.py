@@ -130,7 +130,8 @@ class OffsetCommits:
         if self._interval_ms is None or not self._subscription.partitions:
             return
         try:
-            self.commit(self.positions(), self._api_timeout_s if timeout_s is None else timeout_s)
+            with self._network.undisturbed():
+                self.commit(self.positions(), self._api_timeout_s if timeout_s is None else timeout_s)
         except (ApiError, TimeoutError) as error:
             log_failure(error)
 

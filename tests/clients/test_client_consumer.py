@@ -92,6 +92,63 @@ def test_iterating_and_waking(bootstrap: str, filled: str) -> None:
             next(records)
 
 
+def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: str) -> None:
+    where = TopicPartition(filled, 0)
+    with Consumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False) as consumer:
+        consumer.assign([where])
+        calls: list[Callable[[], object]] = [
+            lambda: consumer.position(where),
+            lambda: consumer.end_offsets([where]),
+            lambda: consumer.offsets_for_times({where: 0}),
+            lambda: consumer.partitions_for(filled),
+            lambda: consumer.committed([where]),
+            lambda: consumer.commit({where: 7}),
+            lambda: consumer.poll(20),
+        ]
+        for call in calls:
+            consumer.wakeup()
+            with pytest.raises(WakeupError):
+                call()
+        assert consumer.position(where) in (7, 100)  # a commit that nobody waited for may have arrived
+    with Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest") as consumer:
+        consumer.subscribe([filled])
+        assert values(consumer, 1)
+        consumer.wakeup()
+    with Consumer(bootstrap_servers=bootstrap, group_id=group) as consumer:
+        committed = consumer.committed([where, TopicPartition(filled, 1)]).values()
+        assert any(committed), "closing commits all the same"
+
+
+class Refusing:
+    """A listener that does not want to give anything up."""
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        raise ValueError("mine")
+
+
+def test_what_a_listener_raises_does_not_keep_partitions(bootstrap: str, group: str, filled: str) -> None:
+    settings = {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+    settings["partition.assignment.strategy"] = "cooperative-sticky"
+    first, second = Consumer(settings), Consumer(settings)
+    first.subscribe([filled], Refusing())
+    assert len(values(first, 200)) == 200
+    second.subscribe([filled])
+    complaints = []
+    with second:
+        for _ in range(600):
+            try:
+                first.poll(0.05)
+            except ValueError as error:
+                complaints.append(error)
+            second.poll(0.05)
+            if len(first.assignment()) == len(second.assignment()) == 1:
+                break
+        assert len(complaints) == 1
+        assert sorted(first.assignment() | second.assignment()) == [(filled, 0), (filled, 1)]
+    with pytest.raises(ValueError, match="mine"):
+        first.close()
+
+
 def test_a_fetch_session_of_many_partitions(bootstrap: str, new_topic: NewTopic) -> None:
     topic = new_topic(30)
     with (

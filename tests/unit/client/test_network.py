@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from kafkapy.client.configuration import producer_config
-from kafkapy.client.network import Network
+from kafkapy.client.network import Network, WakeupError
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -147,4 +147,16 @@ def test_a_fetch_comes_in_while_nobody_waits_for_it(brokers):
     assert asked_for[-1] == 1 < low_water()
     network.try_drive()
     assert low_water() > 1
+    network.close()
+
+
+def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers):
+    network = known(network_of(brokers))
+    network.interrupt()
+    with network.undisturbed():
+        assert not network.wait_until(lambda: False, 0.01)
+    assert network.wait_until(lambda: True, 5)
+    with pytest.raises(WakeupError):
+        network.wait_until(lambda: False, 5)
+    assert not network.wait_until(lambda: False, 0.01)
     network.close()
