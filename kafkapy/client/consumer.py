@@ -12,12 +12,12 @@ from kafkapy._core.fetched_records import ConsumerRecord
 from kafkapy.client.cluster import PartitionInfo
 from kafkapy.client.columnar import MOST_BYTES, MOST_ROWS, PLAIN_COLUMNS, collect_columns
 from kafkapy.client.configuration import ClientConfig, consumer_config
-from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
+from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.group import ConsumerGroup, RebalanceListener
+from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.network import SYSTEM, Network, Surroundings
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
-from kafkapy.client.producer import load_interceptors
 from kafkapy.client.serialization import find_deserializer
 from kafkapy.client.subscription import Subscription, SubscriptionPattern
 from kafkapy.errors import ConfigError
@@ -61,7 +61,7 @@ class Consumer:
         self._config = config
         self._key_deserializer = find_deserializer("key.deserializer", config["key.deserializer"])
         self._value_deserializer = find_deserializer("value.deserializer", config["value.deserializer"])
-        self._interceptors = load_interceptors(config["interceptor.classes"])
+        self._interceptors = Interceptors(config["interceptor.classes"])
         self._max_records: int = config["max.poll.records"]
         self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
         self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock, surroundings=surroundings)
@@ -317,9 +317,7 @@ class Consumer:
                 self._group.close(timeout)
         finally:
             self._network.close()
-            for interceptor in self._interceptors:
-                if hasattr(interceptor, "close"):
-                    interceptor.close()
+            self._interceptors.tell("close")
 
     def __enter__(self) -> Self:
         return self
@@ -358,9 +356,8 @@ class Consumer:
             self._network.try_drive()
         if self._key_deserializer is not None or self._value_deserializer is not None:
             records = [self._deserialized(record) for record in records]
-        for interceptor in self._interceptors:
-            if records and hasattr(interceptor, "on_consume"):
-                records = interceptor.on_consume(records)
+        if records and self._interceptors:
+            records = self._interceptors.pass_on("on_consume", records)
         return ConsumerRecords(records)
 
     def _deserialized(self, record: ConsumerRecord) -> ConsumerRecord:
@@ -397,15 +394,10 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         if offsets is None:
             return self._group.commits.positions()
-        return {
-            TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
-            for where, each in offsets.items()
-        }
+        return with_metadata(offsets)
 
     def _tell_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        for interceptor in self._interceptors:
-            if hasattr(interceptor, "on_commit"):
-                interceptor.on_commit(offsets)
+        self._interceptors.tell("on_commit", offsets)
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -39,6 +39,16 @@ class OffsetAndMetadata(NamedTuple):
     leader_epoch: int = -1
 
 
+def with_metadata(
+    offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Offsets as an application names them: mere numbers are without metadata."""
+    return {
+        TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
+        for where, each in offsets.items()
+    }
+
+
 class MemberIdentity(NamedTuple):
     """Who a group knows a consumer as; generation -1 and no id: one that is not a member."""
 

@@ -272,8 +272,10 @@ class Network:
             self._is_undisturbed = before
 
     def close(self) -> None:
-        """Ends the thread and all connections."""
+        """Ends the thread and all connections. May be called again."""
         with self.seat:
+            if self._closed:
+                return
             self._closed = True
         self._unparked.set()
         self._wake()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,8 @@ from kafkapy._core.record_accumulator import (
 )
 from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
-from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
+from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
+from kafkapy.client.interceptors import Interceptors
 from kafkapy.client.network import SYSTEM, Network, Surroundings
 from kafkapy.client.partitioner import choose_sticky_partition, default_partition
 from kafkapy.client.producer_id import ProducerIdSource
@@ -37,12 +38,6 @@ log = logging.getLogger("kafkapy.client")
 
 # About so much is sent at once: a turn of the networking costs as much as adding dozens of records.
 GATHERED_BYTES = 64 << 10
-
-
-def load_interceptors(configured: Sequence[Any]) -> list[Any]:
-    """The objects of `interceptor.classes`: objects, classes, or `module:name` of a class."""
-    found = [load_object("interceptor.classes", each) if isinstance(each, str) else each for each in configured]
-    return [each() if isinstance(each, type) else each for each in found]
 
 
 class Producer(RecordAccumulator):
@@ -79,7 +74,7 @@ class Producer(RecordAccumulator):
         self._key_serializer = find_serializer("key.serializer", config["key.serializer"])
         self._value_serializer = find_serializer("value.serializer", config["value.serializer"])
         self._partitioner = _find_partitioner(config["partitioner.class"])
-        self._interceptors = load_interceptors(config["interceptor.classes"])
+        self._interceptors = Interceptors(config["interceptor.classes"])
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
         self._gathered = max(GATHERED_BYTES // self.batch_size, 1)
@@ -145,9 +140,7 @@ class Producer(RecordAccumulator):
         with self._network.seat:
             self._sender.fail_all(ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery"))
         self._network.close()
-        for interceptor in self._interceptors:
-            if hasattr(interceptor, "close"):
-                interceptor.close()
+        self._interceptors.tell("close")
 
     def __enter__(self) -> Self:
         return self
@@ -177,11 +170,7 @@ class Producer(RecordAccumulator):
         timeout: float | None = None,
     ) -> None:
         """Commits a consumer's offsets with the transaction; `group` is what `Consumer.group_metadata` says."""
-        named = {
-            TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
-            for where, each in offsets.items()
-        }
-        self._need_transactions().send_offsets(named, group, self._limit(timeout))
+        self._need_transactions().send_offsets(with_metadata(offsets), group, self._limit(timeout))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
         """Sends what is left and commits. Raises what a record failed with: then only `abort_transaction` helps."""
@@ -216,10 +205,8 @@ class Producer(RecordAccumulator):
             raise RuntimeError("Cannot perform operation after producer has been closed")
         if self._transactions is not None:
             self._transactions.check_open()
-        for interceptor in self._interceptors:
-            if hasattr(interceptor, "on_send"):
-                topic, value, key = interceptor.on_send(topic, value, key)
         if self._interceptors:
+            topic, value, key = self._interceptors.pass_on("on_send", topic, value, key)
             on_delivery = self._with_interceptors(on_delivery)
         key_bytes = key if self._key_serializer is None else self._key_serializer(topic, key)
         value_bytes = value if self._value_serializer is None else self._value_serializer(topic, value)
@@ -300,9 +287,7 @@ class Producer(RecordAccumulator):
 
     def _with_interceptors(self, on_delivery: OnDelivery | None) -> OnDelivery:
         def notify(metadata: Any, error: BaseException | None) -> None:
-            for interceptor in self._interceptors:
-                if hasattr(interceptor, "on_acknowledgement"):
-                    interceptor.on_acknowledgement(metadata, error)
+            self._interceptors.tell("on_acknowledgement", metadata, error)
             if on_delivery is not None:
                 on_delivery(metadata, error)
 

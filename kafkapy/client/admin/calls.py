@@ -54,8 +54,7 @@ class AdminCalls:
 
     def close(self) -> None:
         """Ends the connections."""
-        if not self._network.is_closed():
-            self._network.close()
+        self._network.close()
 
     def __enter__(self) -> Self:
         return self

@@ -160,3 +160,10 @@ def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers
         network.wait_until(lambda: False, 5)
     assert not network.wait_until(lambda: False, 0.01)
     network.close()
+
+
+def test_closing_twice_closes_once(brokers):
+    network = known(network_of(brokers))
+    network.close()
+    network.close()
+    assert network.is_closed()
