@@ -68,7 +68,7 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._busy: set[int] = set()  # brokers with a fetch on its way
         self.errors: list[Exception] = []
-        self._turn: list[TopicPartition] = []
+        self._turns = 0
         self.is_hungry = True  # the last `collect` has made room for another fetch
         self._validator = PositionValidator(network, subscription, self._heed_truncation)
 
@@ -360,10 +360,12 @@ class Fetcher:
 
     def _order(self) -> list[TopicPartition]:
         """Partitions with something buffered; who was served last comes last."""
-        ready = [where for where, state in self._subscription.partitions.items() if state.buffers]
+        partitions = self._subscription.partitions
+        ready = [where for where, state in partitions.items() if state.buffers]
         if len(ready) > 1:
-            ready.sort(key=lambda where: self._turn.index(where) if where in self._turn else -1)
-            self._turn = [each for each in self._turn if each != ready[0]] + [ready[0]]
+            ready.sort(key=lambda where: partitions[where].last_turn)
+            self._turns += 1
+            partitions[ready[0]].last_turn = self._turns
         return ready
 
     @property

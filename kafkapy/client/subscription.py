@@ -38,6 +38,7 @@ class PartitionState:
         "is_fetching",
         "is_paused",
         "last_stable_offset",
+        "last_turn",
         "leader_epoch",
         "log_start_offset",
         "not_before_ms",
@@ -66,6 +67,7 @@ class PartitionState:
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
+        self.last_turn = 0  # of those in which several partitions had records, when this one came first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
         """Another position: what was fetched is dropped. `leader_epoch`: of the record before it, if it is known."""
