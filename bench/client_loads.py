@@ -458,6 +458,49 @@ def loopback_consume_arrow(load: Load, clock: Clock) -> None:
     clock.records = begin // load.size
 
 
+def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
+    """What a client could reach that asks as ours does: fetch after fetch from the broker into one buffer, of which
+    nothing but the headers of the batches is looked at, to know where the next one begins."""
+    from kafkapy._core.fetched_records import FetchedRecords
+    from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
+    from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+    from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+
+    version, offset, first, buffer = 12, 0, 0, bytearray(2 * FETCH_BYTES)
+    header = RequestHeader(request_api_key=ApiKey.FETCH, request_api_version=version, client_id="bench")
+    head = header.encode(request_header_version(ApiKey.FETCH, version))
+    answer_head = len(ResponseHeader().encode(response_header_version(ApiKey.FETCH, version)))
+    partition = FetchRequest.FetchPartition(partition=0, partition_max_bytes=FETCH_BYTES)
+    topics = [FetchRequest.FetchTopic(topic=load.topic, partitions=[partition])]
+    request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=50 << 20, session_epoch=-1, topics=topics)
+    host, _, port = load.bootstrap.rpartition(":")
+    with socket.create_connection((host, int(port))) as connection:
+        while offset < load.count:
+            partition.fetch_offset = offset
+            body = head + request.encode(version)
+            connection.sendall(len(body).to_bytes(4, "big") + body)
+            size = int.from_bytes(receive_exactly(connection, memoryview(buffer)[:4]), "big")
+            frame = receive_exactly(connection, memoryview(buffer)[:size])
+            records = FetchResponse.decode(frame, version, answer_head).responses[0].partitions[0].records
+            offset = FetchedRecords(records, load.topic, 0, offset).end_offset
+            if not first:
+                first = offset
+                clock.start()
+    clock.stop()
+    clock.records = offset - first
+
+
+def receive_exactly(connection: socket.socket, room: memoryview) -> memoryview:
+    """Fills `room`."""
+    filled = 0
+    while filled < len(room):
+        got = connection.recv_into(room[filled:])
+        if not got:
+            raise SystemExit("the broker closed the connection")
+        filled += got
+    return room
+
+
 LOADS: dict[tuple[str, str], Callable[[Load, Clock], None]] = {
     ("kafkapy", "produce"): kafkapy_produce,
     ("kafkapy", "produce-batches"): kafkapy_produce_batches,
@@ -475,6 +518,7 @@ LOADS: dict[tuple[str, str], Callable[[Load, Clock], None]] = {
     ("aiokafka", "produce-batches"): aiokafka_produce_batches,
     ("aiokafka", "consume"): aiokafka_consume,
     ("aiokafka", "consume-batches"): aiokafka_consume_batches,
+    ("plain-socket", "consume-arrow"): plain_socket_consume_arrow,
     ("loopback", "consume-arrow"): loopback_consume_arrow,
 }
 

@@ -7,7 +7,8 @@
 Each load is one process of one client against the same broker, in turns within a round; one more round than asked for
 is run first and thrown away. Of the rounds the medians count: records a second, and the client's own CPU seconds for a
 million records. Clients that are much slower get fewer records. `consume-arrow` stands against confluent-kafka's
-consuming in batches, and against the bare loopback: the same bytes from `sendfile` into one buffer.
+consuming in batches, against a plain socket that reads the broker's answers into one buffer, and against the bare
+loopback: as many bytes from `sendfile` into one buffer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from bench.measure import machine
 from bench.servers import SERVERS, Server, raise_descriptor_limit
 
 RESULTS = Path(__file__).parent / "results"
-CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "loopback")
+CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "plain-socket", "loopback")
 # Records of 100 bytes that take about a second to produce, and to consume.
 PRODUCED = {"kafkapy": 1_000_000, "confluent-kafka": 1_000_000, "kafka-python": 40_000, "aiokafka": 100_000}
 CONSUMED = {"kafkapy": 2_000_000, "confluent-kafka": 2_000_000, "kafka-python": 60_000, "aiokafka": 400_000}
