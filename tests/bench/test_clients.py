@@ -32,7 +32,7 @@ def test_a_small_run(tmp_path):
         loads=["produce-batches", "consume-arrow"],
         clients=["kafkapy", "loopback"],
         server="kafkapy",
-        scale=0.01,
+        scale=0.03,  # more records than the first batch of columns holds
     )
     comparison = Comparison(options, tmp_path)
     comparison.run()
