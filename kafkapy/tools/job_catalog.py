@@ -29,23 +29,15 @@ def describe(path: Path) -> str:
     return first.partition(": ")[2] or first
 
 
-def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path | None:
-    """The program that a word of the command line means: `hot-search`, `hot_search`, `hot_search.py` or its path."""
-    return job_paths(directory).get(_job_name(word))
-
-
-def require_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
-    """As `find_job`; ToolError, which names the nearest job and all there are, if it means none."""
+def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
+    """The program that a word of the command line means: `hot-search`, `hot_search`, `hot_search.py` or its path.
+    ToolError, which names the nearest job and all there are, if it means none."""
     paths = job_paths(directory)
     if not paths:
         raise ToolError(f"there are no jobs in {directory}: this installation is not complete")
-    name = _job_name(word)
+    name = Path(word).name.removesuffix(".py").replace("_", "-")
     if name in paths:
         return paths[name]
     near = difflib.get_close_matches(name, paths, 1)
     meant = f"; did you mean {near[0]}?" if near else ""
     raise ToolError(f"there is no job {word!r}{meant} (there are {', '.join(paths)})")
-
-
-def _job_name(word: str) -> str:
-    return Path(word).name.removesuffix(".py").replace("_", "-")

@@ -90,7 +90,7 @@ def submit(words: Sequence[str]) -> int:
     index = spark_submit.first_positional(words)
     if index is None:
         raise ToolError(f"no job is named: {' '.join(words)}; there are {', '.join(job_catalog.job_paths())}")
-    job = job_catalog.require_job(words[index])
+    job = job_catalog.find_job(words[index])
     environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
     program = spark_submit.find_spark_submit(environment)
     command = spark_submit.command(program, words[:index], job, words[index + 1 :], environment)

@@ -97,7 +97,7 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
     environment = spark_submit.spark_environment(program, os.environ)
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
     words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
-    job = job_catalog.require_job("hot-search")
+    job = job_catalog.find_job("hot-search")
     command = spark_submit.command(program, [], job, words, environment)
     print("Spark starts; the first window takes a while ...", flush=True)
     errors = directory / "spark.log"

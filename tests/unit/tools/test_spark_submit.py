@@ -35,7 +35,8 @@ def test_the_jobs_lie_beside_the_package_and_say_what_they_are():
         assert describe(path).endswith("."), path
     for word in ("hot-search", "hot_search", "hot_search.py", "spark_jobs/hot_search.py"):
         assert find_job(word) == paths["hot-search"]
-    assert find_job("kafkapy_jobs") is None
+    with pytest.raises(ToolError, match="there is no job 'kafkapy_jobs'"):
+        find_job("kafkapy_jobs")
 
 
 def test_spark_home_comes_first(submit):
