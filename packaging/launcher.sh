@@ -22,7 +22,8 @@ run_from() { # FOLDER ARGUMENTS...
 }
 
 unpack_in() { # FOLDER
-  [ ! -e "$1/$build" ] && mkdir -p "$1" 2>/dev/null && new=$(mktemp -d "$1/.$build.XXXXXX" 2>/dev/null) || return
+  [ -e "$1/$build" ] && return # another one has done it meanwhile
+  mkdir -p "$1" 2>/dev/null && new=$(mktemp -d "$1/.$build.XXXXXX" 2>/dev/null) || return
   if ! tail -c "+$((skip + 1))" "$0" | tar -xzof - -C "$new"; then
     rm -rf "$new"
     fail "$0 could not be unpacked in $1: it is damaged, or there is no room"

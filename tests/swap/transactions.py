@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka import ConsumerGroupTopicPartitions as GroupPartitions
 from confluent_kafka.admin import AdminClient
+
+from tests.swap.committed_offsets import committed_offsets
 
 TIMEOUT = 60
 # As long as Apache Kafka allows by default: nothing times out between two brokers.
@@ -63,9 +64,7 @@ class OpenTransactions:
         assert seen(bootstrap, list(self.committed), "read_uncommitted") == self.uncommitted
         admin = AdminClient({"bootstrap.servers": bootstrap})
         for group, (topic, offset) in self.offsets.items():
-            wanted = GroupPartitions(group, [TopicPartition(topic, 0)])
-            found = admin.list_consumer_group_offsets([wanted])[group].result(TIMEOUT)
-            assert [entry.offset for entry in found.topic_partitions] == [offset], group
+            assert committed_offsets(admin, group, [TopicPartition(topic, 0)]) == {(topic, 0): offset}
 
 
 def producer(bootstrap: str, transactional_id: str) -> Producer:

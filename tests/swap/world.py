@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
 
 from tests.clients.confluent_client import ConfluentClient, received_record
 from tests.clients.records import CODECS, SentRecord, assert_same, make_records
+from tests.swap.committed_offsets import committed_offsets
 from tests.swap.transactions import OpenTransactions
 
 PARTITIONS = 2
@@ -128,8 +129,7 @@ class SwappedWorld:
         for topic, sent in self.records.items():
             assert_same(sent, found_records[topic])
         for group, offsets in self.committed.items():
-            asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(TIMEOUT)
-            assert {(entry.topic, entry.partition): entry.offset for entry in asked.topic_partitions} == offsets, group
+            assert committed_offsets(admin, group) == offsets, group
 
         self.transactions.check(bootstrap)
 
