@@ -304,7 +304,7 @@ class Sender:
     def _complete(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
         self.in_flight.discard(batch)
         if self._identity.is_idempotent:
-            sequences_of(batch.queue).finish(batch)
+            sequences_of(batch.queue).acknowledge(batch)
         batch.complete(base_offset, log_append_time)
         self._on_finished(batch)
 

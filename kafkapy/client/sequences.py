@@ -38,17 +38,22 @@ class PartitionSequences:
     """The sequences of one partition, and its batches that have one and are not done, in order.
 
     Invariant: batches get their sequence when they are first sent and keep it until they are done or the epoch
-    changes; after a failure they are sent again in that order, each only when it is the first.
+    changes; after a failure they are sent again in that order, each only when it is the first. Until one is
+    acknowledged they go one by one: a broker that has not heard of a producer takes whatever sequence comes first, so
+    behind one that it has refused (it does not lead the partition yet) another would get in.
     """
 
-    __slots__ = ("next_sequence", "unfinished")
+    __slots__ = ("is_known", "next_sequence", "producer_id", "unfinished")
 
     def __init__(self) -> None:
+        self.producer_id = -1
+        self.is_known = False  # `producer_id` to the partition's leader
         self.next_sequence = 0
         self.unfinished: list[ProducerBatch] = []
 
     def assign(self, batch: ProducerBatch, identity: ProducerIdentity, is_transactional: bool) -> None:
         """Gives a batch that is sent for the first time its sequence."""
+        self.producer_id = identity.producer_id
         batch.set_producer(identity.producer_id, identity.epoch, self.next_sequence, is_transactional)
         self.next_sequence = sequence_after(self.next_sequence, batch.record_count)
         self.unfinished.append(batch)
@@ -58,7 +63,12 @@ class PartitionSequences:
         open, a new one if fewer than `limit` are."""
         if batch.has_sequence:
             return not self.unfinished or self.unfinished[0] is batch
-        return len(self.unfinished) < limit
+        return len(self.unfinished) < (limit if self.is_known else 1)
+
+    def acknowledge(self, batch: ProducerBatch) -> None:
+        """The partition's leader has a batch."""
+        self.is_known = True
+        self.finish(batch)
 
     def is_first(self, batch: ProducerBatch) -> bool:
         return bool(self.unfinished) and self.unfinished[0] is batch
@@ -76,6 +86,8 @@ class PartitionSequences:
 
     def restart(self, identity: ProducerIdentity, is_transactional: bool) -> None:
         """A new epoch: sequences begin at 0, those of the unfinished batches too, in the same order."""
+        self.is_known = self.is_known and identity.producer_id == self.producer_id
+        self.producer_id = identity.producer_id
         self.next_sequence = 0
         unfinished, self.unfinished = self.unfinished, []
         for batch in unfinished:

@@ -38,8 +38,21 @@ def test_only_the_first_is_sent_again_and_new_ones_while_there_is_room():
     sequences.assign(second, WHO, False)
     assert sequences.may_send(first, 2) and not sequences.may_send(second, 2)
     assert not sequences.may_send(third, 2)
-    sequences.finish(first)
+    sequences.acknowledge(first)
     assert sequences.may_send(second, 2) and sequences.may_send(third, 2)
+
+
+def test_the_first_goes_alone_until_the_leader_knows_the_producer():
+    sequences, (first, second, third) = PartitionSequences(), batches(1, 1, 1)
+    sequences.assign(first, WHO, False)
+    assert not sequences.may_send(second, 5) and sequences.may_send(first, 5)
+    sequences.acknowledge(first)
+    sequences.assign(second, WHO, False)
+    assert sequences.may_send(third, 5)
+    sequences.restart(WHO.next_epoch(), False)
+    assert sequences.may_send(third, 5)
+    sequences.restart(ProducerIdentity(8, 0), False)
+    assert not sequences.may_send(third, 5)
 
 
 def test_a_new_epoch_numbers_the_unfinished_from_zero():
