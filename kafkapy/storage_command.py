@@ -9,16 +9,30 @@ import os
 
 from kafkapy.config import BrokerConfig
 from kafkapy.config.properties import read_properties
+from kafkapy.controller.scram_credentials import ScramUpsertion, credential_record
 from kafkapy.errors import ConfigError
-from kafkapy.metadata.features import KRAFT_VERSION, LATEST_METADATA_VERSION, METADATA_VERSION, SUPPORTED_FEATURES
+from kafkapy.metadata.features import (
+    KRAFT_VERSION,
+    LATEST_METADATA_VERSION,
+    METADATA_VERSION,
+    SUPPORTED_FEATURES,
+    supports_scram,
+)
 from kafkapy.metadata.release_features import (
     DEPENDENCIES,
     METADATA_VERSION_NAMES,
     first_levels,
 )
+from kafkapy.protocol.messages.metadata_records import UserScramCredentialRecord
 from kafkapy.quorum.embedded_quorum import controller_listener_of
 from kafkapy.quorum.format_directory import check_identity, format_directories
-from kafkapy.quorum.voters import check_static_voters
+from kafkapy.quorum.voters import (
+    DEFAULT_CONTROLLER_LISTENER,
+    ControllerListener,
+    VoterSet,
+    check_static_voters,
+    parse_voter,
+)
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
 from kafkapy.tools.feature_levels import (
@@ -30,10 +44,12 @@ from kafkapy.tools.feature_levels import (
     print_version_mapping,
 )
 from kafkapy.tools.option import Arguments, Option, ToolError
+from kafkapy.tools.scram_argument import parse_scram
 from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
 from kafkapy.types import SystemClock, random_uuid, uuid_to_string
 
 _ANY_VOTERS = "controller.quorum.voters"
+_QUORUM = "quorum"
 
 
 def directories_of(config: BrokerConfig) -> list[str]:
@@ -148,20 +164,28 @@ def format_command(arguments: Arguments) -> int:
             "clusters in KRaft mode."
         )
     voters = config[_ANY_VOTERS]
-    if voters and arguments["standalone"]:
+    if arguments["no-initial-controllers"]:
+        raise ToolError("A node here is its quorum's only voter and cannot wait for others: use --standalone.")
+    is_named = arguments.has("standalone") or arguments.has("initial-controllers")
+    if voters and is_named:
         raise ToolError(
             "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
             "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
             "controller.quorum.bootstrap.servers instead."
         )
-    if not voters and not arguments["standalone"]:
+    if not voters and not is_named:
         raise ToolError(
             "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
             "--standalone, --initial-controllers, or --no-initial-controllers."
         )
     check_static_voters(voters, config.node_id)
     is_dynamic = not voters
+    listener = controller_listener_of(config)
+    voter = None
+    if arguments.has("initial-controllers"):
+        voter = initial_voter(arguments["initial-controllers"], config.node_id, listener)
     features = chosen_features(arguments, is_dynamic=is_dynamic)
+    credentials = chosen_credentials(arguments, features[0][1])
     found = {directory: read_meta_properties(directory) for directory in directories_of(config)}
     check_identity(found, config.node_id, arguments["cluster-id"])
     formatted = [directory for directory in found if found[directory] is not None]
@@ -173,7 +197,7 @@ def format_command(arguments: Arguments) -> int:
     if len(formatted) == len(found):
         print("All of the log directories are already formatted.")
         return 0
-    _tell(found, config.metadata_log_dir, features, is_dynamic=is_dynamic)
+    _tell(found, config.metadata_log_dir, features, credentials, is_dynamic=is_dynamic)
     format_directories(
         config.log_dirs,
         config.metadata_log_dir,
@@ -181,24 +205,59 @@ def format_command(arguments: Arguments) -> int:
         Filesystem(),
         SystemClock(),
         cluster_id=arguments["cluster-id"],
-        controller_listener=controller_listener_of(config),
+        controller_listener=listener if voter is None else voter.listener,
         features=features,
+        credentials=credentials,
+        voter_directory_id=None if voter is None else voter.directory_id,
         is_dynamic=is_dynamic,
     )
     return 0
+
+
+def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> VoterSet:
+    """The voter that --initial-controllers names.  ToolError unless it is this node alone."""
+    name = (listener or DEFAULT_CONTROLLER_LISTENER).name
+    voters = [parse_voter(each, name) for each in text.split(",")]
+    ids = [voter.node_id for voter in voters]
+    if ids != [node_id]:
+        raise ToolError(
+            f"--initial-controllers names the nodes {', '.join(map(str, ids))}: a node here is its quorum's only "
+            f"voter, so that it may name node {node_id} alone."
+        )
+    return voters[0]
+
+
+def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[UserScramCredentialRecord]:
+    """What a first start is to know of users' passwords.  ToolError in Kafka's words."""
+    given = [parse_scram(text) for text in arguments.values("add-scram")]
+    if given and not supports_scram(metadata_version):
+        oldest = next(METADATA_VERSION_NAMES[each] for each in METADATA_VERSION_NAMES if supports_scram(each))
+        raise ToolError(f"SCRAM is only supported in metadata.version {oldest} or later.")
+    return [credential_record(ScramUpsertion(*each)) for each in given]
+
+
+def _java_bytes(content: bytes) -> str:
+    """As Java shows an array: bytes with a sign."""
+    return str([each - 256 if each > 127 else each for each in content])
+
+
+def _shown_credential(record: UserScramCredentialRecord) -> str:
+    fields = f"name='{record.name}', mechanism={record.mechanism}, salt={_java_bytes(record.salt)}"
+    keys = f"storedKey={_java_bytes(record.stored_key)}, serverKey={_java_bytes(record.server_key)}"
+    return f"UserScramCredentialRecord({fields}, {keys}, iterations={record.iterations})"
 
 
 def _tell(
     found: dict[str, MetaProperties | None],
     metadata_directory: str,
     features: list[tuple[str, int]],
+    credentials: list[UserScramCredentialRecord],
     *,
     is_dynamic: bool,
 ) -> None:
-    records = ", ".join(
-        f"ApiMessageAndVersion(FeatureLevelRecord(name='{name}', featureLevel={level}) at version 0)"
-        for name, level in features
-    )
+    shown = [f"FeatureLevelRecord(name='{name}', featureLevel={level})" for name, level in features]
+    shown += map(_shown_credential, credentials)
+    records = ", ".join(f"ApiMessageAndVersion({each} at version 0)" for each in shown)
     version = features[0][1]
     print(
         f"Bootstrap metadata: BootstrapMetadata(records=[{records}], metadataVersionLevel={version}, "
@@ -282,9 +341,31 @@ COMMANDS = (
             _RELEASE,
             Option("feature", "The level of a feature: group.version=1. May come again.", "FEATURE", aliases=("f",)),
             Option(
+                "add-scram",
+                "A credential that the first start knows: SCRAM-SHA-256=[name=alice,password=alice-secret], or with "
+                'iterations=8192, salt="N3E=" and saltedpassword="YCE=". May come again.',
+                "ADD_SCRAM",
+                aliases=("S",),
+            ),
+            Option(
                 "standalone",
                 "This node is the quorum's only voter; controller.quorum.voters must not be set.",
                 aliases=("s",),
+                group=_QUORUM,
+            ),
+            Option(
+                "initial-controllers",
+                "The same, with the id of the directory for the metadata log: 1@localhost:9093:JEXY6aqzQY-32P5TStzaFg. "
+                "Kafka takes several nodes here; we take this one only.",
+                "INITIAL_CONTROLLERS",
+                aliases=("I",),
+                group=_QUORUM,
+            ),
+            Option(
+                "no-initial-controllers",
+                "For nodes that join a quorum later, which ours does not; use --standalone.",
+                aliases=("N",),
+                group=_QUORUM,
             ),
         ),
     ),
@@ -311,11 +392,6 @@ TOOL = Tool(
     commands=COMMANDS,
     grammar=Grammar.ARGPARSE4J,
     kafka_name="kafka-storage",
-    not_here=(
-        ("add-scram", "there is no SASL here yet"),
-        ("initial-controllers", "a broker here is its quorum's only voter"),
-        ("no-initial-controllers", "a broker here is its quorum's only voter"),
-    ),
     examples=(
         Example("A new id for a cluster", "random-uuid"),
         Example(

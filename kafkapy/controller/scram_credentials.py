@@ -54,7 +54,7 @@ def alter_scram_credentials(
             if isinstance(alteration, ScramDeletion):
                 changes[name] = _deletion(image, alteration)
             else:
-                changes[name] = _upsertion(alteration)
+                changes[name] = credential_record(alteration), 0
         except ApiError as error:
             message = None if error.error is Error.UNKNOWN_SERVER_ERROR else error.message
             errors[name] = ErrorMessage(error.error, message)
@@ -74,7 +74,8 @@ def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersio
     return RemoveUserScramCredentialRecord(name=deletion.name, mechanism=deletion.mechanism), 0
 
 
-def _upsertion(upsertion: ScramUpsertion) -> MessageAndVersion:
+def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
+    """What is kept of a credential: enough to verify a password, not the password.  ApiError."""
     if upsertion.iterations > MAX_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if upsertion.iterations < MIN_ITERATIONS:
@@ -83,7 +84,7 @@ def _upsertion(upsertion: ScramUpsertion) -> MessageAndVersion:
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
     hash_name = MECHANISMS[upsertion.mechanism]
     client_key = hmac.digest(upsertion.salted_password, b"Client Key", hash_name)
-    record = UserScramCredentialRecord(
+    return UserScramCredentialRecord(
         name=upsertion.name,
         mechanism=upsertion.mechanism,
         salt=upsertion.salt,
@@ -91,4 +92,3 @@ def _upsertion(upsertion: ScramUpsertion) -> MessageAndVersion:
         server_key=hmac.digest(upsertion.salted_password, b"Server Key", hash_name),
         iterations=upsertion.iterations,
     )
-    return record, 0

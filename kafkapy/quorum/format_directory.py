@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import BOOTSTRAP_FEATURES
-from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord, UserScramCredentialRecord
 from kafkapy.quorum.embedded_quorum import BOOTSTRAP_FILE
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME
 from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
@@ -32,12 +33,15 @@ def format_directories(
     cluster_id: str | None = None,
     controller_listener: ControllerListener | None = None,
     features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
+    credentials: Sequence[UserScramCredentialRecord] = (),
+    voter_directory_id: bytes | None = None,
     is_dynamic: bool = True,
 ) -> dict[str, MetaProperties]:
     """Formats every directory that is not; those that are keep their identity, and give the cluster id.
 
-    `features` are what a first start finalizes, metadata.version first. A quorum that is not dynamic has its voter in
-    the configuration.
+    `features` are what a first start finalizes, metadata.version first, `credentials` go with them. A quorum that is
+    not dynamic has its voter in the configuration. `voter_directory_id`: the id of the directory with the metadata log,
+    made if None.
 
     `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log.  A cluster id
     given must be the directories' own.  ConfigError, MalformedMetaProperties, OSError.
@@ -56,10 +60,10 @@ def format_directories(
     formatted: dict[str, MetaProperties] = {}
     for directory, properties in found.items():
         if properties is None:
-            directory_id = random_uuid()
+            directory_id = (voter_directory_id if directory == metadata_directory else None) or random_uuid()
             properties = MetaProperties(cluster_id, node_id, directory_id)
             filesystem.sync_directory(os.path.dirname(directory) or ".")  # a killed start may have left it undone
-            _write_bootstrap(directory, features, filesystem, clock)
+            _write_bootstrap(directory, features, credentials, filesystem, clock)
             if directory == metadata_directory and is_dynamic:
                 voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
                 _write_voters(directory, voters, filesystem, clock)
@@ -95,9 +99,18 @@ def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluste
     return first
 
 
-def _write_bootstrap(directory: str, features: Sequence[tuple[str, int]], filesystem: Filesystem, clock: Clock) -> None:
-    """bootstrap.checkpoint: the features that a first start finalizes; durable on return."""
-    records = [(FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features]
+def _write_bootstrap(
+    directory: str,
+    features: Sequence[tuple[str, int]],
+    credentials: Sequence[UserScramCredentialRecord],
+    filesystem: Filesystem,
+    clock: Clock,
+) -> None:
+    """bootstrap.checkpoint: what a first start writes into the metadata log; durable on return."""
+    records: list[MessageAndVersion] = [
+        (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features
+    ]
+    records += [(credential, 0) for credential in credentials]
     content = snapshot_bytes(0, clock.now_ms(), 0, [], records)
     filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), content)
 

@@ -5,13 +5,16 @@ We are a quorum of one.  Anything else is refused by name before a byte is writt
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
-from kafkapy.types import uuid_to_string
+from kafkapy.types import uuid_from_string, uuid_to_string
 
 KRAFT_VERSION_DYNAMIC = 1
+LARGEST_PORT = 2**16 - 1
+_NUMBER = re.compile(r"[-+]?[0-9]{1,10}")
 
 
 class ControllerListener(NamedTuple):
@@ -65,6 +68,45 @@ def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> Vot
     if voter.endpoints:
         listener = ControllerListener(voter.endpoints[0].name, voter.endpoints[0].host, voter.endpoints[0].port)
     return VoterSet(node_id, directory_id, listener)
+
+
+def parse_voter(text: str, listener_name: str) -> VoterSet:
+    """`1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and the id of the directory with the
+    metadata log.  ConfigError in Kafka's words."""
+    node, at, rest = text.strip().partition("@")
+    if not at:
+        raise ConfigError("No @ found in dynamic voter string.")
+    if not node:
+        raise ConfigError("Invalid @ at beginning of dynamic voter string.")
+    if not _NUMBER.fullmatch(node):
+        raise ConfigError("Failed to parse node id in dynamic voter string.")
+    if int(node) < 0:
+        raise ConfigError(f"Invalid negative node id {int(node)} in dynamic voter string.")
+    if not rest:
+        raise ConfigError("No hostname found after node id.")
+    if rest.startswith("["):
+        host, end, rest = rest[1:].partition("]")
+        if not end:
+            raise ConfigError("Hostname began with left bracket, but no right bracket was found.")
+        if not rest.startswith(":"):
+            raise ConfigError("Port section must start with a colon.")
+        rest = rest[1:]
+    else:
+        host, end, rest = rest.partition(":")
+        if not end:
+            raise ConfigError("No colon following hostname could be found.")
+    port, end, directory = rest.partition(":")
+    if not end:
+        raise ConfigError("No colon following port could be found.")
+    if not _NUMBER.fullmatch(port):
+        raise ConfigError("Failed to parse port in dynamic voter string.")
+    if not 0 <= int(port) <= LARGEST_PORT:
+        raise ConfigError(f"Invalid port {int(port)} in dynamic voter string.")
+    try:
+        directory_id = uuid_from_string(directory)
+    except ValueError:
+        raise ConfigError("Failed to parse directory ID in dynamic voter string.") from None
+    return VoterSet(int(node), directory_id, ControllerListener(listener_name, host, int(port)))
 
 
 def check_static_voters(voters: list[str], node_id: int) -> None:

@@ -68,6 +68,7 @@ SERVER = "--bootstrap-server {bootstrap}"
 SEGMENT = "{data}/{topic}-0/00000000000000000000"
 METADATA = "{data}/__cluster_metadata-0/00000000000000000000"
 PERF = f"{SERVER} --topic perf --num-records 500 --record-size 100"
+FORMAT = "format -c {directory}/new.properties -t AAAAAAAAAAAAAAAAAAAAAQ"
 CASES = (
     Case(
         "console-consumer",
@@ -252,6 +253,43 @@ CASES = (
         compares_error=True,
     ),
     Case("storage", "format -c {directory}/new.properties -t AAAAAAAAAAAAAAAAAAAAAQ -s -f foo=1", compares_error=True),
+    *(
+        Case("storage", f"{FORMAT} -s {flags}", compares_error=True)
+        for flags in (
+            "-S foo",
+            "-S SCRAM-SHA-256=name=alice,password=x]",
+            "-S SCRAM-SHA-256=[name=alice,password=x",
+            "-S SCRAM-SHA-256=[name=alice,password]",
+            "-S SCRAM-SHA-1=[name=alice,password=x]",
+            "-S SCRAM-SHA-256=[password=x]",
+            "-S SCRAM-SHA-256=[name=alice]",
+            "-S SCRAM-SHA-256=[name=alice,password=x,saltedpassword=eA==]",
+            "-S SCRAM-SHA-256=[name=alice,saltedpassword=eA==]",
+            "-S SCRAM-SHA-256=[name=alice,password=x,iterations=1]",
+            "-S SCRAM-SHA-512=[name=alice,password=x,iterations=20000]",
+            "-S SCRAM-SHA-256=[name=alice,password=x,iterations=y]",
+            "-S SCRAM-SHA-256=[name=alice,password=x,foo=y]",
+            "-S SCRAM-SHA-256=[name=alice,password=x,salt=!!]",
+            "-r 3.4 -S SCRAM-SHA-256=[name=alice,password=x]",
+        )
+    ),
+    *(
+        Case("storage", f"{FORMAT} -I {voters}", compares_error=True)
+        for voters in (
+            "foo",
+            "@localhost:9093:JEXY6aqzQY-32P5TStzaFg",
+            "x@localhost:9093:JEXY6aqzQY-32P5TStzaFg",
+            "1@",
+            "1@localhost",
+            "1@[::1",
+            "1@[::1]x",
+            "1@localhost:9093",
+            "1@localhost:x:JEXY6aqzQY-32P5TStzaFg",
+            "1@localhost:99999:JEXY6aqzQY-32P5TStzaFg",
+            "1@localhost:9093:foo",
+            "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg -s",
+        )
+    ),
 )
 
 

@@ -1,0 +1,92 @@
+"""`--add-scram` of kafka-storage: SCRAM-SHA-256=[name=alice,password=alice-secret]."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from typing import NamedTuple
+
+from kafkapy.client.admin import ScramMechanism
+from kafkapy.tools.option import ToolError
+
+LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
+_SALT_BYTES = 32
+_MECHANISMS = {each.name.replace("_", "-"): each for each in ScramMechanism}
+
+
+class ScramArgument(NamedTuple):
+    """A credential as the user gave it, its password salted."""
+
+    name: str
+    mechanism: ScramMechanism
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+def parse_scram(text: str) -> ScramArgument:
+    """The credential; a salt is made if none is given.  ToolError in Kafka's words."""
+    mechanism_name, equals, config = text.strip().partition("=")
+    if not equals:
+        raise ToolError(f"Failed to find equals sign in SCRAM argument '{text.strip()}'")
+    mechanism = _MECHANISMS.get(mechanism_name)
+    if mechanism is None:
+        raise ToolError(f"The add-scram mechanism {mechanism_name} is not supported.")
+    values = _values(config)
+    name = values.pop("name", None)
+    if name is None:
+        raise ToolError("You must supply 'name' to add-scram")
+    given_salt, password, salted = (values.pop(key, None) for key in ("salt", "password", "saltedpassword"))
+    iterations = _iterations(mechanism, values.pop("iterations", str(LEAST_ITERATIONS)))
+    if values:
+        raise ToolError(f"Unknown SCRAM configurations: {', '.join(sorted(values))}")
+    if (password is None) == (salted is None):
+        raise ToolError("You must supply one of 'password' or 'saltedpassword' to add-scram")
+    if salted is not None and given_salt is None:
+        raise ToolError("You must supply 'salt' with 'saltedpassword' to add-scram")
+    salt = os.urandom(_SALT_BYTES) if given_salt is None else _decoded("salt", given_salt)
+    if salted is not None:
+        salted_password = _decoded("saltedPassword", salted)
+    else:
+        salted_password = hashlib.pbkdf2_hmac(mechanism.hash_name, (password or "").encode(), salt, iterations)
+    return ScramArgument(name, mechanism, iterations, salt, salted_password)
+
+
+def _values(config: str) -> dict[str, str]:
+    """What stands between the brackets; values may be in quotes."""
+    for is_there, how, bracket in (
+        (config.startswith("["), "start", "["),
+        (config.endswith("]"), "end", "]"),
+    ):
+        if not is_there:
+            raise ToolError(f"Expected configuration string to {how} with {bracket}")
+    values: dict[str, str] = {}
+    for component in config[1:-1].split(","):
+        key, equals, value = component.strip().partition("=")
+        if not equals:
+            raise ToolError(f"No equals sign found in SCRAM component: {component.strip()}")
+        is_quoted = len(value) > 1 and value[0] == value[-1] == '"'
+        values[key] = value[1:-1] if is_quoted else value
+    return values
+
+
+def _iterations(mechanism: ScramMechanism, text: str) -> int:
+    if not (text.isascii() and text.removeprefix("-").isdigit()):
+        raise ToolError(f"Failed to parse iterations count: {text}")
+    iterations = int(text)
+    for is_kept, limit in (
+        (iterations >= LEAST_ITERATIONS, f">= {LEAST_ITERATIONS}"),
+        (iterations <= MOST_ITERATIONS, f"<= {MOST_ITERATIONS}"),
+    ):
+        if not is_kept:
+            raise ToolError(f"The 'iterations' value must be {limit} for add-scram using {mechanism.name}")
+    return iterations
+
+
+def _decoded(what: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ToolError(f"Failed to decode given {what}: {text}") from None
