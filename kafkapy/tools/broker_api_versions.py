@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.client.admin import Admin, Node, VersionRange
 from kafkapy.protocol.api import API_TABLE, ApiKey
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option
@@ -75,12 +75,7 @@ TOOL = Tool(
     run=run,
     options=(
         Option("bootstrap-server", "REQUIRED: The server to connect to.", "server(s) to use for bootstrapping"),
-        Option(
-            "command-config",
-            "A property file containing configs to be passed to Admin Client.",
-            "command config property file",
-            completes="file",
-        ),
+        COMMAND_CONFIG,
         JSON,
     ),
     examples=(Example("What the brokers serve", "--bootstrap-server localhost:9092"),),

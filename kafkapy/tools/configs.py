@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kafkapy.client.admin import Admin
 from kafkapy.config.keys.group import ROWS as GROUP_KEYS
 from kafkapy.config.table import TOPIC_ROWS
-from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties, refuse_controllers
 from kafkapy.tools.config_alteration import alter
 from kafkapy.tools.config_description import describe
 from kafkapy.tools.config_entity import (
@@ -145,12 +145,7 @@ _CLIENT_KEYS = _USER_KEYS[2:]
 OPTIONS = (
     Option("bootstrap-server", "The Kafka servers to connect to.", "server to connect to"),
     Option("bootstrap-controller", "The Kafka controllers to connect to.", "controller to connect to"),
-    Option(
-        "command-config",
-        "Property file containing configs to be passed to Admin Client.",
-        "command config property file",
-        completes="file",
-    ),
+    COMMAND_CONFIG,
     Option("alter", "Alter the configuration for the entity."),
     Option("describe", "List configs for the given entity."),
     Option("all", "List all configs for the given entity, including static configs if available."),

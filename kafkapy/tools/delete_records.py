@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkapy.client.admin import Admin
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
@@ -76,12 +76,7 @@ TOOL = Tool(
             "Offset json file path",
             completes="file",
         ),
-        Option(
-            "command-config",
-            "A property file containing configs to be passed to Admin Client.",
-            "command config property file path",
-            completes="file",
-        ),
+        COMMAND_CONFIG,
         JSON,
     ),
     examples=(

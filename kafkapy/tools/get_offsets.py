@@ -16,7 +16,7 @@ from kafkapy.client.admin import (
     Admin,
 )
 from kafkapy.errors import ApiError
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.tool import Example, Tool, run_tool
@@ -171,12 +171,7 @@ TOOL = Tool(
             "latest-tiered / -6 or earliest-pending-upload",
             default="latest",
         ),
-        Option(
-            "command-config",
-            "Property file containing configs to be passed to Admin Client.",
-            "config file",
-            completes="file",
-        ),
+        COMMAND_CONFIG,
         Option(
             "exclude-internal-topics",
             "By default, internal topics are included. If specified, internal topics are excluded.",

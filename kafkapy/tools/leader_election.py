@@ -6,7 +6,7 @@ from collections import Counter
 
 from kafkapy.client.admin import Admin, ElectionType
 from kafkapy.errors import Error
-from kafkapy.tools.bootstrap import admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, ValueType
 from kafkapy.tools.partition_file import field, read_json_object
@@ -106,9 +106,7 @@ TOOL = Tool(
             completes="file",
             is_deprecated=True,
         ),
-        Option(
-            "command-config", "Config properties file to pass to the admin client.", "Config file", completes="file"
-        ),
+        COMMAND_CONFIG,
         Option(
             "path-to-json-file",
             "The JSON file with the list of partition for which leader elections should be performed. This is an "

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kafkapy.client.admin import Admin, LogDirDescription
-from kafkapy.tools.bootstrap import admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.tool import Example, Tool, run_tool
@@ -71,12 +71,7 @@ TOOL = Tool(
             "REQUIRED: the server(s) to use for bootstrapping",
             "The server(s) to use for bootstrapping",
         ),
-        Option(
-            "command-config",
-            "Property file containing configs to be passed to Admin Client.",
-            "Admin client property file",
-            completes="file",
-        ),
+        COMMAND_CONFIG,
         Option("describe", "Describe the specified log directories on the specified brokers."),
         Option(
             "topic-list",

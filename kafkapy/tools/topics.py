@@ -7,7 +7,7 @@ import sys
 from kafkapy.client.admin import PARTITIONS_OF_A_RESPONSE, Admin, NewPartitions, NewTopic
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import ApiError, ConfigError, Error
-from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import Example, Tool, run_tool, sentence
@@ -193,12 +193,7 @@ def _configs(words: list[str]) -> dict[str, str | None]:
 _KEYS = "".join(f"\n\t{name}" for name in sorted(TOPIC_ROWS))
 OPTIONS = (
     Option("bootstrap-server", "REQUIRED: The Kafka server to connect to.", "server to connect to"),
-    Option(
-        "command-config",
-        "Property file containing configs to be passed to Admin Client.",
-        "command config property file",
-        completes="file",
-    ),
+    COMMAND_CONFIG,
     Option("list", "List all available topics."),
     Option("create", "Create a new topic."),
     Option("delete", "Delete a topic."),
