@@ -136,6 +136,18 @@ def test_delete(shell: Shell) -> None:
     assert "short-lived" not in shell.out("topics --list")
 
 
+def test_delete_where_it_is_switched_off(tmp_path: Path) -> None:
+    """delete.topic.enable=false: the topic and its data stay. The book's tool only marked the topic."""
+    with BrokerProcess(tmp_path, {"delete.topic.enable": "false"}) as broker:
+        shell = Shell(broker.bootstrap)
+        shell.out("topics --create --topic kept --partitions 1")
+        assert shell.out("topics --delete --topic kept", code=1) == (
+            "Error while executing topic command : Topic deletion is disabled.\n"
+        )
+        assert shell.out("topics --list") == "kept\n"
+        assert (broker.data / "kept-0").is_dir()
+
+
 def test_offsets_of_keyed_records(shell: Shell) -> None:
     """Sixteen records with keys: the sum of the ends. Options by a single dash, and --time -1."""
     shell.out("topics --create --topic keyed --partitions 3")
