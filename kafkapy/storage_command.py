@@ -217,8 +217,13 @@ def format_command(arguments: Arguments) -> int:
 def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> VoterSet:
     """The voter that --initial-controllers names.  ToolError unless it is this node alone."""
     name = (listener or DEFAULT_CONTROLLER_LISTENER).name
-    voters = [parse_voter(each, name) for each in text.split(",")]
+    voters = [parse_voter(each, name) for each in text.split(",") if each]
+    if not voters:
+        raise ToolError("No voters given.")
     ids = [voter.node_id for voter in voters]
+    doubled = next((each for at, each in enumerate(ids) if each in ids[:at]), None)
+    if doubled is not None:
+        raise ToolError(f"Node id {doubled} was specified more than once.")
     if ids != [node_id]:
         raise ToolError(
             f"--initial-controllers names the nodes {', '.join(map(str, ids))}: a node here is its quorum's only "

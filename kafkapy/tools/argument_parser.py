@@ -47,7 +47,7 @@ class ArgumentParser:
                 raise UsageError(f"argument {'/'.join(option.flags)} is required")
         for group in dict.fromkeys(option.group for option in self._options if option.group):
             members = [option for option in self._options if option.group == group]
-            given = [option for option in members if option.name in found]
+            given = [option for name in found for option in members if option.name == name]
             if len(given) > 1:
                 first, second = ("/".join(option.flags) for option in given[:2])
                 raise UsageError(f"argument {second}: not allowed with argument {first}")

@@ -27,7 +27,7 @@ class ScramArgument(NamedTuple):
 
 
 def parse_scram(text: str) -> ScramArgument:
-    """The credential; a salt is made if none is given.  ToolError in Kafka's words."""
+    """The credential; a salt is made if none is given, a password beats a salted one.  ToolError in Kafka's words."""
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:
         raise ToolError(f"Failed to find equals sign in SCRAM argument '{text.strip()}'")
@@ -42,15 +42,15 @@ def parse_scram(text: str) -> ScramArgument:
     iterations = _iterations(mechanism, values.pop("iterations", str(LEAST_ITERATIONS)))
     if values:
         raise ToolError(f"Unknown SCRAM configurations: {', '.join(sorted(values))}")
-    if (password is None) == (salted is None):
+    if password is None and salted is None:
         raise ToolError("You must supply one of 'password' or 'saltedpassword' to add-scram")
-    if salted is not None and given_salt is None:
+    if password is None and given_salt is None:
         raise ToolError("You must supply 'salt' with 'saltedpassword' to add-scram")
     salt = os.urandom(_SALT_BYTES) if given_salt is None else _decoded("salt", given_salt)
-    if salted is not None:
-        salted_password = _decoded("saltedPassword", salted)
+    if password is not None:
+        salted_password = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
     else:
-        salted_password = hashlib.pbkdf2_hmac(mechanism.hash_name, (password or "").encode(), salt, iterations)
+        salted_password = _decoded("saltedPassword", salted or "")
     return ScramArgument(name, mechanism, iterations, salt, salted_password)
 
 

@@ -263,7 +263,6 @@ CASES = (
             "-S SCRAM-SHA-1=[name=alice,password=x]",
             "-S SCRAM-SHA-256=[password=x]",
             "-S SCRAM-SHA-256=[name=alice]",
-            "-S SCRAM-SHA-256=[name=alice,password=x,saltedpassword=eA==]",
             "-S SCRAM-SHA-256=[name=alice,saltedpassword=eA==]",
             "-S SCRAM-SHA-256=[name=alice,password=x,iterations=1]",
             "-S SCRAM-SHA-512=[name=alice,password=x,iterations=20000]",
@@ -288,6 +287,8 @@ CASES = (
             "1@localhost:99999:JEXY6aqzQY-32P5TStzaFg",
             "1@localhost:9093:foo",
             "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg -s",
+            "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg,1@localhost:9094:MvDxzVmcRsaTz33bUuRU6A",
+            ",",
         )
     ),
 )
