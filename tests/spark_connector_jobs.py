@@ -37,11 +37,13 @@ def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dic
 
 
 def stream(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dict[str, Any]:
-    """The topic as a stream, all that is there, copied to another topic."""
+    """The topic as a stream, all that is there, copied to another topic; through kafkapy in transactions."""
     with tempfile.TemporaryDirectory() as checkpoint:
         source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
         frame = spark.readStream.format(form).options(**source).load().select("key", "value")
         sink = {"kafka.bootstrap.servers": bootstrap, "topic": f"{target}-{form}"}
+        if form == "kafkapy":
+            sink["kafka.transactional.id"] = target
         writer = frame.writeStream.format(form).options(**sink, checkpointLocation=checkpoint)
         writer.trigger(availableNow=True).start().awaitTermination(120)
     copied = spark.read.format(form).options(**{**source, "subscribe": f"{target}-{form}"}).load()

@@ -1,19 +1,23 @@
-"""A folder of Python packages with kafkapy's compiled core, packed for `--archives`, and a Python without kafkapy."""
+"""What executors get of kafkapy: its wheel, installed in a folder or packed for `--archives`; and a Python without it.
+
+The wheel is that of the tree as it stands, compiled below `build/` once for a run, or the one that KAFKAPY_WHEEL names.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-OURS = ("kafkapy", "pyspark_kafkapy")
-# What kafkapy imports (pyproject.toml), by the names of the folders; and what Spark's own worker does.
-DEPENDENCIES = ("cramjam", "lz4", "msgpack", "prometheus_client", "zstandard")
+BUILD_TIMEOUT_S = 1500
+# What Spark's own worker imports, by the names of the folders.
 SPARKS_OWN = ("pyarrow", "pandas", "numpy", "numpy.libs", "dateutil", "six.py", "pytz", "tzdata", "pyarrow.libs")
-_WITHOUT = shutil.ignore_patterns("__pycache__", "*.c", "*.h", "*.pyx", "*.pxd")
 
 
 def packages() -> Path:
@@ -21,16 +25,31 @@ def packages() -> Path:
     return Path(sysconfig.get_paths()["platlib"])
 
 
-def pack_environment(directory: Path) -> Path:
-    """The same as `pip install --target` and `tar` make of kafkapy's wheel, from the tree that is built in place."""
+@functools.cache
+def wheel() -> Path:
+    """kafkapy's wheel."""
+    if given := os.environ.get("KAFKAPY_WHEEL"):
+        return Path(given).absolute()
+    directory = ROOT / "build" / "wheel"
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(directory)]
+    subprocess.run([*command, str(ROOT)], check=True, timeout=BUILD_TIMEOUT_S)
+    (made,) = directory.glob("kafkapy-*.whl")
+    return made
+
+
+def install_wheel(directory: Path) -> Path:
+    """A folder below `directory` with the wheel and what it needs, installed there by pip."""
     content = directory / "environment"
-    for name in OURS:
-        shutil.copytree(ROOT / name, content / name, ignore=_WITHOUT)
-    for name in DEPENDENCIES:
-        shutil.copytree(packages() / name, content / name, ignore=_WITHOUT)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(content), str(wheel())], check=True)
+    return content
+
+
+def pack_environment(directory: Path) -> Path:
+    """The same as an archive, as docs/spark.md has it."""
     archive = directory / "kafkapy-environment.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
-        packed.add(content, ".")
+        packed.add(install_wheel(directory), ".")
     return archive
 
 
@@ -39,14 +58,15 @@ def pack_sources(directory: Path) -> Path:
     return Path(shutil.make_archive(str(directory / "kafkapy-sources"), "zip", ROOT, "kafkapy"))
 
 
-def bare_python(directory: Path) -> Path:
-    """This interpreter with the packages that Spark's worker needs, and no others."""
+def bare_python(directory: Path, *folders: Path) -> Path:
+    """This interpreter with the packages that Spark's worker needs and those of `folders`, and no others."""
     links = directory / "links"
     links.mkdir(parents=True)
     for name in SPARKS_OWN:
         if (packages() / name).exists():
             (links / name).symlink_to(packages() / name)
     script = directory / "bare-python"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{links}:$PYTHONPATH" exec {sys.executable} -S "$@"\n')
+    path = os.pathsep.join(map(str, (links, *folders)))
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{path}:$PYTHONPATH" exec {sys.executable} -S "$@"\n')
     script.chmod(0o755)
     return script

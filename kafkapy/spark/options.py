@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
+from kafkapy.config.keys import client_security
+from kafkapy.config.row import Row
+from kafkapy.config.value import parse_value
 from kafkapy.errors import ConfigError
 from kafkapy.spark.start_and_end import OffsetSpec, ending_spec, starting_spec
 from kafkapy.spark.topic_partitions import parse_partitions
@@ -42,11 +45,14 @@ READ_NAMES = (
     "kafkaConsumer.pollTimeoutMs",
     "groupIdPrefix",
 )
-WRITE_NAMES = ("topic", "includeHeaders")
+WRITE_NAMES = ("topic",)
+TRANSACTIONAL_ID = "transactional.id"  # a key of producers, without which the sink writes at least once
 # What Spark itself hands on to every source and sink.
 _SPARKS_OWN = frozenset(("checkpointlocation", "queryname", "outputmode"))
 _KNOWN = {name.lower(): name for name in (*READ_NAMES, *WRITE_NAMES)}
 _CLIENT_KEYS = {**ADMIN_ROWS, **PRODUCER_ROWS, **CONSUMER_ROWS}
+# Keys of TLS and SASL that our client has no use for: a query that asks for them must not go on in the clear.
+_SECURITY_KEYS = frozenset(row.name for row in client_security.ROWS if not row.has_effect)
 _REFUSED_READING = {
     "auto.offset.reset": "the option startingOffsets says where to begin, and Spark keeps where it is",
     "key.deserializer": "keys are bytes; use the DataFrame's operations",
@@ -97,7 +103,6 @@ class WriteOptions(NamedTuple):
 
     properties: dict[str, str]
     topic: str | None
-    include_headers: bool
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
@@ -139,7 +144,6 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     return WriteOptions(
         properties=_client_properties(given, _REFUSED_WRITING, PRODUCER_ROWS),
         topic=given.get("topic"),
-        include_headers=_Values(given).flag("includeHeaders", False),
     )
 
 
@@ -181,15 +185,22 @@ def _nearest(written: str, names: list[str]) -> str:
     return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
-def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Any]) -> dict[str, str]:
-    """The keys below `kafka.` that this kind of client has."""
+def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]) -> dict[str, str]:
+    """The keys below `kafka.` that this kind of client has; ConfigError for values that it does not take."""
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):
         raise ConfigError("Option 'kafka.bootstrap.servers' must be specified for configuring the data source kafkapy")
     for key, reason in refused.items():
         if key in properties:
             raise ConfigError(f"Kafka option '{key}' is not supported: {reason}")
-    return {key: value for key, value in properties.items() if key in rows}
+    chosen = {key: value for key, value in properties.items() if key in rows}
+    for key, value in chosen.items():
+        parse_value(rows[key], value)
+        if key in _SECURITY_KEYS or (key == "security.protocol" and value.upper() != "PLAINTEXT"):
+            raise ConfigError(
+                f"Kafka option '{key}' is not supported: kafkapy's client speaks PLAINTEXT only, without TLS and SASL"
+            )
+    return chosen
 
 
 def _selection(given: Mapping[str, str]) -> Selection:

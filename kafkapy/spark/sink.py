@@ -16,21 +16,26 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.producer import Producer
-from kafkapy.spark.options import WriteOptions
+from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.spark.sink_columns import SinkColumns, SinkRecords, sink_records
 
-TRANSACTIONAL_ID = "transactional.id"
+# What Spark calls the id of a streaming query, which lives in its checkpoint, in the properties of its tasks.
+QUERY_ID = "sql.streaming.queryId"
 # What a broker allows by default: a transaction has to outlast the task and the driver's restart.
 TRANSACTION_TIMEOUT_MS = "900000"
 _TRANSACTION_S = 120.0
 
 
 class TaskWritten(WriterCommitMessage):
-    """What a task tells the driver. `transaction` is open and prepared; None if there is none, or nothing in it."""
+    """What a task tells the driver. `transaction` is open and prepared; None if there is none, or nothing in it.
+    `query_id`: of a stream with transactions, which only its tasks are told."""
 
-    def __init__(self, records: int, transaction: PreparedTransaction | None = None) -> None:
+    def __init__(
+        self, records: int, transaction: PreparedTransaction | None = None, query_id: str | None = None
+    ) -> None:
         self.records = records
         self.transaction = transaction
+        self.query_id = query_id
 
 
 def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[Any]) -> TaskWritten:
@@ -47,6 +52,15 @@ def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[An
         producer.begin_transaction()
         records = _send_all(producer, columns, batches)
         return TaskWritten(records, producer.prepare_transaction(_TRANSACTION_S))
+
+
+def task_query_id() -> str:
+    """The id of the query that this task writes for."""
+    context = TaskContext.get()
+    query_id: str | None = None if context is None else context.getLocalProperty(QUERY_ID)
+    if query_id is None:
+        raise RuntimeError(f"Spark does not tell the tasks of this stream which query they belong to ({QUERY_ID})")
+    return query_id
 
 
 def task_transactional_id(transactional_id: str) -> str:

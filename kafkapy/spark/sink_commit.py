@@ -6,7 +6,9 @@
     ledger      batch N is done
 
 The ledger is an offset that the group of the transactional id's name has committed for the topic's first partition: the
-number of the batch as the offset, the open transactions as its metadata. Whatever dies in between, Spark repeats
+number of the batch as the offset, the open transactions as its metadata. The transactional id is the one that was given
+with the query's id behind it (`stream_sink`), for batches are numbered by the checkpoint, which that id lives in.
+Whatever dies in between, Spark repeats
 batch N. If it is decided, its tasks write nothing and the driver goes on committing; if it is done, what the tasks have
 written again is aborted; else the tasks' next attempts have fenced the transactions of the last ones.
 
@@ -26,12 +28,11 @@ from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.prepared_transaction import PreparedTransaction, end_transactions
 from kafkapy.config.client_table import ADMIN_ROWS
 from kafkapy.errors import ApiError, Error
-from kafkapy.spark.options import WriteOptions
+from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.types import TopicPartition
 
 log = logging.getLogger("kafkapy.spark")
 
-TRANSACTIONAL_ID = "transactional.id"
 # What offset.metadata.max.bytes of a broker allows by default.
 LEDGER_BYTES = 4096
 _ENDED_OTHERWISE = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE))
@@ -68,14 +69,14 @@ def is_batch_pending(options: WriteOptions) -> bool:
 
 
 def commit_batch(options: WriteOptions, messages: Iterable[Any], batch_id: int) -> None:
-    """Makes a micro-batch count, once. SinkError if the ledger is another query's, or a transaction is lost."""
+    """Makes a micro-batch count, once. SinkError if the ledger is ahead of the checkpoint, or a transaction is lost."""
     mine = transactions_of(messages)
     with SinkLedger(options) as ledger:
         entry = ledger.read()
         if entry is not None and batch_id < entry.batch_id:
             raise SinkError(
-                f"Batch {batch_id} comes after batch {entry.batch_id} of the same kafka.transactional.id: it belongs "
-                "to another checkpoint. A new checkpoint needs a new kafka.transactional.id."
+                f"Batch {batch_id} comes after batch {entry.batch_id} of the same query: its checkpoint has gone back, "
+                "and what is written from here on may be there already. A new checkpoint begins anew."
             )
         if entry is not None and entry.pending and batch_id > entry.batch_id:
             raise SinkError(f"Batch {entry.batch_id} was decided and not committed, and batch {batch_id} runs already")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafkapy.errors import ConfigError
-from kafkapy.spark.options import WriteOptions
-from kafkapy.spark.sink import TRANSACTIONAL_ID, TaskWritten, write_task
+from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
+from kafkapy.spark.sink import TaskWritten, task_query_id, write_task
 from kafkapy.spark.sink_columns import SinkColumns
 from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pending
 
@@ -26,13 +26,24 @@ class StreamSink:
             raise ConfigError("kafka.transactional.id in a stream needs the option topic: one topic to write to")
 
     def write(self, batches: Iterable[Any]) -> TaskWritten:
-        if self._is_transactional and is_batch_pending(self._options):
-            return TaskWritten(0)  # this batch is written, the driver has died while it committed: it will go on
-        return write_task(self._options, self._columns, batches)
+        if not self._is_transactional:
+            return write_task(self._options, self._columns, batches)
+        query_id = task_query_id()
+        options = options_of_query(self._options, query_id)
+        if is_batch_pending(options):  # this batch is written, the driver died while it committed: it will go on
+            return TaskWritten(0, query_id=query_id)
+        written = write_task(options, self._columns, batches)
+        return TaskWritten(written.records, written.transaction, query_id)
 
     def commit(self, messages: list[Any], batch_id: int) -> None:
-        if self._is_transactional:
-            commit_batch(self._options, messages, batch_id)
+        if self._is_transactional:  # Spark runs one task at least
+            commit_batch(options_of_query(self._options, messages[0].query_id), messages, batch_id)
 
     def abort(self, messages: list[Any]) -> None:
         abort_tasks(self._options, messages)
+
+
+def options_of_query(options: WriteOptions, query_id: str) -> WriteOptions:
+    """The transactional id of one query: another checkpoint is another course of batches, with a ledger of its own."""
+    transactional_id = f"{options.properties[TRANSACTIONAL_ID]}-{query_id}"
+    return options._replace(properties={**options.properties, TRANSACTIONAL_ID: transactional_id})

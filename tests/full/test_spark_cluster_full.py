@@ -9,9 +9,9 @@ import pytest
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
 from tests.spark_cluster import StandaloneCluster
-from tests.spark_environment import ROOT, bare_python, pack_environment, pack_sources
+from tests.spark_environment import ROOT, bare_python, install_wheel, pack_environment, pack_sources
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(2400)]
 
 PROGRAM = """\
     import sys
@@ -24,9 +24,9 @@ PROGRAM = """\
     rows = spark.read.format("kafkapy").options(**source).load()
     hosts = rows.groupBy("partition").count().collect()
     print("ROWS", sum(row["count"] for row in hosts), "TASKS", rows.rdd.getNumPartitions())
-    sink = {"kafka.bootstrap.servers": sys.argv[1], "topic": "copy"}
+    sink = {"kafka.bootstrap.servers": sys.argv[1], "topic": sys.argv[2]}
     rows.select("key", "value").write.format("kafkapy").options(**sink).mode("append").save()
-    print("COPIED", spark.read.format("kafkapy").options(**{**source, "subscribe": "copy"}).load().count())
+    print("COPIED", spark.read.format("kafkapy").options(**{**source, "subscribe": sys.argv[2]}).load().count())
 """
 
 
@@ -52,13 +52,18 @@ def program(tmp_path_factory):
     return path
 
 
-def submit(cluster, broker, program, tmp_path, *options, **settings):
-    """The driver has kafkapy, the executors' Python has not."""
-    python = str(bare_python(tmp_path))
+def submit(cluster, broker, program, tmp_path, *options, folders=(), **settings):
+    """The driver has kafkapy, the executors' Python only if one of `folders` has."""
+    python = str(bare_python(tmp_path, *folders))
     environment = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": python}
     named = {key.replace("_", "."): value for key, value in settings.items()}
     return cluster.submit(
-        program, broker.bootstrap, options=options, environment=environment, settings={**named, **NO_RETRY}
+        program,
+        broker.bootstrap,
+        tmp_path.name,
+        options=options,
+        environment=environment,
+        settings={**named, **NO_RETRY},
     )
 
 
@@ -78,9 +83,18 @@ def test_an_executor_without_the_compiled_core_says_so(cluster, broker, program,
     assert "kafkapy has a compiled core, which does not load from the files of --py-files" in done.stdout + done.stderr
 
 
+def test_the_wheel_is_installed_for_the_executors(cluster, broker, program, tmp_path):
+    done = submit(cluster, broker, program, tmp_path, folders=[install_wheel(tmp_path)])
+    assert_copied(done)
+
+
 def test_an_environment_is_shipped(cluster, broker, program, tmp_path):
     archive = f"{pack_environment(tmp_path)}#kafkapy-environment"
     settings = {"spark_executorEnv_PYTHONPATH": "kafkapy-environment"}
     done = submit(cluster, broker, program, tmp_path, "--archives", archive, **settings)
+    assert_copied(done)
+
+
+def assert_copied(done):
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-8000:]
     assert "ROWS 1000 TASKS 4" in done.stdout and "COPIED 1000" in done.stdout

@@ -16,6 +16,8 @@ from tests.spark_session import start_session
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(5400)]
 KILLS = int(os.environ.get("KAFKAPY_DRIVER_KILLS", "20"))
+# The source's own sink, with a transaction for each task and a ledger, in place of one transaction of the driver.
+LEDGER = ("--delivery", "at-least-once", "--sink-option", "kafka.transactional.id=top-terms")
 
 
 def by_window(rows):
@@ -31,19 +33,20 @@ def by_window(rows):
     return {end: [(term, count) for _, term, count in terms] for end, terms in windows.items()}
 
 
-def test_each_window_is_there_once_and_right(tmp_path):
+@pytest.mark.parametrize(("delivery", "kills"), [((), KILLS), (LEDGER, -(-KILLS // 4))], ids=("driver", "ledger"))
+def test_each_window_is_there_once_and_right(tmp_path, delivery, kills):
     chance = random.Random(9)
     # times of their own: the records are years old for the broker
     properties = {"num.partitions": "3", "log.retention.ms": "-1"}
     with BrokerProcess(tmp_path / "kafkapy", properties) as broker:
-        driver = Driver(broker.bootstrap, "words-search", "top-terms", tmp_path)
+        driver = Driver(broker.bootstrap, "words-search", "top-terms", tmp_path, *delivery)
         with Feed(broker.bootstrap, "words-search") as feed:
-            for _ in range(KILLS):
+            for _ in range(kills):
                 driver.run_and_kill(chance)
         driver.run_to_the_end()
         written = by_window(json.loads(value) for _, value, _ in read_topic(broker.bootstrap, "top-terms"))
     expected = feed.expected()
-    assert len(expected) > 5 * KILLS
+    assert len(expected) > 5 * kills
     assert written == expected
     spark = start_session(tmp_path / "spark")
     assert by_window(spark.read.parquet(str(tmp_path / "top")).collect()) == expected

@@ -1,8 +1,12 @@
-"""One Spark session and one broker for all tests of the data source and of the jobs."""
+"""One Spark session and one broker for all tests of the data source and of the jobs.
+
+KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka: what a test demands must hold there too.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from kafkapy.client import Producer
 from tests.broker_process import BrokerProcess
+from tests.peers import ApacheKafka, kafka_directory
 from tests.spark_session import start_session
 
 
@@ -27,11 +32,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker for tests that neither stop nor fill it."""
+def spark_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker for tests that neither stop nor fill it."""
+    directory = tmp_path_factory.mktemp("spark-broker")
     properties = {"log.retention.ms": "-1"}  # records may be years old
-    with BrokerProcess(tmp_path_factory.mktemp("spark-broker") / "kafkapy", properties) as process:
-        yield process
+    if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
+        with ApacheKafka(kafka_directory("4.3.0"), directory, properties=properties, heap=("-Xmx512M",)) as kafka:
+            yield kafka.bootstrap
+    else:
+        with BrokerProcess(directory / "kafkapy", properties) as process:
+            yield process.bootstrap
 
 
 class Topics:
@@ -68,9 +78,9 @@ class Topics:
 
 
 @pytest.fixture(scope="session")
-def topics(spark_broker: BrokerProcess) -> Topics:
+def topics(spark_bootstrap: str) -> Topics:
     """Topics on the shared broker."""
-    return Topics(spark_broker.bootstrap)
+    return Topics(spark_bootstrap)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections import Counter
 
 import pytest
@@ -83,7 +85,7 @@ def stream_once(frame, topics, checkpoint, **options):
     query = (
         to(frame, topics, **options).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     )
-    query.awaitTermination(60)
+    assert query.awaitTermination(100)
 
 
 def values(topics, topic):
@@ -125,7 +127,9 @@ def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tm
 
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(10)))
-    name = f"id-{target}"
+    query_id = str(uuid.uuid4())
+    (tmp_path / "metadata").write_text(json.dumps({"id": query_id}))  # as Spark keeps it in a checkpoint
+    name = f"id-{target}-{query_id}"
     with Producer(bootstrap_servers=topics.bootstrap, transactional_id=f"{name}-0") as producer:
         producer.init_transactions()
         producer.begin_transaction()
@@ -138,17 +142,29 @@ def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tm
     with SinkLedger(options) as ledger:
         ledger.write(LedgerEntry(0, [prepared]))
     frame = read_stream(source, startingOffsets="earliest").select("value")
-    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=name)
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
     assert values(topics, target) == Counter(range(10))
     with SinkLedger(options) as ledger:
         assert ledger.read() == LedgerEntry(0, [])
 
 
-def test_a_new_checkpoint_needs_a_new_id(read_stream, topics, tmp_path):
+def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_path):
+    """The old one has come to batch 0: the new one's batch 0 is not taken for written already."""
+    source, target = topics.create(), topics.create()
+    topics.fill(source, map(str, range(9)))
+    for checkpoint, limit in (("one", 9), ("two", 5)):
+        frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=limit).select("value")
+        stream_once(frame, topics, tmp_path / checkpoint, topic=target, kafka_transactional_id=f"id-{target}")
+    assert values(topics, target) == Counter(dict.fromkeys(range(9), 2))
+
+
+def test_a_checkpoint_that_has_gone_back_is_refused(read_stream, topics, tmp_path):
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
     frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=5).select("value")
-    stream_once(frame, topics, tmp_path / "one", topic=target, kafka_transactional_id=f"id-{target}")
-    with pytest.raises(Exception, match="belongs to another checkpoint"):
-        stream_once(frame, topics, tmp_path / "two", topic=target, kafka_transactional_id=f"id-{target}")
+    stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
+    for path in ("offsets/1", "offsets/.1.crc", "commits/0", "commits/.0.crc", "commits/1", "commits/.1.crc"):
+        (tmp_path / path).unlink()
+    with pytest.raises(Exception, match="its checkpoint has gone back"):
+        stream_once(frame, topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
     assert values(topics, target) == Counter(range(9))

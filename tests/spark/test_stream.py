@@ -105,6 +105,32 @@ def test_a_topic_deleted_and_created_again(read_stream, topics, tmp_path, fails)
 
 
 @pytest.mark.parametrize("fails", [True, False])
+def test_a_topic_deleted_and_created_again_while_the_query_runs(read_stream, topics, tmp_path, fails):
+    topic = topics.create()
+    topics.fill(topic, "abc")
+    rows = Rows()
+    frame = read_stream(topic, startingOffsets="earliest", failOnDataLoss=fails)
+    query = start(frame, rows, tmp_path)
+    query.processAllAvailable()
+    topics.delete(topic)
+    topics.create(name=topic)
+    topics.fill(topic, "vwxyz")
+    if fails:
+        with pytest.raises(Exception, match=r"is gone|was deleted and created again|offset was changed"):
+            query.awaitTermination(60)
+    else:
+        query.processAllAvailable()
+        query.stop()
+        assert rows.all == sorted([(0, n) for n in range(3)] + [(0, n) for n in range(5)])
+
+
+def start(frame, rows, checkpoint):
+    """A query that goes on until it is stopped."""
+    writer = frame.writeStream.foreachBatch(rows).option("checkpointLocation", str(checkpoint))
+    return writer.trigger(processingTime="100 milliseconds").start()
+
+
+@pytest.mark.parametrize("fails", [True, False])
 def test_an_offset_below_the_start_of_the_log(read_stream, read, topics, tmp_path, fails):
     topic = topics.create()
     topics.fill(topic, map(str, range(10)))
@@ -130,12 +156,7 @@ def test_a_broker_restart(spark, tmp_path):
         topics.fill(topic, "abc")
         rows = Rows()
         frame = with_options(spark.readStream, broker.bootstrap, topic, None, {"startingOffsets": "earliest"}).load()
-        query = (
-            frame.writeStream.foreachBatch(rows)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(processingTime="100 milliseconds")
-            .start()
-        )
+        query = start(frame, rows, tmp_path / "checkpoint")
         query.processAllAvailable()
         broker.kill()
         broker.start()

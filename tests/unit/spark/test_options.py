@@ -92,6 +92,13 @@ def test_the_other_ways_to_choose():
         ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
         ({"kafka.value.deserializer": "x"}, "value.deserializer"),
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
+        ({"kafka.isolation.level": "read_comitted"}, "Invalid value read_comitted for configuration isolation.level"),
+        (
+            {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"},
+            "'security.protocol' is not supported",
+        ),
+        ({"kafka.ssl.truststore.location": "/t"}, "'ssl.truststore.location' is not supported"),
+        ({"kafka.sasl.jaas.config": "secret"}, "'sasl.jaas.config' is not supported"),
     ],
 )
 def test_what_cannot_be_is_refused(more, words):
@@ -123,5 +130,12 @@ def test_times_as_spark_writes_them(text, expected):
 def test_a_writer_takes_a_producers_keys_only():
     options = write_options({**LEAST, "topic": "t", "kafka.linger.ms": "5", "kafka.fetch.min.bytes": "1"})
     assert options.topic == "t" and options.properties == {"bootstrap.servers": "localhost:9092", "linger.ms": "5"}
-    with pytest.raises(ConfigError, match=r"value\.serializer"):
-        write_options({**LEAST, "kafka.value.serializer": "x"})
+    for key, value, words in [
+        ("value.serializer", "x", r"value\.serializer"),
+        ("acks", "2", "for configuration acks"),
+        ("security.protocol", "SSL", "speaks PLAINTEXT only"),
+        ("ssl.keystore.location", "/k", "without TLS and SASL"),
+    ]:
+        with pytest.raises(ConfigError, match=words):
+            write_options({**LEAST, f"kafka.{key}": value})
+    read(**{"kafka.security.protocol": "plaintext"})
