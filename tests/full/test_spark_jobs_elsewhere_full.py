@@ -112,6 +112,7 @@ def test_dates_are_printed_in_the_time_zone_and_what_spark_was_given_stays(broke
     done = kafkapy("jobs", "submit", *spark, "hot_search", "--bootstrap-server", broker.bootstrap, *words)
     assert done.returncode == 0, done.stdout[-6000:]
     assert "时间:[2017-05-01 20:05:00],热搜词如下:" in done.stdout.splitlines()
+    assert "Py4J" not in done.stdout + done.stderr, "Spark called a program that was gone"
     assert '"spark.sql.shuffle.partitions":"3"' in (tmp_path / "checkpoint/console/offsets/0").read_text()
 
 
