@@ -276,7 +276,6 @@ CASES = (
         Case("storage", f"{FORMAT} -I {voters}", compares_error=True)
         for voters in (
             "foo",
-            "@localhost:9093:JEXY6aqzQY-32P5TStzaFg",
             "x@localhost:9093:JEXY6aqzQY-32P5TStzaFg",
             "1@",
             "1@localhost",
