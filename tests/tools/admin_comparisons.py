@@ -34,7 +34,6 @@ TOPICS_REST = (
     Comparison("topics", "@ --create --topic my.topic_{me} --if-not-exists"),
     Comparison("topics", "@ --describe", any_order=True),
     Comparison("topics", "@ --describe --topic orders-{me} --partition-size-limit-per-response -1"),
-    Comparison("topics", "@ --describe --partition-size-limit-per-response x"),
     Comparison("topics", "@ --list --topic orders-{me} --partition-size-limit-per-response 2"),
     Comparison("topics", "@ --describe --exclude-internal", any_order=True),
     Comparison("topics", "@ --list --exclude-internal"),
