@@ -6,6 +6,7 @@ starts without the tools' code, and the reverse.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -99,6 +100,18 @@ def words_of(program: str, arguments: list[str]) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def run(arguments: list[str] | None) -> int:
+    """The exit code of what the words ask for; None: those of the command line."""
     words = list(sys.argv[1:]) if arguments is None else arguments
     words = words_of(sys.argv[0], words)
     if words and words[0] in ("--version", "-V"):

@@ -27,6 +27,8 @@ def install_links(arguments: list[str], names: Iterable[str], called_as: str) ->
     try:
         directory.mkdir(parents=True, exist_ok=True)
         kept = [path for name in names for path in _link(directory, name, target)]
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"kafkapy install-links: {error.strerror}: {error.filename}", file=sys.stderr)
         return 1

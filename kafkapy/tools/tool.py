@@ -111,17 +111,13 @@ def program_name(tool: Tool) -> str:
 
 
 def run_tool(tool: Tool, words: Sequence[str]) -> int:
-    """Runs a tool with the words behind its name: its exit code.  Nothing is raised."""
+    """Runs a tool with the words behind its name: its exit code.  Raises nothing but BrokenPipeError."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     try:
         with _signals():
             code = _carry_out(tool, words)
             sys.stdout.flush()
             return code
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Termination as error:
         return 128 + error.number
     except KeyboardInterrupt:

@@ -243,7 +243,7 @@ OTHERS_SAMPLE = (
     Comparison("transactions", "@ list"),
 )
 OTHERS_REST = (
-    Comparison("get-offsets", "@", any_order=True),
+    Comparison("get-offsets", "@ --time -2", any_order=True),  # the ends of the offsets topic move meanwhile
     Comparison("get-offsets", "@ --topic orders-{me} --time -3"),
     Comparison("get-offsets", "@ --topic empty --time -3"),
     Comparison("get-offsets", "@ --topic empty --time earliest-local"),
