@@ -23,6 +23,7 @@ from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.connection import Connection, OnDone, PendingRequest, State, open_socket
+from kafkapy.client.held_signals import HeldSignals
 from kafkapy.client.metadata_updater import MetadataUpdater
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -212,7 +213,7 @@ class Network:
             self._visitors += 1
         try:
             while True:
-                with self.seat:
+                with HeldSignals(), self.seat:
                     due = self._step()
                     if is_done():
                         return True
@@ -229,12 +230,13 @@ class Network:
 
     def try_drive(self) -> None:
         """Drives one turn if nobody else does."""
-        if self.seat.acquire(blocking=False):
-            try:
-                self._step(looks_at_idle=False)
-                self._take_ahead()
-            finally:
-                self.seat.release()
+        with HeldSignals():
+            if self.seat.acquire(blocking=False):
+                try:
+                    self._step(looks_at_idle=False)
+                    self._take_ahead()
+                finally:
+                    self.seat.release()
 
     def wake_for(self, due_ms: int) -> None:
         """Sees to it that somebody drives at that time. Any thread, without the seat."""

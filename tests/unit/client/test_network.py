@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from itertools import pairwise
 
 import pytest
 
 from kafkapy.client.configuration import producer_config
-from kafkapy.client.network import Network, WakeupError
+from kafkapy.client.network import NEVER, Network, WakeupError
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -159,6 +160,26 @@ def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers
     with pytest.raises(WakeupError):
         network.wait_until(lambda: False, 5)
     assert not network.wait_until(lambda: False, 0.01)
+    network.close()
+
+
+@pytest.mark.parametrize("drive", [lambda network: network.wait_until(lambda: False, 5), Network.try_drive])
+def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
+    class Interrupting:
+        finished = 0
+
+        def run(self, now_ms):
+            signal.raise_signal(signal.SIGINT)
+            self.finished += 1
+            return NEVER
+
+    network = known(network_of(brokers))
+    network.tasks.append(task := Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        drive(network)
+    assert task.finished == 1
+    assert not network.seat.locked()
+    network.tasks.remove(task)
     network.close()
 
 
