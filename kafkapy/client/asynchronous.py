@@ -17,6 +17,7 @@ from kafkapy._core.record_accumulator import RecordMetadata
 from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener
+from kafkapy.client.network import WakeupError
 from kafkapy.client.producer import Producer
 from kafkapy.types import TopicPartition
 
@@ -89,6 +90,7 @@ class AsyncConsumer:
 
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         self.consumer = Consumer(properties, **settings)
+        self._kept_batches: list[ArrowBatch] = []
 
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
         """As `Consumer.subscribe`; the listener is called on a thread of the executor."""
@@ -99,27 +101,46 @@ class AsyncConsumer:
         self.consumer.assign(partitions)
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """As `Consumer.poll`. A task that is cancelled while it waits wakes the consumer."""
-        return await self._waiting(self.consumer.poll, timeout)
+        """As `Consumer.poll`. What comes for a task that is cancelled meanwhile is read again by the next poll."""
+        return await self._waiting(self._read_again, self.consumer.poll, timeout)
 
     async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> list[ArrowBatch]:
-        """As `Consumer.poll_arrow`, which says what `more` may be."""
-        return await self._waiting(self.consumer.poll_arrow, timeout, **more)
+        """As `Consumer.poll_arrow`, which says what `more` may be. What comes for a task that is cancelled meanwhile is
+        given by the next."""
+        if self._kept_batches:
+            kept, self._kept_batches = self._kept_batches, []
+            return kept
+        return await self._waiting(self._kept_batches.extend, self.consumer.poll_arrow, timeout, **more)
 
-    async def _waiting(self, poll: Callable[..., Polled], timeout: float, **more: Any) -> Polled:
+    def _read_again(self, records: ConsumerRecords) -> None:
+        assignment = self.consumer.assignment()
+        for partition, of_partition in records.by_partition().items():
+            if partition in assignment:
+                self.consumer.seek(partition, of_partition[0].offset)
+
+    async def _waiting(
+        self, put_back: Callable[[Polled], object], poll: Callable[..., Polled], timeout: float, **more: Any
+    ) -> Polled:
+        """A poll on a thread; a task that is cancelled meanwhile wakes it and puts back what it got."""
         waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
             self.consumer.wakeup()
-            await asyncio.gather(waiting, return_exceptions=True)
+            (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
+            if not isinstance(outcome, WakeupError):
+                self.consumer.forget_wakeup()
+            if not isinstance(outcome, BaseException):
+                put_back(outcome)
             raise
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Records one by one, without end."""
+        rest = self.consumer.iterated
         while True:
-            for record in await self.poll(POLL_S):
-                yield record
+            while rest:
+                yield rest.pop()
+            rest += reversed(await self.poll(POLL_S))
 
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None, timeout: float | None = None

@@ -71,7 +71,7 @@ class Consumer:
         self._group = ConsumerGroup(self._network, self._subscription, config, self._tell_committed)
         self._network.tasks += [self._group, self._fetcher]
         self._is_closed = False
-        self._rest: list[ConsumerRecord] = []
+        self.iterated: list[ConsumerRecord] = []  # what iterating has polled and not given out yet, the next one last
         self._network.start()
 
     @property
@@ -117,7 +117,7 @@ class Consumer:
         with self._network.seat:
             self._subscription.unsubscribe()
             self._network.metadata.set_topics(())
-        self._rest.clear()
+        self.iterated.clear()
 
     def subscription(self) -> frozenset[str]:
         """The topics subscribed to; with a pattern, those that match it now."""
@@ -163,7 +163,7 @@ class Consumer:
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Records one by one, without end."""
-        rest = self._rest
+        rest = self.iterated
         while True:
             while rest:
                 yield rest.pop()
@@ -173,6 +173,10 @@ class Consumer:
         """Makes the call that waits (`poll`, `commit`, `position`, `end_offsets` and so on), or the next one that does,
         raise WakeupError. `close` and the commits that auto-commit owes go on. Any thread."""
         self._network.interrupt()
+
+    def forget_wakeup(self) -> None:
+        """Takes back a `wakeup` that has found nobody waiting."""
+        self._network.forget_interrupt()
 
     # Where to read
 
@@ -379,8 +383,8 @@ class Consumer:
 
     def _drop_rest(self, partition: TopicPartition) -> None:
         """What iterating has not given out yet is of the old position."""
-        if self._rest:
-            self._rest[:] = [each for each in self._rest if (each.topic, each.partition) != partition]
+        if self.iterated:
+            self.iterated[:] = [each for each in self.iterated if (each.topic, each.partition) != partition]
 
     def _look_up(
         self, wanted: Mapping[TopicPartition, int], timeout: float | None

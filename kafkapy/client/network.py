@@ -258,6 +258,10 @@ class Network:
         self._is_interrupted = True
         self.wake_waiters()
 
+    def forget_interrupt(self) -> None:
+        """After `interrupt`: nobody is to raise any more."""
+        self._is_interrupted = False
+
     def raise_if_interrupted(self) -> None:
         """WakeupError after `interrupt`, once."""
         if self._is_interrupted and not self._is_undisturbed:
