@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from tests.broker_process import BrokerProcess
 from tests.ports import free_port
 from tests.tools.tool_host import ROOT, run_ours
+
+Start = Callable[..., subprocess.Popen[bytes]]
 
 TOOLS_WITH_A_BROKER = {
     "console-producer": "--topic t",
@@ -35,16 +38,26 @@ ENDLESS = {
 }
 
 
-def start(tool: str, *words: str, **streams) -> subprocess.Popen[bytes]:
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts tools; those that have not ended by themselves do with the test."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "kafkapy", tool, *words], cwd=ROOT, env=environment, stderr=subprocess.PIPE, **streams
-    )
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(tool: str, *words: str, **streams) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "kafkapy", tool, *words]
+        started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, **streams))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
 @pytest.mark.parametrize("tool", ENDLESS)
-def test_a_signal_ends_a_tool_without_a_trace(broker: BrokerProcess, tool, number):
+def test_a_signal_ends_a_tool_without_a_trace(broker: BrokerProcess, tool, number, start: Start):
     run_ours("console-producer", "--bootstrap-server", broker.bootstrap, "--topic", "ending", input="first\n")
     words, said = ENDLESS[tool]
     process = start(
@@ -76,7 +89,7 @@ def _await_handler(pid: int, number: int) -> None:
         time.sleep(0.01)
 
 
-def test_the_console_consumer_tells_what_it_has_read_when_interrupted(broker: BrokerProcess):
+def test_the_console_consumer_tells_what_it_has_read_when_interrupted(broker: BrokerProcess, start: Start):
     words = ("--bootstrap-server", broker.bootstrap, "--topic", "interrupted", "--from-beginning")
     run_ours("console-producer", *words[:4], input="one\ntwo\n")
     process = start("console-consumer", *words, stdout=subprocess.PIPE)
@@ -87,7 +100,7 @@ def test_the_console_consumer_tells_what_it_has_read_when_interrupted(broker: Br
     assert err.endswith(b"Processed a total of 2 messages\n")
 
 
-def test_a_closed_pipe_is_silent(broker: BrokerProcess):
+def test_a_closed_pipe_is_silent(broker: BrokerProcess, start: Start):
     lines = "".join(f"a line with the number {number}\n" for number in range(20_000))
     words = ("--bootstrap-server", broker.bootstrap, "--topic", "piped")
     run_ours("console-producer", *words, input=lines)
@@ -101,7 +114,7 @@ def test_a_closed_pipe_is_silent(broker: BrokerProcess):
     assert err.startswith(b"Processed a total of ") and err.count(b"\n") == 1
 
 
-def test_a_closed_pipe_is_silent_for_a_tool_without_a_broker(broker: BrokerProcess):
+def test_a_closed_pipe_is_silent_for_a_tool_without_a_broker(broker: BrokerProcess, start: Start):
     run_ours(
         *("producer-perf-test", "--bootstrap-server", broker.bootstrap, "--topic", "dumped", "--num-records", "20000"),
         *("--record-size", "10", "--throughput", "-1"),
