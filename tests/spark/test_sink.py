@@ -158,6 +158,16 @@ def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_
     assert values(topics, target) == Counter(dict.fromkeys(range(9), 2))
 
 
+def test_the_first_rows_make_the_topic(read_stream, topics, tmp_path):
+    """Batches without rows come before: there is nothing to remember of them, and no topic to remember it for."""
+    source = topics.create()
+    target = f"{source}-made-by-the-sink"
+    topics.fill(source, map(str, range(9)))
+    frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=3).select("value")
+    stream_once(frame.where("value > '6'"), topics, tmp_path, topic=target, kafka_transactional_id=f"id-{target}")
+    assert values(topics, target) == Counter((7, 8))
+
+
 def test_a_checkpoint_that_has_gone_back_is_refused(read_stream, topics, tmp_path):
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
