@@ -36,12 +36,12 @@ from kafkapy.quorum.voters import (
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
 from kafkapy.tools.feature_levels import (
-    LATEST_NAME,
-    OLDEST_NAME,
     level_of_release,
+    look_up_commands,
     name_and_level,
     print_dependencies,
     print_version_mapping,
+    release_option,
 )
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.scram_argument import parse_scram
@@ -322,12 +322,7 @@ def run(arguments: Arguments) -> int:
 _CONFIG = Option(
     "config", "The broker's configuration file.", "CONFIG", is_required=True, aliases=("c",), completes="file"
 )
-_RELEASE = Option(
-    "release-version",
-    f"The release, from {OLDEST_NAME} to {LATEST_NAME}, which it is without this.",
-    "RELEASE_VERSION",
-    aliases=("r",),
-)
+_RELEASE = release_option(("r",))
 COMMANDS = (
     Command("info", "Get information about the Kafka log directories on this node.", (_CONFIG,)),
     Command(
@@ -374,20 +369,7 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("version-mapping", "Look up the features that a release begins with.", (_RELEASE,)),
-    Command(
-        "feature-dependencies",
-        "Look up which features a level of a feature needs.",
-        (
-            Option(
-                "feature",
-                "A feature and its level: metadata.version=30. May come again.",
-                "FEATURE",
-                aliases=("f",),
-                is_required=True,
-            ),
-        ),
-    ),
+    *look_up_commands(("r",), ("f",)),
     Command("random-uuid", "Print a random UUID.", ()),
 )
 TOOL = Tool(

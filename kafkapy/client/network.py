@@ -223,7 +223,7 @@ class Network:
                     return False
                 self._select(min(due, end, now + poll_ms) - now)
         finally:
-            with self.seat:
+            with HeldSignals(), self.seat:
                 self._visitors -= 1
                 self._left_ms = self.clock.monotonic_ms()
                 self._take_ahead()

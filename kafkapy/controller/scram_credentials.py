@@ -11,11 +11,8 @@ from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, M
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.protocol.messages.metadata_records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
+from kafkapy.protocol.scram_mechanism import MAX_ITERATIONS, MECHANISMS_BY_NUMBER, MIN_ITERATIONS
 
-# Kafka's number of a mechanism -> the hash that it is made of.
-MECHANISMS = {1: "sha256", 2: "sha512"}
-MIN_ITERATIONS = 4096
-MAX_ITERATIONS = 16384
 ALTERED_TWICE = ErrorMessage(Error.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
 
 
@@ -64,7 +61,7 @@ def alter_scram_credentials(
 def _check_user_and_mechanism(name: str, mechanism: int) -> None:
     if not name:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    if mechanism not in MECHANISMS:
+    if mechanism not in MECHANISMS_BY_NUMBER:
         raise ApiError(Error.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 
 
@@ -82,7 +79,7 @@ def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if not upsertion.salted_password:
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, "Empty key")
-    hash_name = MECHANISMS[upsertion.mechanism]
+    hash_name = MECHANISMS_BY_NUMBER[upsertion.mechanism].hash_name
     client_key = hmac.digest(upsertion.salted_password, b"Client Key", hash_name)
     return UserScramCredentialRecord(
         name=upsertion.name,

@@ -8,9 +8,9 @@
 The ledger is an offset that the group of the transactional id's name has committed for the topic's first partition: the
 number of the batch as the offset, the open transactions as its metadata. The transactional id is the one that was given
 with the query's id behind it (`stream_sink`), for batches are numbered by the checkpoint, which that id lives in.
-Whatever dies in between, Spark repeats
-batch N. If it is decided, its tasks write nothing and the driver goes on committing; if it is done, what the tasks have
-written again is aborted; else the tasks' next attempts have fenced the transactions of the last ones.
+Whatever dies in between, Spark repeats batch N. If it is decided, its tasks write nothing and the driver goes on
+committing; if it is done, what the tasks have written again is aborted; else the tasks' next attempts have fenced the
+transactions of the last ones.
 
 What is left: a driver that stays away for longer than transaction.timeout.ms after the decision. The brokers abort
 then, and the commit fails and says so.

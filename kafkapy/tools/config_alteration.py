@@ -11,18 +11,15 @@ from kafkapy.client.admin import (
     ConfigResource,
     NewScramCredential,
     QuotaEntity,
-    ScramMechanism,
 )
-from kafkapy.client.admin.principals import DEFAULT_ITERATIONS
 from kafkapy.config.properties import read_properties
+from kafkapy.protocol.scram_mechanism import MECHANISMS_BY_NAME, MIN_ITERATIONS
 from kafkapy.tools.config_description import QUOTA_TYPES, RESOURCES, quotas_of, resource_configs
 from kafkapy.tools.config_entity import BROKER_LOGGERS, CLIENTS, IPS, USERS, Entities, InvalidConfig
 from kafkapy.tools.option import Arguments
 
 QUOTAS = frozenset(("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"))
 IP_QUOTAS = frozenset(("connection_creation_rate",))
-SCRAM = {each.name.replace("_", "-"): each for each in ScramMechanism}
-_LEAST_ITERATIONS = 4096
 # Not within brackets, which group values that contain commas.
 _OUTSIDE = r"(?=[^\]]*(?:\[|$))"
 _KEY = re.compile(r"[$a-zA-Z0-9._-]*")
@@ -86,7 +83,7 @@ def _alter_resource(
 def _alter_principal(admin: Admin, entities: Entities, added: dict[str, str], deleted: list[str]) -> None:
     is_client = CLIENTS in entities.types
     kind, what = (CLIENTS, "quota") if is_client else (USERS, "quota and SCRAM credential")
-    accepted = QUOTAS if is_client else QUOTAS | set(SCRAM)
+    accepted = QUOTAS if is_client else QUOTAS | set(MECHANISMS_BY_NAME)
     for keys, verb in ((list(added), "added"), (deleted, "deleted")):
         unknown = [key for key in keys if key not in accepted]
         if unknown:
@@ -95,7 +92,7 @@ def _alter_principal(admin: Admin, entities: Entities, added: dict[str, str], de
                 f"{_scala_list(unknown, verb == 'added')}"
             )
     has_quotas = any(key in QUOTAS for key in (*added, *deleted))
-    if any(key in SCRAM for key in (*added, *deleted)):
+    if any(key in MECHANISMS_BY_NAME for key in (*added, *deleted)):
         if entities.has_default:
             raise InvalidConfig(
                 "The use of --entity-default or --user-defaults is not allowed with User SCRAM Credentials using "
@@ -107,7 +104,7 @@ def _alter_principal(admin: Admin, entities: Entities, added: dict[str, str], de
                 "--bootstrap-server."
             )
         upserts = [_credential(entities.names[0], key, value) for key, value in added.items()]
-        deletions = [(entities.names[0], SCRAM[key]) for key in deleted]
+        deletions = [(entities.names[0], MECHANISMS_BY_NAME[key]) for key in deleted]
         admin.alter_user_scram_credentials(upserts, deletions).check()
     elif has_quotas:
         _alter_quotas(admin, entities, added, deleted)
@@ -133,13 +130,13 @@ def _alter_quotas(admin: Admin, entities: Entities, added: dict[str, str], delet
 def _credential(user: str, mechanism: str, text: str) -> NewScramCredential:
     matched = _CREDENTIAL.fullmatch(text)
     if matched is None:
-        raise InvalidConfig(f"Invalid credential property {SCRAM[mechanism].name}={text}")
-    iterations = DEFAULT_ITERATIONS if matched[1] in (None, "-1") else int(matched[1])
-    if iterations < _LEAST_ITERATIONS:
+        raise InvalidConfig(f"Invalid credential property {MECHANISMS_BY_NAME[mechanism].name}={text}")
+    iterations = MIN_ITERATIONS if matched[1] in (None, "-1") else int(matched[1])
+    if iterations < MIN_ITERATIONS:
         raise InvalidConfig(
-            f"Iterations {iterations} is less than the minimum {_LEAST_ITERATIONS} required for {mechanism}"
+            f"Iterations {iterations} is less than the minimum {MIN_ITERATIONS} required for {mechanism}"
         )
-    return NewScramCredential(user, SCRAM[mechanism], matched[2], iterations)
+    return NewScramCredential(user, MECHANISMS_BY_NAME[mechanism], matched[2], iterations)
 
 
 def _scala_list(names: list[str], is_set: bool) -> str:

@@ -9,12 +9,36 @@ from kafkapy.metadata.release_features import (
     first_levels,
     metadata_version_named,
 )
-from kafkapy.tools.option import ToolError
+from kafkapy.tools.option import Option, ToolError
+from kafkapy.tools.tool import Command
 
 _LARGEST = 2**15 - 1
 OLDEST_NAME, LATEST_NAME = (
     METADATA_VERSION_NAMES[each] for each in (min(METADATA_VERSION_NAMES), LATEST_METADATA_VERSION)
 )
+
+
+def look_up_commands(
+    release_aliases: tuple[str, ...] = (), feature_aliases: tuple[str, ...] = ()
+) -> tuple[Command, ...]:
+    """`version-mapping` and `feature-dependencies`, which both tools have; with the short flags of one."""
+    feature = "A feature and its level: metadata.version=30. May come again."
+    return (
+        Command(
+            "version-mapping", "Look up the features that a release begins with.", (release_option(release_aliases),)
+        ),
+        Command(
+            "feature-dependencies",
+            "Look up which features a level of a feature needs.",
+            (Option("feature", feature, "FEATURE", aliases=feature_aliases, is_required=True),),
+        ),
+    )
+
+
+def release_option(aliases: tuple[str, ...] = ()) -> Option:
+    """A release, for what it begins with; the newest if it is left out."""
+    text = f"The release, from {OLDEST_NAME} to {LATEST_NAME}, which it is without this."
+    return Option("release-version", text, "RELEASE_VERSION", aliases=aliases)
 
 
 def name_and_level(text: str) -> tuple[str, int]:

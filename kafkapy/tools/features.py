@@ -13,6 +13,7 @@ from kafkapy.tools.feature_levels import (
     LATEST_NAME,
     OLDEST_NAME,
     level_of_release,
+    look_up_commands,
     name_and_level,
     print_dependencies,
     print_version_mapping,
@@ -209,29 +210,7 @@ TOOL = Tool(
                 Option("dry-run", "Have this checked, but not done."),
             ),
         ),
-        Command(
-            "version-mapping",
-            "Look up the features that a release begins with.",
-            (
-                Option(
-                    "release-version",
-                    f"The release, from {OLDEST_NAME} to {LATEST_NAME}, which it is without this.",
-                    "RELEASE_VERSION",
-                ),
-            ),
-        ),
-        Command(
-            "feature-dependencies",
-            "Look up which features a level of a feature needs.",
-            (
-                Option(
-                    "feature",
-                    "A feature and its level: metadata.version=30. May come again.",
-                    "FEATURE",
-                    is_required=True,
-                ),
-            ),
-        ),
+        *look_up_commands(),
     ),
     examples=(
         Example("The levels of all features", "--bootstrap-server localhost:9092 describe"),

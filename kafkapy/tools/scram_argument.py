@@ -8,12 +8,10 @@ import hashlib
 import os
 from typing import NamedTuple
 
-from kafkapy.client.admin import ScramMechanism
+from kafkapy.protocol.scram_mechanism import MAX_ITERATIONS, MECHANISMS_BY_NAME, MIN_ITERATIONS, ScramMechanism
 from kafkapy.tools.option import ToolError
 
-LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
 _SALT_BYTES = 32
-_MECHANISMS = {each.name.replace("_", "-"): each for each in ScramMechanism}
 
 
 class ScramArgument(NamedTuple):
@@ -31,7 +29,7 @@ def parse_scram(text: str) -> ScramArgument:
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:
         raise ToolError(f"Failed to find equals sign in SCRAM argument '{text.strip()}'")
-    mechanism = _MECHANISMS.get(mechanism_name)
+    mechanism = MECHANISMS_BY_NAME.get(mechanism_name)
     if mechanism is None:
         raise ToolError(f"The add-scram mechanism {mechanism_name} is not supported.")
     values = _values(config)
@@ -39,7 +37,7 @@ def parse_scram(text: str) -> ScramArgument:
     if name is None:
         raise ToolError("You must supply 'name' to add-scram")
     given_salt, password, salted = (values.pop(key, None) for key in ("salt", "password", "saltedpassword"))
-    iterations = _iterations(mechanism, values.pop("iterations", str(LEAST_ITERATIONS)))
+    iterations = _iterations(mechanism, values.pop("iterations", str(MIN_ITERATIONS)))
     if values:
         raise ToolError(f"Unknown SCRAM configurations: {', '.join(sorted(values))}")
     if password is None and salted is None:
@@ -77,8 +75,8 @@ def _iterations(mechanism: ScramMechanism, text: str) -> int:
         raise ToolError(f"Failed to parse iterations count: {text}")
     iterations = int(text)
     for is_kept, limit in (
-        (iterations >= LEAST_ITERATIONS, f">= {LEAST_ITERATIONS}"),
-        (iterations <= MOST_ITERATIONS, f"<= {MOST_ITERATIONS}"),
+        (iterations >= MIN_ITERATIONS, f">= {MIN_ITERATIONS}"),
+        (iterations <= MAX_ITERATIONS, f"<= {MAX_ITERATIONS}"),
     ):
         if not is_kept:
             raise ToolError(f"The 'iterations' value must be {limit} for add-scram using {mechanism.name}")

@@ -40,7 +40,6 @@ from kafkapy.client.admin.principals import (
     NewScramCredential,
     QuotaEntity,
     ScramCredential,
-    ScramMechanism,
     quota_entity,
 )
 from kafkapy.client.admin.results import Results
@@ -57,6 +56,7 @@ from kafkapy.client.admin.transactions import HangingTransaction, TransactionDes
 from kafkapy.client.cluster import Node
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.offset_lookup import OffsetAndTimestamp
+from kafkapy.protocol.scram_mechanism import ScramMechanism
 
 __all__ = [
     "ANY_NAME",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups
@@ -17,9 +16,9 @@ from kafkapy.protocol.messages.alter_client_quotas import AlterClientQuotasReque
 from kafkapy.protocol.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasRequest
 from kafkapy.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from kafkapy.protocol.scram_mechanism import MIN_ITERATIONS, ScramMechanism
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
-DEFAULT_ITERATIONS = 4096
 _EXACT, _DEFAULT, _ANY = 0, 1, 2
 
 
@@ -35,18 +34,6 @@ ANY_NAME = _AnyName()
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
-class ScramMechanism(IntEnum):
-    """Hash functions of SCRAM."""
-
-    SCRAM_SHA_256 = 1
-    SCRAM_SHA_512 = 2
-
-    @property
-    def hash_name(self) -> str:
-        """Python's name of the hash function."""
-        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
-
-
 class ScramCredential(NamedTuple):
     """What may be known of a credential."""
 
@@ -60,7 +47,7 @@ class NewScramCredential(NamedTuple):
     user: str
     mechanism: ScramMechanism
     password: str | bytes
-    iterations: int = DEFAULT_ITERATIONS
+    iterations: int = MIN_ITERATIONS
     salt: bytes | None = None
 
 

@@ -1,0 +1,24 @@
+"""SCRAM's mechanisms and their limits, as clients, requests and metadata records have them (KIP-554)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+# Of every mechanism; the fewest are what is taken if nobody says how many.
+MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
+
+
+class ScramMechanism(IntEnum):
+    """Hash functions of SCRAM, by Kafka's numbers."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+    @property
+    def hash_name(self) -> str:
+        """Python's name of the hash function."""
+        return "sha256" if self is ScramMechanism.SCRAM_SHA_256 else "sha512"
+
+
+MECHANISMS_BY_NUMBER = {each.value: each for each in ScramMechanism}
+MECHANISMS_BY_NAME = {each.name.replace("_", "-"): each for each in ScramMechanism}
