@@ -483,14 +483,11 @@ class Broker:
         self.state = STOPPING
         self.log_cleaner.stop()
         self.alter_log_dirs.stop()
-        if self._fatal is None:
-            try:
-                self.lifecycle.stop()
-            except Exception as error:
-                self._fail(error)
+        self._unless_failed(self.lifecycle.give_up_leaderships)
         if self.metrics_server is not None:
             self.metrics_server.close()
         self._stop_serving()
+        self._unless_failed(self.lifecycle.fence)
         self.controller.stop()
         self.policies.close()
         self.handler_pool.stop()
@@ -503,6 +500,13 @@ class Broker:
         self.log_manager.shutdown(self.lifecycle.broker_epoch)
         logger.info("[KafkaRaftServer nodeId=%d] shut down completed", self.config.node_id)
         return 0 if self._fatal is None else 1
+
+    def _unless_failed(self, step: Callable[[], None]) -> None:
+        if self._fatal is None:
+            try:
+                step()
+            except Exception as error:
+                self._fail(error)
 
     def _stop_serving(self) -> None:
         if not self._reactor_thread.is_alive():

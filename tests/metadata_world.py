@@ -140,7 +140,8 @@ class QuorumWorld:
         return self.loop
 
     def stop(self) -> None:
-        self.lifecycle.stop()
+        self.lifecycle.give_up_leaderships()
+        self.lifecycle.fence()
         self.loop.stop()
         self.broker_epoch = self.lifecycle.broker_epoch
 

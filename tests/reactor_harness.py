@@ -89,7 +89,8 @@ def receive_exactly(client: socket.socket, size: int) -> bytes:
     parts = bytearray()
     while len(parts) < size:
         part = client.recv(min(size - len(parts), 1 << 20))
-        assert part, f"the connection ended after {len(parts)} of {size} bytes"
+        if not part:
+            raise ConnectionResetError(f"the connection ended after {len(parts)} of {size} bytes")
         parts += part
     return bytes(parts)
 

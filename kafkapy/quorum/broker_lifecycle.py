@@ -1,7 +1,7 @@
 """How the broker in this process comes and goes in the metadata log.
 
     start      fence what a crash left unfenced | register the new incarnation | unfence and elect
-    stop       in controlled shutdown, leaderships given up | fenced
+    stop       in controlled shutdown, leaderships given up | (clients let go) | fenced
 
 Each line's step is one durable append; a crash between two of them is the unclean stop that the next start handles.
 """
@@ -71,9 +71,16 @@ class BrokerLifecycle:
         reported = self._loop.submit(lambda image: take_directories_offline(image, self._node_id, [directory_id]))
         reported.add_done_callback(_log_failure)
 
-    def stop(self) -> None:
-        """Gives up all leaderships and fences the broker; durable on return, the clean-shutdown marker may follow."""
+    def give_up_leaderships(self) -> None:
+        """The first half of a stop: clients find the partitions without leaders, and the broker still there."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id)).result()
+
+    def fence(self) -> None:
+        """The second half, once no client is served: durable on return, the clean-shutdown marker may follow.
+
+        A fenced broker is not shown to clients, and where it was the only one, they would be told that there is none
+        at all. librdkafka 2.16 then forgets every address that it knew and never connects again.
+        """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
 
     def _unclean_election(self, topic: str) -> bool:

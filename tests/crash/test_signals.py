@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.storage.log_directory import CLEAN_SHUTDOWN_FILE
+from tests.api_client import ask
 from tests.broker_process import BrokerProcess
 from tests.crash.kill_under_load import Load, check, create_topic, read_all
 from tests.crash.refusals import assert_refused, refused
@@ -68,6 +71,25 @@ def test_sigterm_under_load(tmp_path: Path) -> None:
     for load in loads:
         check(load, found)
     assert broker.stop() == 0
+
+
+def test_a_broker_that_stops_is_named_to_the_last(tmp_path: Path) -> None:
+    """A client that is told of no broker at all may forget the address it came by; librdkafka does."""
+    broker = BrokerProcess(tmp_path).start()
+    assert create_topic(broker.bootstrap, TOPIC)
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)])
+    answers = []
+    with socket.create_connection(("localhost", broker.port)) as connection:
+        stopping = threading.Timer(0.1, lambda: end(broker, signal.SIGTERM))
+        stopping.start()
+        try:
+            while True:
+                answers.append(ask(connection, ApiKey.METADATA, 12, request, MetadataResponse))
+        except OSError:  # the broker let go
+            pass
+        stopping.join()
+    assert answers
+    assert all([each.node_id for each in answer.brokers] == [1] for answer in answers)
 
 
 def wait_for_progress(loads: list[Load]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -54,8 +55,6 @@ def test_zookeeper_names_the_form_of_today() -> None:
 
 def test_an_interrupt_ends_a_tool_that_waits() -> None:
     """The listener takes the connection and never answers."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
         words = ["topics", "--bootstrap-server", f"127.0.0.1:{listener.getsockname()[1]}", "--list"]
         process = subprocess.Popen(
@@ -66,11 +65,12 @@ def test_an_interrupt_ends_a_tool_that_waits() -> None:
             stderr=subprocess.PIPE,
         )
         # The second connection is the client's own: the first one only looks whether somebody listens.
-        for _ in range(2):
-            listener.settimeout(60)
-            listener.accept()
+        listener.settimeout(60)
+        connections = [listener.accept()[0] for _ in range(2)]  # held, or they would be closed at once
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
+        for connection in connections:
+            connection.close()
     assert process.returncode == 128 + signal.SIGINT
     assert (out, err) == (b"", b"")
 

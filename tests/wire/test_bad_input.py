@@ -132,6 +132,10 @@ def test_a_bad_frame_ends_its_connection_only(server: ServerProcess, data: bytes
 def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess) -> None:
     before = len(server.log().splitlines())
     assert is_closed_by(server, CLOSING_FRAMES["an unknown API key"])
+    deadline = time.monotonic() + 10
+    while len(server.log().splitlines()) == before and time.monotonic() < deadline:
+        time.sleep(0.01)  # the line comes after the end of the connection
+    assert is_serving(server)
     lines = server.log().splitlines()[before:]
     assert len(lines) == 1, lines
     assert "/127.0.0.1:" in lines[0]

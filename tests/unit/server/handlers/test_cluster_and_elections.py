@@ -33,7 +33,7 @@ def test_cluster(world, version):
 
 
 def test_fenced_brokers_when_asked_for(world):
-    world.lifecycle.stop()
+    world.lifecycle.fence()
     assert world.send(handle_describe_cluster, DescribeClusterRequest(), 2).brokers == []
     [broker] = world.send(handle_describe_cluster, DescribeClusterRequest(include_fenced_brokers=True), 2).brokers
     assert broker.is_fenced

@@ -124,7 +124,7 @@ def test_kept_answers_go_with_the_image(world):
 
 
 def test_without_leader(world):
-    world.lifecycle.stop()
+    world.lifecycle.fence()
     [topic] = ask(world, 12, "b").topics
     assert topic.partitions[0].error_code == Error.LEADER_NOT_AVAILABLE
     assert topic.partitions[0].offline_replicas == [1]
