@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-class Server:
+class Server(ABC):
     """A broker process with its data under `directory`. Subclasses say how it is started and its topics made.
 
     It is started and stopped any number of times; a stop that was not clean is an error, since the next start would
@@ -68,8 +69,9 @@ class Server:
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """The words of the command line that starts it."""
 
     def environment(self) -> dict[str, str] | None:
         """The environment of the process; None is this one's."""
@@ -187,6 +189,9 @@ class Kafka(Server):
             kafka_directory(self.version), self.directory / "data", port=self.port, properties=settings
         )
         self.peer.start_timeout_s = START_TIMEOUT_S
+
+    def command(self) -> list[str]:
+        return self.peer.command()
 
     def start(self) -> None:
         self.peer.start()

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
@@ -55,7 +56,7 @@ def read_exactly(client: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-class HostileClient:
+class HostileClient(ABC):
     """Does what it does from entering to leaving the `with`, in a thread of its own. `topic` holds some megabytes."""
 
     def __init__(self, port: int, topic: str) -> None:
@@ -78,9 +79,9 @@ class HostileClient:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), 10)
 
+    @abstractmethod
     def harm(self) -> None:
         """One turn; raises OSError when the broker has had enough."""
-        raise NotImplementedError
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,7 +21,7 @@ def _hear_hangups() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-class ServerProcess:
+class ServerProcess(ABC):
     """One server on loopback that can be started, stopped and killed any number of times.  Not thread-safe.
 
     `log_path` collects the output of all its runs.
@@ -50,8 +51,9 @@ class ServerProcess:
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """The words of the command line that starts it."""
 
     def environment(self) -> dict[str, str] | None:
         """The environment of the process; None is this one's."""

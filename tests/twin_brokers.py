@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,10 @@ class BrokerTwin:
 
         A request with acks 0 has none: what stands for it is the answer to the ApiVersions request behind it, or b"".
         """
+        self.send(requests)
+        return {number: [self.answer(number) for _ in sent] for number, sent in requests.items()}
+
+    def send(self, requests: dict[int, list[bytes]]) -> None:
         connections = {number: self.connection(number) for number in requests}
         holding, release = threading.Event(), threading.Event()
 
@@ -102,9 +108,16 @@ class BrokerTwin:
         for number, sent in requests.items():
             connections[number].sendall(b"".join(sent))
         release.set()
-        return {number: [self._answer(number) for _ in sent] for number, sent in requests.items()}
 
-    def _answer(self, number: int) -> bytes:
+    def answered(self, numbers: Iterable[int]) -> set[int]:
+        """The connections that have got an answer by now."""
+        self.wake_up({0: [PING]})
+        sockets = {self.connection(number): number for number in numbers}
+        readable, _, _ = select.select(list(sockets), [], [], 0)
+        return {sockets[each] for each in readable}
+
+    def answer(self, number: int) -> bytes:
+        """The next one."""
         connection = self.connections.get(number)
         answer = b"" if connection is None else receive(connection)
         if connection is not None and not answer:
@@ -129,13 +142,17 @@ class BrokerTwin:
 class TwinBrokers:
     """`plain` takes the Python way, `gated` the gate. What differs between their answers or files is an error."""
 
-    def __init__(self, root: Path) -> None:
-        self.plain = BrokerTwin(root / "plain", gated=False)
-        self.gated = BrokerTwin(root / "gated", gated=True)
+    def __init__(self, root: Path, properties: dict[str, str] | None = None) -> None:
+        self.plain = BrokerTwin(root / "plain", gated=False, properties=properties)
+        self.gated = BrokerTwin(root / "gated", gated=True, properties=properties)
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         for twin in (self.plain, self.gated):
             twin.create_topic(name, partitions, configs)
+
+    def delete_topic(self, name: str) -> None:
+        for twin in (self.plain, self.gated):
+            twin.delete_topic(name)
 
     def wake_up(self, requests: dict[int, TwinRequest]) -> dict[int, bytes]:
         """One request on each connection; the answers."""
@@ -167,6 +184,25 @@ class TwinBrokers:
             for request, expected, answer in zip(sent, answers[0][number], answers[1][number], strict=True):
                 assert answer.hex() == expected.hex(), (number, *request[:2])
         return answers[0]
+
+    def send(self, requests: dict[int, TwinRequest]) -> None:
+        """One request on each connection; `answer_to` gets what comes."""
+        for twin in (self.plain, self.gated):
+            twin.send({number: [self._frame(twin, number, *request)] for number, request in requests.items()})
+
+    def answered(self, numbers: Iterable[int]) -> set[int]:
+        """The connections that have got an answer."""
+        expected, found = self.plain.answered(numbers), self.gated.answered(numbers)
+        assert found == expected
+        return found
+
+    def answer_to(self, number: int, request: TwinRequest) -> bytes:
+        """The answer to what was sent."""
+        expected, found = [
+            self._without_session_id(twin, number, *request, twin.answer(number)) for twin in (self.plain, self.gated)
+        ]
+        assert found.hex() == expected.hex(), (number, request)
+        return expected
 
     def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
         topics = request.topic_data if key is ApiKey.PRODUCE else request.topics

@@ -1,8 +1,16 @@
 from collections.abc import Callable
+from typing import Any
 
 from kafkapy._core.fetch_session_state import FetchSessionTable
 from kafkapy._core.partition_state import PartitionState
-from kafkapy._core.reactor import Reactor
+from kafkapy._core.reactor import Reactor, Request
+
+ANSWERED: int
+DECLINED: int
+WAITS: int
+AT_ONCE: int
+LATER: int
+AT_DEADLINE: int
 
 class DataGate:
     def __init__(
@@ -22,6 +30,8 @@ class DataGate:
     def remove(self, partition: PartitionState, topic: str, topic_id: bytes, index: int) -> None: ...
     def find(self, topic: str, index: int) -> PartitionState | None: ...
     def find_by_id(self, topic_id: bytes, index: int) -> PartitionState | None: ...
+    def serve_again(self, request: Request, look: int) -> int: ...
+    def awaited(self) -> tuple[list[Any], int]: ...
     @property
     def partition_count(self) -> int: ...
     def counters(self) -> dict[str, int]: ...

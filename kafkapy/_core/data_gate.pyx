@@ -6,17 +6,20 @@ request then takes the Python way. It keeps wall-clock time of its own: a broker
 """
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport realloc
 
-from kafkapy._core.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
+from kafkapy._core.fetch_gate cimport (
+    FETCH_AT_DEADLINE, FETCH_AT_ONCE, FETCH_LATER, FETCH_WAITS, HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, FetchLook,
+    fetch_answer)
 from kafkapy._core.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
 from kafkapy._core.partition_state cimport PartitionState
 from kafkapy._core.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
 from kafkapy._core.reactor cimport Reactor
-from kafkapy._core.reactor_state cimport GATE_DECLINED, RequestFrame
+from kafkapy._core.reactor_connection cimport Request
+from kafkapy._core.reactor_state cimport GATE_ANSWERED, GATE_DECLINED, ConnectionState, RequestFrame
 
 cdef enum:
     PRODUCE = 0
@@ -25,27 +28,46 @@ cdef enum:
     FETCH_FLEXIBLE_FROM = 12
     UUID_BYTES = 16
 
+# What `DataGate.serve_again` gives.
+ANSWERED = GATE_ANSWERED
+DECLINED = GATE_DECLINED
+WAITS = FETCH_WAITS
+AT_ONCE = FETCH_AT_ONCE
+LATER = FETCH_LATER
+AT_DEADLINE = FETCH_AT_DEADLINE
+
+
+cdef bint begin(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
+    """Reads the fixed part of a request header. False: for Python."""
+    cursor.data = data
+    cursor.pos = 0
+    cursor.end = size
+    cursor.failed = False
+    take_head(cursor, head)
+    return not cursor.failed
+
 
 cdef int take(void *context, RequestFrame *frame) noexcept nogil:
     """The verdict on one request; its header is read here."""
     cdef FrameCursor cursor
     cdef RequestHead head
-    if (<GateContext> context).is_shut:
-        return GATE_DECLINED
-    cursor.data = frame.data
-    cursor.pos = 0
-    cursor.end = frame.size
-    cursor.failed = False
-    take_head(&cursor, &head)
-    if cursor.failed:
+    cdef int verdict
+    if (<GateContext> context).is_shut or not begin(&cursor, &head, frame.data, frame.size):
         return GATE_DECLINED
     if head.api_key == PRODUCE and LOWEST_GATED_PRODUCE <= head.version <= HIGHEST_GATED_PRODUCE:
         pass_client_id(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
         return GATE_DECLINED if cursor.failed else produce_gather(<GateContext> context, frame, &head, &cursor)
     if head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
-        pass_client_id(&cursor, head.version >= FETCH_FLEXIBLE_FROM)
-        return GATE_DECLINED if cursor.failed else fetch_answer(<GateContext> context, frame, &head, &cursor)
+        verdict = take_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_AT_ONCE)
+        frame.waits = verdict == FETCH_WAITS
+        return GATE_DECLINED if frame.waits else verdict
     return GATE_DECLINED
+
+
+cdef int take_fetch(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
+                    FetchLook look) noexcept nogil:
+    pass_client_id(cursor, head.version >= FETCH_FLEXIBLE_FROM)
+    return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, look)
 
 
 cdef void pass_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
@@ -120,6 +142,26 @@ cdef class DataGate(GateContext):
         """The same by the topic's id."""
         cdef PyObject *found = self.by_id.find(topic_id, len(topic_id), index)
         return None if found == NULL else <object> found
+
+    def serve_again(self, Request request not None, FetchLook look):
+        """Phase 2: a look at a fetch that was to wait (`Request.waits`), AT_ONCE, LATER or AT_DEADLINE, when what there
+        is is answered. ANSWERED; DECLINED: it is Python's now; or WAITS. A closed connection needs no answer."""
+        cdef ConnectionState *connection = request.connection.native
+        cdef FrameCursor cursor
+        cdef RequestHead head
+        cdef int verdict
+        if connection.closed or connection.closing:
+            return GATE_ANSWERED
+        if self.is_shut or not begin(&cursor, &head, request.data, request.size):
+            return GATE_DECLINED
+        verdict = take_fetch(self, connection, &head, &cursor, look)
+        if verdict == GATE_ANSWERED:
+            request.connection.respond(None)  # it is in the output already
+        return verdict
+
+    def awaited(self):
+        """(partitions, how long in ms) that the fetch looked at last waits for."""
+        return [<object> self.reads[index].partition for index in range(self.read_count)], self.max_wait_ms
 
     def tell(self):
         """Phase 2: what Python has to hear of partitions that the gate appended to."""

@@ -1,11 +1,22 @@
 # Fetch without the interpreter lock: answered at once, or declined.
 from kafkapy._core.frame_cursor cimport FrameCursor, RequestHead
 from kafkapy._core.gate_context cimport GateContext
-from kafkapy._core.reactor_state cimport RequestFrame
+from kafkapy._core.reactor_state cimport ConnectionState
 
 cdef enum:
     LOWEST_GATED_FETCH = 4
     HIGHEST_GATED_FETCH = 18
 
-# A GATE_ verdict: answered, or declined with nothing changed. The cursor stands behind the request header.
-cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *head, FrameCursor *cursor) noexcept nogil
+cdef enum:
+    FETCH_WAITS = -1                     # beside the GATE_ verdicts
+
+cdef enum FetchLook:
+    FETCH_AT_ONCE = 0                    # when it comes
+    FETCH_LATER = 1                      # while it waits
+    FETCH_AT_DEADLINE = 2                # it waits no longer
+
+# GATE_ANSWERED; or GATE_DECLINED with nothing changed; or FETCH_WAITS, likewise: it asks for more than there is, and
+# `reads[:read_count]` are the partitions that may grow. At its deadline it is answered with what there is. The cursor
+# stands behind the request header.
+cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
+                      FetchLook look) noexcept nogil

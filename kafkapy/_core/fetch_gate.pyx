@@ -4,7 +4,8 @@
 
 It takes a consumer's fetch without a session, or in one that is open, for data that is there. It declines, and Python
 decides: followers, sessions that begin, end or change their partitions, an epoch to compare, an offset that is out of
-range, transactions, a segment that nobody has opened yet, and too few bytes, which is a fetch that has to wait.
+range, transactions, a segment that nobody has opened yet. A fetch of too few bytes has to wait: Python keeps it
+(replica/held_fetch) and presents it again, with nothing changed meanwhile, when there is more or at its deadline.
 tests/property/test_gate_twin.py holds the two to the same answers.
 """
 
@@ -58,7 +59,10 @@ cdef struct FetchRequest:
     int64_t remaining                    # bytes that the answer may still hold
     bint min_one_message                 # nothing was found yet: the first batch may be larger than allowed
     bint is_committed
+    FetchLook look
+    bint is_rolled                       # the log has gone on to another segment, which ends a wait
     int64_t found                        # bytes
+    int64_t readable                     # bytes up to the end of the segments, within the limits of partitions only
     int32_t topic_count
     int32_t session_id
     int32_t session_epoch
@@ -86,9 +90,10 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
                          &position, &size)
     if found <= 0:
         return found
+    read.available = segment.size - position
     length = size if min_one_message and size > max_bytes else max_bytes
-    if length > segment.size - position:
-        length = segment.size - position
+    if length > read.available:
+        length = read.available
     if length > 0:
         read.segment = <PyObject *> segment
         read.position = position
@@ -113,6 +118,8 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     while status == 0 and index < segments.count:
         status = read_segment(read, <SegmentState> segments.ordered[index], offset, max_bytes, request.min_one_message)
         index += 1
+    if index < segments.count or (index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
+        request.is_rolled = True
     return status == 1
 
 
@@ -132,6 +139,7 @@ cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPart
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
         return False
+    request.readable += read.available if read.available < place.max_bytes else place.max_bytes
     if read.length:
         request.found += read.length
         request.min_one_message = False
@@ -169,6 +177,7 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, const uint8_t 
     read.segment = NULL
     read.position = 0
     read.length = 0
+    read.available = 0
     if request.version >= TOPIC_IDS_FROM:
         read.partition = gate.by_id.find(topic, topic_length, partition)
     else:
@@ -213,7 +222,7 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     cdef int8_t isolation_level
     if request.version < REPLICA_STATE_FROM and take_int32(cursor) != CONSUMER:
         return False
-    take_int32(cursor)  # how long to wait
+    gate.max_wait_ms = take_int32(cursor)
     request.min_bytes = take_int32(cursor)
     max_bytes = take_int32(cursor)
     isolation_level = take_int8(cursor)
@@ -226,13 +235,24 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     request.remaining = max_bytes
     request.min_one_message = True
     request.is_committed = isolation_level == READ_COMMITTED
+    request.is_rolled = False
     request.found = 0
+    request.readable = 0
     return not cursor.failed and max_bytes >= 0 and (request.is_committed or isolation_level == 0)
 
 
-cdef inline bint has_enough(const FetchRequest *request) noexcept nogil:
-    """Whether the fetch need not wait."""
-    return request.found > 0 and request.found >= request.min_bytes
+cdef int may_answer(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
+    """The verdict on a fetch of `count` partitions, all of them read: has it enough?
+
+    While it waits, what counts is what DelayedFetch counts: a batch larger than the partition's limit only up to that.
+    """
+    cdef int64_t enough = request.readable if request.look == FETCH_LATER else request.found
+    if request.look == FETCH_AT_DEADLINE or (enough > 0 and enough >= request.min_bytes):
+        return GATE_ANSWERED
+    if gate.max_wait_ms <= 0 or enough >= request.min_bytes or request.is_rolled:
+        return GATE_DECLINED
+    gate.read_count = count
+    return FETCH_WAITS
 
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
@@ -360,22 +380,35 @@ cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcep
 
 
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
-                      FetchSessionState session) noexcept nogil:
-    """FetchSessions._incremental and IncrementalFetchContext.answer. How many partitions have news, or -1: for Python."""
-    cdef int count
+                      FetchSessionState session, int *count) noexcept nogil:
+    """FetchSessions._incremental and IncrementalFetchContext.answer. The verdict; `count` partitions have news."""
+    cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
             or session.uses_topic_ids != (request.version >= TOPIC_IDS_FROM)):
-        return -1
+        return GATE_DECLINED
     if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
-        return -1
-    count = read_session(gate, request, session.partitions)
-    if count < 0 or not has_enough(request):
-        return -1
-    advance(gate.sessions, session)
-    count = keep_news(gate, session.partitions, count)
-    request.topic_count = group_by_topic(gate, count)
-    gate.session_fetches_gated += 1
-    return count
+        return GATE_DECLINED
+    count[0] = read_session(gate, request, session.partitions)
+    verdict = GATE_DECLINED if count[0] < 0 else may_answer(gate, request, count[0])
+    if verdict == GATE_ANSWERED:
+        advance(gate.sessions, session)
+        count[0] = keep_news(gate, session.partitions, count[0])
+        request.topic_count = group_by_topic(gate, count[0])
+        gate.session_fetches_gated += 1
+    return verdict
+
+
+cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor, int *count) noexcept nogil:
+    """A fetch without a session, of `count` partitions. The verdict."""
+    cdef int verdict, index
+    count[0] = take_topics(gate, request, cursor)
+    if count[0] < 0 or not take_rest(request, cursor):
+        return GATE_DECLINED
+    verdict = may_answer(gate, request, count[0])
+    if verdict == GATE_ANSWERED:
+        for index in range(count[0]):
+            count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)
+    return verdict
 
 
 # ---- answering
@@ -474,6 +507,8 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
     if at == NULL:
         return False
     pos = put_head(at, request)
+    if count == 0:
+        pos = put_tags(at, pos, flexible)  # nothing new in the session: only of the answer
     total = pos - 4
     if output_commit(gate.shared, connection, <size_t> pos):
         return False
@@ -506,32 +541,28 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
     return True
 
 
-cdef int fetch_answer(GateContext gate, RequestFrame *frame, const RequestHead *head,
-                      FrameCursor *cursor) noexcept nogil:
+cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
+                      FetchLook look) noexcept nogil:
     cdef FetchRequest request
     cdef PyObject *session
-    cdef int count, index
+    cdef int count = 0
+    cdef int verdict = GATE_DECLINED
     request.version = head.version
     request.correlation_id = head.correlation_id
-    if frame.connection.gathered:
+    request.look = look
+    if connection.gathered:
         return GATE_DECLINED  # what was produced before it on this connection is answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     gate.serial += 1
     if request.session_epoch == FINAL_EPOCH and request.session_id == 0:
-        count = take_topics(gate, &request, cursor)
-        if count < 0 or not take_rest(&request, cursor) or not has_enough(&request):
-            return GATE_DECLINED
-        for index in range(count):
-            count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)
+        verdict = take_full(gate, &request, cursor, &count)
     elif request.session_epoch != FINAL_EPOCH and request.session_epoch != INITIAL_EPOCH:
         session = gate.sessions.find(request.session_id)
-        count = -1 if session == NULL else take_session(gate, &request, cursor, <FetchSessionState> session)
-        if count < 0:
-            return GATE_DECLINED
-    else:
-        return GATE_DECLINED
-    if not answer(gate, frame.connection, &request, count):
-        connection_close(gate.shared, frame.connection, CLOSE_NO_MEMORY, 0)
-    gate.fetches_gated += 1
-    return GATE_ANSWERED
+        if session != NULL:
+            verdict = take_session(gate, &request, cursor, <FetchSessionState> session, &count)
+    if verdict == GATE_ANSWERED:
+        if not answer(gate, connection, &request, count):
+            connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
+        gate.fetches_gated += 1
+    return verdict

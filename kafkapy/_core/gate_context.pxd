@@ -47,6 +47,7 @@ cdef struct FetchedPartition:
     PyObject *segment                    # borrowed SegmentState; NULL: nothing read
     int64_t position                     # of the records in its file
     int64_t length
+    int64_t available                    # from there to the end of the segment
     int32_t partition_index
     const uint8_t *topic                 # as in GatheredBatch
     int32_t topic_length
@@ -74,6 +75,8 @@ cdef class GateContext:
     cdef int waking_capacity
     cdef FetchedPartition *reads         # scratch of one fetch
     cdef int read_capacity
+    cdef int read_count                  # of the fetch that waits
+    cdef int32_t max_wait_ms             # of the fetch looked at last
     cdef int32_t fetch_max_bytes
     cdef FetchSessionTable sessions      # shared with Python's
     cdef int64_t serial                  # of the request that is looked at

@@ -19,7 +19,13 @@ def absent(message, str field, int version):
 
 
 cdef class Message:
-    """A protocol message or a struct of one: plain fields, no behaviour. Mutable, owned by whoever made it."""
+    """A protocol message or a struct of one: plain fields, no behaviour. Mutable, owned by whoever made it.
+
+    Every class of messages has, generated,
+
+        read(cls, reader, version)       the message that begins where `reader` stands
+        write(self, writer, version)     appends it to what `writer` has; EncodeError if this version cannot carry it
+    """
 
     FIELDS = ()
     VERSIONS = range(0)
@@ -34,15 +40,6 @@ cdef class Message:
         message = cls.read(reader, version)
         reader.finish()
         return message
-
-    @classmethod
-    def read(cls, Reader reader, int version):
-        """The message that begins where `reader` stands."""
-        raise NotImplementedError(cls.__qualname__)
-
-    def write(self, Writer writer, int version):
-        """Appends the message to what `writer` has. EncodeError if this version cannot carry it."""
-        raise NotImplementedError(type(self).__qualname__)
 
     def encode(self, int version):
         """The message as bytes. EncodeError (a ValueError) if this version cannot carry it."""

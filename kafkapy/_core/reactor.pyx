@@ -602,6 +602,7 @@ cdef class Reactor:
             request.data = waiting.frame.data
             request.size = waiting.frame.size
             request.received_ms = waiting.frame.received_us // 1000
+            request.waits = waiting.frame.waits
             waiting.frame.slab = NULL  # the request took over the pin
             requests.append(request)
         if not requests:

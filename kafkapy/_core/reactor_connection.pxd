@@ -20,5 +20,8 @@ cdef class Request:
     cdef readonly Connection connection
     cdef Slab *slab                 # pinned
     cdef uint8_t *data
+    cdef bint owns_data             # allocated for this request; then there is no slab
     cdef int32_t size
     cdef readonly int64_t received_ms
+    cdef readonly bint waits        # the gate can serve it when there is more to read (`DataGate.serve_again`)
+    cdef public int64_t waited_ms   # for that, until it was given up

@@ -6,7 +6,7 @@ from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strerror
 
 from kafkapy._core.frame cimport FRAME_PREFIX_BYTES
@@ -15,7 +15,7 @@ from kafkapy._core.request_meter cimport RequestMeter, meter_add, meter_of
 from kafkapy._core.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
-    connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push, request_done,
+    connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push, request_done,
 )
 from kafkapy._core.segment_file cimport FileRange
 from kafkapy._core.slab cimport slab_release
@@ -128,6 +128,7 @@ cdef class Connection:
             write_answer(self.shared, native, chunks)
         count_answered(self.shared, &native.frame)
         request_done(self.shared, native)
+        connection_touch(self.shared, native)  # or it may count as idle before the answer has left
         connection_want_output(self.shared, native)
         if not native.queued_answered:
             native.queued_answered = True
@@ -171,6 +172,22 @@ cdef class Request:
     def __dealloc__(self):
         if self.slab != NULL:
             slab_release(self.slab)
+        if self.owns_data:
+            free(self.data)
+
+    def detach(self):
+        """Moves its bytes out of the slab, which others share, so that it can be kept for long. Before anything else
+        was made of `payload`."""
+        cdef uint8_t *copy
+        if self.slab != NULL:
+            copy = <uint8_t *> malloc(<size_t> self.size)
+            if copy == NULL:
+                raise MemoryError()
+            memcpy(copy, self.data, <size_t> self.size)
+            slab_release(self.slab)
+            self.slab = NULL
+            self.data = copy
+            self.owns_data = True
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)

@@ -76,6 +76,7 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.size = size
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
+    connection.frame.waits = False
     connection.in_process = True
     state.in_process_count += 1
     state.requests_received += 1

@@ -42,6 +42,7 @@ cdef struct RequestFrame:
     int32_t size
     int64_t received_us             # monotonic
     int api_key                     # of the header, -1 if there is none; whatever the client says
+    bint waits                      # declined for now: the gate can serve it when there is more to read
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
 # and pin says who keeps the bytes alive.

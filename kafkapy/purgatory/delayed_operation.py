@@ -3,11 +3,12 @@
 The answer to a client leaves in `on_complete` and nowhere else, timeouts included; that is why it runs exactly once.
 
     try_complete()  -- the condition holds --> force_complete() -> on_complete()
-    the deadline    -------------------------> force_complete() -> on_complete(), then on_expiration()
+    the deadline    -------------------------> force_complete() -> on_complete()
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +22,7 @@ class TimerEntry(Protocol):
     def cancel(self) -> object: ...
 
 
-class DelayedOperation:
+class DelayedOperation(ABC):
     """Base of all delayed operations. Owner thread only: no operation is ever touched from two threads.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
@@ -36,16 +37,13 @@ class DelayedOperation:
         self._purgatory: Purgatory | None = None
         self._watched_keys: tuple[Hashable, ...] = ()
 
+    @abstractmethod
     def try_complete(self) -> bool:
         """Tests the condition; if it holds, calls `force_complete` and returns what that returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_complete(self) -> None:
         """The action: read or collect the result and answer."""
-        raise NotImplementedError
-
-    def on_expiration(self) -> None:
-        """Records that the deadline won. Never answers: `on_complete` did. The purgatory counts it in any case."""
 
     def force_complete(self) -> bool:
         """Completes the operation unless it is complete already; True for the one call that did it."""
@@ -73,5 +71,4 @@ class DelayedOperation:
     def expire(self) -> None:
         """The deadline has come."""
         self._timer_entry = None
-        if self.force_complete():
-            self.on_expiration()
+        self.force_complete()

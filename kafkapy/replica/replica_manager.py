@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from kafkapy._core.data_gate import DataGate
+from kafkapy._core.data_gate import AT_ONCE, DECLINED, WAITS, DataGate
+from kafkapy._core.reactor import Request
 from kafkapy._core.record_batch import BatchSummary, RecordValidationError
 from kafkapy._core.topic_counters import TopicCounters
 from kafkapy.config.broker_config import BrokerConfig
@@ -27,6 +28,7 @@ from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteR
 from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
 from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
+from kafkapy.replica.held_fetch import HeldFetch
 from kafkapy.replica.hosted_partitions import HostedPartitions
 from kafkapy.replica.partition import ALL_REPLICAS, Partition
 from kafkapy.replica.replica_context import ReplicaContext
@@ -78,7 +80,8 @@ class ReplicaManager:
     ) -> None:
         """`on_leadership(led, followed)` tells coordinators which partitions began to be led here, or ceased to be.
 
-        `gate` serves plain produce requests without us, and tells us by `gate_appended` and `gate_failed_to_append`.
+        `gate` serves plain requests without us; it tells us by `gate_appended` and `gate_failed_to_append`, and leaves
+        fetches that have to wait to `hold_fetch`.
         """
         lag_max_ms: int = config["replica.lag.time.max.ms"]
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
@@ -88,6 +91,7 @@ class ReplicaManager:
         self.find_partition = self.hosted.find
         self.topic_counters = self.hosted.topic_counters
         self._log_manager = log_manager
+        self._gate = gate
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -258,6 +262,23 @@ class ReplicaManager:
             if partition is not None:
                 partition.is_watched = True
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
+
+    def hold_fetch(self, request: Request, decline: Callable[[Request], None]) -> None:
+        """Keeps a fetch that the gate serves as soon as there is more to read; `decline` serves what it cannot."""
+        gate = self._gate
+        assert gate is not None, "only the gate marks requests that wait"
+        verdict = gate.serve_again(request, AT_ONCE)  # what came in the same wake-up is in the log by now
+        if verdict == WAITS:
+            awaited, max_wait_ms = gate.awaited()
+            request.detach()
+            operation = HeldFetch(request, awaited, max_wait_ms, gate, self.context.clock, decline)
+            keys = []
+            for partition in awaited:
+                partition.is_watched = True
+                keys.append(partition.topic_partition)
+            self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
+        elif verdict == DECLINED:
+            decline(request)
 
     def read_from_log(
         self, params: FetchParams, partitions: list[FetchPartition], *, is_second_read: bool = False

@@ -35,7 +35,10 @@ class Dispatcher:
     def dispatch(self, requests: list[Request]) -> None:
         """Serves each request: answered on return, or later by its handler."""
         for request in requests:
-            self._serve(request)
+            if request.waits:
+                self._services.replica_manager.hold_fetch(request, self._serve)
+            else:
+                self._serve(request)
 
     def _serve(self, request: Request) -> None:
         connection = request.connection
@@ -55,7 +58,7 @@ class Dispatcher:
         if session is None:
             session = connection.state = Session()
         context = RequestContext(
-            self._services, connection, session, header, version >= served.flexible_header_from, request.received_ms
+            self._services, connection, session, header, version >= served.flexible_header_from, request.waited_ms
         )
         try:
             message = served.request_class.read(Reader(payload, pos), version)

@@ -41,9 +41,9 @@ class RequestContext:
         "header",
         "listener",
         "principal",
-        "received_ms",
         "services",
         "session",
+        "waited_ms",
     )
 
     def __init__(
@@ -53,7 +53,7 @@ class RequestContext:
         session: Session,
         header: RequestHeader,
         flexible_header: bool,
-        received_ms: int,
+        waited_ms: int,
     ) -> None:
         self.services = services
         self.connection = connection
@@ -66,7 +66,7 @@ class RequestContext:
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
         self.flexible_header = flexible_header
-        self.received_ms = received_ms
+        self.waited_ms = waited_ms  # for the gate, which gave it up
         self.answered = False
 
     def respond(self, response: Any) -> None:

@@ -107,7 +107,7 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     return FetchParams(
         replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
         replica_epoch=request.replica_state.replica_epoch if has_replica_state else -1,
-        max_wait_ms=request.max_wait_ms,
+        max_wait_ms=request.max_wait_ms - context.waited_ms,
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,

@@ -231,3 +231,27 @@ def wait_until_watched(twin: BrokerTwin, topic: str) -> None:
         ask(probe, ApiKey.FETCH, 12, fetch_request(topic, 0, min_bytes=0), FetchResponse)
     assert partition.is_watched
     probe.close()
+
+
+def test_a_waiting_fetch_whose_client_has_gone_is_forgotten(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset, max_wait_ms=60_000))))
+    wait_until_watched(twin, "topic")
+    twin.connections.pop(CONSUMER).close()
+    assert produce(twin, "topic").error_code == 0
+    assert twin.broker.replica_manager.delayed_operations.fetch.delayed_count == 0
+    assert not partition_of(twin, "topic").is_watched
+
+
+def test_a_fetch_that_waits_goes_the_python_way_when_the_gate_is_shut(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset, max_wait_ms=60_000))))
+    wait_until_watched(twin, "topic")
+    before = twin.broker.gate.counters()["fetches_answered"]
+    twin.broker.gate.shut("quotas")
+    assert produce(twin, "topic").error_code == 0
+    response = FetchResponse.decode(receive_frame(consumer), 12, 5)
+    assert response.responses[0].partitions[0].high_watermark == offset + 1
+    assert twin.broker.gate.counters()["fetches_answered"] == before

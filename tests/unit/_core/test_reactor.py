@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -391,6 +392,10 @@ def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
         assert idle.recv(1) == b""
         assert harness.wait_closed(harness.connections[0])[0] == reactor_module.CLOSED_WHEN_IDLE
         assert not harness.connections[1].is_closed
+        # The answer is given in the very wake-up in which the connection would count as idle.
+        begun = threading.Event()
+        harness.reactor.post(lambda: (begun.set(), time.sleep(0.3)))
+        assert begun.wait(TIMEOUT)
         harness.call(lambda: request.connection.respond([b"at last"]))
         assert receive_frame(waiting) == b"at last"
 

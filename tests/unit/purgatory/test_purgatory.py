@@ -25,9 +25,6 @@ class Countdown(DelayedOperation):
     def on_complete(self):
         self.log.append("complete")
 
-    def on_expiration(self):
-        self.log.append("expired")
-
 
 def test_an_operation_whose_condition_holds_never_waits():
     scheduler = MockScheduler()
@@ -57,7 +54,7 @@ def test_an_event_completes_it_once_and_the_timer_is_cancelled():
     assert scheduler.pending() == 0
 
 
-def test_the_deadline_completes_first_and_then_records_the_expiry():
+def test_the_deadline_completes_it():
     scheduler = MockScheduler()
     purgatory = Purgatory("Test", scheduler.schedule)
     operation = Countdown(timeout_ms=100)
@@ -65,7 +62,7 @@ def test_the_deadline_completes_first_and_then_records_the_expiry():
     scheduler.advance(99)
     assert operation.log == []
     scheduler.advance(1)
-    assert operation.log == ["complete", "expired"]
+    assert operation.log == ["complete"]
     assert purgatory.expired_count == 1
     operation.remaining = 0
     assert purgatory.check_and_complete("key") == 0
