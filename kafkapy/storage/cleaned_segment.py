@@ -77,6 +77,7 @@ def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment],
         )
     )
     log.producers.keep_snapshots_of(segments.base_offsets)
+    log.producers.delete_strays()
     return renamed
 
 

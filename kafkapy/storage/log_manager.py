@@ -208,7 +208,12 @@ class LogManager:
                 topic_id=topic_id,
             )
             loaders.append(loader)
-        for log in self._load_all(loaders, directory.was_clean):
+        logs = self._load_all(loaders, directory.was_clean)
+        with_strays = [log for log in logs if log.producers.has_strays]
+        if with_strays:
+            # Each clean stop leaves one to every log. To delete thousands takes longer than to load them.
+            self._ports.schedule(0, lambda: self._attempt(directory, lambda: delete_strays_of(with_strays)))
+        for log in logs:
             if log.path.endswith(FUTURE_SUFFIX):
                 self.futures.add(log)
                 continue
@@ -221,10 +226,10 @@ class LogManager:
                 )
             self._logs[log.topic_partition] = log
 
-    def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> Iterator[Log]:
+    def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
         """Recovery reads and checks everything, without the interpreter lock for the most part: on several threads."""
         if is_clean:
-            return iter([loader.load() for loader in loaders])
+            return [loader.load() for loader in loaders]
         threads = self._config["num.recovery.threads.per.data.dir"]
         finished = 0
 
@@ -244,11 +249,11 @@ class LogManager:
             return log
 
         if threads == 1 or len(loaders) < 2:
-            return iter([recover(loader) for loader in loaders])
+            return [recover(loader) for loader in loaders]
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads, thread_name_prefix="log-recovery") as executor:
-            return iter(list(executor.map(recover, loaders)))
+            return list(executor.map(recover, loaders))
 
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
@@ -553,6 +558,11 @@ class LogManager:
     def _require_online(self) -> None:
         if not self._online():
             raise StorageError(self.directories[-1].path, f"no log directory is usable: {self._last_failure}")
+
+
+def delete_strays_of(logs: list[Log]) -> None:
+    for log in logs:
+        log.producers.delete_strays()
 
 
 def is_unfinished_creation(path: str) -> bool:

@@ -32,6 +32,7 @@ class ProducerStateManager(ProducersState):
         "_filesystem",
         "_ongoing",
         "_snapshots",
+        "_strays",
         "_unreplicated",
         "directory",
         "topic_partition",
@@ -43,6 +44,7 @@ class ProducerStateManager(ProducersState):
         self.map_end_offset = 0
         self._filesystem = filesystem
         self._snapshots: list[int] = []
+        self._strays: list[int] = []  # forgotten, their files still there
         self._ongoing: dict[int, int] = {}  # first offset -> producer id
         self._unreplicated: dict[int, int] = {}  # first offset -> last offset, ended but not below the high watermark
 
@@ -195,12 +197,21 @@ class ProducerStateManager(ProducersState):
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Deletes snapshots that no segment begins with, except the last one."""
+        """Forgets snapshots that no segment begins with, except the last one; `delete_strays` deletes their files."""
         wanted = {*base_offsets, *self._snapshots[-1:]}
-        for offset in list(self._snapshots):
-            if offset not in wanted:
+        self._strays += [offset for offset in self._snapshots if offset not in wanted]
+        self._snapshots = [offset for offset in self._snapshots if offset in wanted]
+
+    @property
+    def has_strays(self) -> bool:
+        return bool(self._strays)
+
+    def delete_strays(self) -> None:
+        """Any thread: one that may wait for the disk. OSError."""
+        while self._strays:
+            offset = self._strays.pop()
+            if offset not in self._snapshots:
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
-                self._snapshots.remove(offset)
 
     def reload(self, log_start_offset: int, log_end_offset: int, now_ms: int, expiration_ms: int) -> None:
         """Goes back to the newest valid snapshot in (log start offset, log end offset], or to nothing.

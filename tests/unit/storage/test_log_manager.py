@@ -89,6 +89,24 @@ def test_clean_stop_and_start(world):
     manager.unlock()
 
 
+def test_snapshots_of_earlier_stops_are_deleted_behind_the_start(world):
+    def snapshots():
+        return sorted(int(path.stem) for path in (world.paths[0] / "t-0").glob("*.snapshot"))
+
+    world.create(manager := world.start())
+    for stop in range(3):
+        manager.get_log(TopicPartition("t", 0)).append_as_leader(batch(5), 1)
+        manager.shutdown(1)
+        before = snapshots()
+        assert before[-1] == 5 * (stop + 1)
+        manager = world.start()
+        assert snapshots() == before, "the start does not wait for the disk"
+        while world.scheduled:
+            world.scheduled.pop()[1]()
+        assert snapshots() == before[-1:]
+    manager.unlock()
+
+
 def test_many_logs_are_synced_at_once(world):
     manager = world.start()
     for partition in range(70):
