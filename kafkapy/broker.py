@@ -139,6 +139,17 @@ class Broker:
             logger.warning("%s", warning)
         self.policies = Policies.from_config(config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        gc.collect()
+        gc.disable()  # what a start makes stays
+        try:
+            self._start()
+            gc.freeze()
+        finally:
+            gc.enable()
+        logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
+
+    def _start(self) -> None:
+        config = self.config
         self.background.start()
         self.log_manager.lock()
         self._raise_fatal()
@@ -172,9 +183,6 @@ class Broker:
         self.state = RUNNING
         if self.metrics_server is not None:
             self.metrics_server.start(self._metrics_routes())
-        gc.collect()
-        gc.freeze()
-        logger.info("[KafkaRaftServer nodeId=%d] Kafka Server started", config.node_id)
 
     def _raise_fatal(self) -> None:
         """A directory without which there is no broker failed during the start."""

@@ -46,7 +46,7 @@ def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[
     if len(entries) != int(lines[1]):
         raise MalformedCheckpoint(f"{path}: {lines[1]} entries announced, {len(entries)} found")
     for number, entry in enumerate(entries):
-        if len(entry) != fields or not all(is_integer(word) for word in entry[fields - 2 :]):
+        if len(entry) != fields or not (is_integer(entry[-1]) and is_integer(entry[-2])):
             raise MalformedCheckpoint(f"{path}: line {number + 3} is not an entry")
     return entries
 

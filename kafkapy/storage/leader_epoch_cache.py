@@ -4,7 +4,6 @@ Entries are (epoch, start offset), both strictly rising. Batches carry their epo
 the log writes it before its recovery point passes an entry; behind that, recovery lets the batches correct it.
 """
 
-import os
 from bisect import bisect_right
 from threading import Lock
 
@@ -33,7 +32,7 @@ class LeaderEpochCache:
 
     @property
     def path(self) -> str:
-        return os.path.join(self.directory, LEADER_EPOCH_CHECKPOINT)
+        return f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}"
 
     def load(self) -> None:
         """Reads the checkpoint. MalformedCheckpoint, OSError."""

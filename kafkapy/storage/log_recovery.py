@@ -35,6 +35,7 @@ from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.LogLoader")
 
+INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
 SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 BASE_OFFSET_DIGITS = 20
 
@@ -128,16 +129,17 @@ class LogLoader:
             self._finish_deletions(leftovers)
             self._finish_swaps()
             self._scan()
-        for name in list(self.sizes):
-            stem, suffix = os.path.splitext(name)
-            if suffix in SEGMENT_SUFFIXES[1:] and stem + LOG_SUFFIX not in self.sizes:
+        for name in [name for name in self.sizes if name.endswith(INDEX_SUFFIXES)]:
+            if name.rpartition(".")[0] + LOG_SUFFIX not in self.sizes:
                 logger.warning("%s belongs to no segment of %s: deleted", name, self.topic_partition)
                 self._remove(name)
 
     def _scan(self) -> None:
-        with os.scandir(self.path) as entries:
-            sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES  # sizes of indexes tell what is new, or was
-            self.sizes = {entry.name: entry.stat().st_size if entry.name.endswith(sized) else 0 for entry in entries}
+        sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES  # sizes of indexes tell what is new, or was
+        self.sizes = dict.fromkeys(os.listdir(self.path), 0)
+        for name in self.sizes:
+            if name.endswith(sized):
+                self.sizes[name] = os.stat(f"{self.path}/{name}").st_size
 
     def _remove(self, name: str) -> None:
         self.ports.filesystem.unlink(os.path.join(self.path, name))

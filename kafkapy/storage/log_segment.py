@@ -97,7 +97,7 @@ class LogSegment(SegmentState):
         return segment
 
     def path(self, suffix: str) -> str:
-        return os.path.join(self.directory, f"{self.base_offset:020d}{suffix}")
+        return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
     # -- what is opened when needed ------------------------------------------------------------------------------
 

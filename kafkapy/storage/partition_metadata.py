@@ -18,7 +18,7 @@ class MalformedPartitionMetadata(ValueError):
 
 def read_partition_metadata(directory: str) -> bytes | None:
     """The topic id in a partition directory; None without the file. MalformedPartitionMetadata, OSError."""
-    path = os.path.join(directory, FILE_NAME)
+    path = f"{directory}/{FILE_NAME}"
     try:
         content = read_small_file(path).decode()
     except FileNotFoundError:

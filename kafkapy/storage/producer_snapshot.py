@@ -5,7 +5,6 @@ producer id int64, epoch int16, last sequence int32, last offset int64, offset d
 coordinator epoch int32, first offset of the current transaction int64 (-1)
 """
 
-import os
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +25,7 @@ class CorruptSnapshot(ValueError):
 
 
 def snapshot_path(directory: str, offset: int) -> str:
-    return os.path.join(directory, f"{offset:020d}{SUFFIX}")
+    return f"{directory}/{offset:020d}{SUFFIX}"
 
 
 def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
