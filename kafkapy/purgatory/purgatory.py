@@ -34,17 +34,29 @@ class Purgatory:
         """Completes `operation` now (True), or keeps it until an event on one of `keys` or its deadline (False)."""
         if operation.try_complete():
             return True
+        self._enter(operation, keys)
+        # Once more, now that events find it: the first attempt may itself have caused the event (an ISR change,
+        # a high watermark that moved) before there was anything to wake.
+        if operation.try_complete():
+            return True
+        self._time(operation)
+        return False
+
+    def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+        """Keeps `operation` until an event on one of `keys` or its deadline: its condition was looked at just now, and
+        to look causes no event."""
+        self._enter(operation, keys)
+        self._time(operation)
+
+    def _enter(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         unique_keys = tuple(dict.fromkeys(keys))
         for key in unique_keys:
             self._watchers.setdefault(key, {})[operation] = None
         operation.watched_by(self, unique_keys)
         self.delayed_count += 1
-        # Once more, now that events find it: the first attempt may itself have caused the event (an ISR change,
-        # a high watermark that moved) before there was anything to wake.
-        if operation.try_complete():
-            return True
+
+    def _time(self, operation: DelayedOperation) -> None:
         operation.timed_by(self._schedule(operation.timeout_ms, lambda: self._expire(operation)))
-        return False
 
     def check_and_complete(self, key: Hashable) -> int:
         """Tries every operation that watches `key`; returns how many completed."""

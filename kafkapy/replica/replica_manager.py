@@ -276,7 +276,7 @@ class ReplicaManager:
             for partition in awaited:
                 partition.is_watched = True
                 keys.append(partition.topic_partition)
-            self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
+            self.delayed_operations.fetch.watch(operation, keys)
         elif verdict == DECLINED:
             decline(request)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 DEADLINE_SECONDS = 60
 
 
-class AiokafkaClient(Client):
+class AiokafkaClient(GroupClient):
     name = "aiokafka"
 
     def can_carry(self, record: SentRecord) -> bool:

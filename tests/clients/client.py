@@ -25,6 +25,10 @@ class Client(ABC):
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
         """Reads the first `count` records of the topic's partitions, without a group."""
 
+
+class GroupClient(Client):
+    """One that can be told its group."""
+
     @abstractmethod
     def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:
         """Subscribes as a member of the group, reads `count` records, commits and leaves."""

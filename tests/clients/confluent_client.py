@@ -8,13 +8,13 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 DEADLINE_SECONDS = 60
 
 
-class ConfluentClient(Client):
+class ConfluentClient(GroupClient):
     """`settings`: librdkafka's properties, on top of those of a call."""
 
     def __init__(self, name: str = "confluent-kafka", settings: Mapping[str, Any] | None = None) -> None:

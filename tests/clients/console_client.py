@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 from tests.peers import run_tool
 
@@ -14,7 +14,7 @@ CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 SHOWN = ("partition", "offset", "timestamp", "key", "headers")
 
 
-class ConsoleClient(Client):
+class ConsoleClient(GroupClient):
     name = "console tools"
 
     def __init__(self, kafka: Path) -> None:

@@ -6,14 +6,14 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 SOURCE = Path(__file__).with_name("Probe.java")
 TIMEOUT_SECONDS = 90
 
 
-class JavaClient(Client):
+class JavaClient(GroupClient):
     """`classes`: an empty directory for the compiled probe."""
 
     def __init__(self, kafka: Path, classes: Path, name: str) -> None:

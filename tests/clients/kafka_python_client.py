@@ -9,13 +9,13 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 DEADLINE_SECONDS = 60
 
 
-class KafkaPythonClient(Client):
+class KafkaPythonClient(GroupClient):
     name = "kafka-python"
 
     def can_carry(self, record: SentRecord) -> bool:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 
 from kafkapy.client import Consumer, ConsumerRecord, Producer
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 DEADLINE_SECONDS = 60
 
 
-class KafkapyClient(Client):
+class KafkapyClient(GroupClient):
     name = "kafkapy"
 
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:

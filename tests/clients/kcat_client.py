@@ -6,13 +6,13 @@ import json
 import subprocess
 from collections.abc import Sequence
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord, by_partition
 
 TIMEOUT_SECONDS = 90
 
 
-class KcatClient(Client):
+class KcatClient(GroupClient):
     """`settings`: librdkafka's properties, NAME=VALUE."""
 
     def __init__(self, name: str = "kcat", settings: Sequence[str] = ()) -> None:

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupListing
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.confluent_client import group_consumer, poll_until, received_record
 from tests.clients.conftest import CLIENTS
 from tests.clients.java_client import JavaClient
@@ -20,7 +20,7 @@ from tests.clients.records import SentRecord, assert_same, by_partition, make_re
 PARTITIONS = 4
 COUNT = 200
 ASSIGNORS = ("range", "roundrobin", "cooperative-sticky")
-Clients = Callable[[str], Client]
+Clients = Callable[[str], GroupClient]
 NewTopic = Callable[[int], str]
 NewMember = Callable[..., "MemberThread"]
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.clients.client import Client
+from tests.clients.client import GroupClient
 from tests.clients.records import SentRecord
 
 DEADLINE_SECONDS = 150
 FIELDS_OF_A_RECORD = 6
 
 
-class ProgramClient(Client):
+class ProgramClient(GroupClient):
     """Owns the program's process, which is started when first needed and takes command after command, so that its
     start is paid once. After a failure the process is ended; the next command starts another. Not thread-safe.
 

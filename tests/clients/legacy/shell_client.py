@@ -24,7 +24,7 @@ SHOWN = ("--property", "print.key=true", "--property", "print.timestamp=true")
 
 
 class _ShellClient(Client):
-    """`directory`: where the shells' logging is configured."""
+    """Chooses its group itself. `directory`: where the shells' logging is configured."""
 
     producer_arguments: tuple[str, ...] = ()
 
@@ -52,9 +52,6 @@ class _ShellClient(Client):
         ).stderr
         # it ends with 0 whatever happens
         assert " ERROR " not in errors, errors[-4000:]
-
-    def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:
-        raise NotImplementedError(f"{self.name} chooses its group itself")
 
     def _run(self, class_name: str, *arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
         jars = java_jars("kafka_2.11", RELEASE)
