@@ -36,7 +36,7 @@ COMPILER_DIRECTIVES = {
 
 def extension(source: Path) -> Extension:
     relative = source.relative_to(ROOT)
-    extra = [str(relative.parent / name) for name in C_SOURCES.get(source.stem, []) if relative.parent.name == "_core"]
+    extra = [str(relative.parent / name) for name in C_SOURCES.get(source.stem, []) if relative.parent.name == "bytes"]
     return Extension(
         ".".join(relative.with_suffix("").parts), [str(relative), *extra], extra_compile_args=COMPILER_FLAGS
     )

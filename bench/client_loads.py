@@ -461,7 +461,7 @@ def loopback_consume_arrow(load: Load, clock: Clock) -> None:
 def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
     """What a client could reach that asks as ours does: fetch after fetch from the broker into one buffer, of which
     nothing but the headers of the batches is looked at, to know where the next one begins."""
-    from kafkapy._core.fetched_records import FetchedRecords
+    from kafkapy._core.client.fetched_records import FetchedRecords
     from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
     from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
     from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader

@@ -7,7 +7,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).parent
 BUILD = BENCH / "results" / "build"
-CRC32C = BENCH.parent / "kafkapy" / "_core" / "crc32c_hardware.c"
+CRC32C = BENCH.parent / "kafkapy" / "_core" / "bytes" / "crc32c_hardware.c"
 
 
 def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Path:

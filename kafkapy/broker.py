@@ -22,7 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kafkapy import __version__
-from kafkapy._core.data_gate import DataGate
+from kafkapy._core.gate.data_gate import DataGate
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.controller.partitions import assign_directories, partitions_to_assign

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from kafkapy._core.wire import Reader
+from kafkapy._core.bytes.wire import Reader
 from kafkapy.controller.policy import Policies
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataCache

@@ -3,9 +3,9 @@
 import random
 import struct
 
-from kafkapy._core.message_set import build_message_set, iterate_records
-from kafkapy._core.offset_map import OffsetMap
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.message_set import build_message_set, iterate_records
+from kafkapy._core.bytes.offset_map import OffsetMap
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.storage.log_cleaner import CleanerWorker
 from kafkapy.storage.log_cleaner_manager import LogCleanerManager
 from kafkapy.storage.log_cleaner_pass import CleaningTools

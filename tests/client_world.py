@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.api_versions import SPOKEN
 from kafkapy.client.cluster import Node
 from kafkapy.client.network import Surroundings

@@ -3,7 +3,7 @@
 import struct
 from pathlib import Path
 
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.storage.control_record import ABORT, COMMIT
 from kafkapy.storage.filesystem import Filesystem

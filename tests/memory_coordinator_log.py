@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafkapy._core.record_batch import iterate_batches
+from kafkapy._core.bytes.record_batch import iterate_batches
 from kafkapy.errors import Error
 from kafkapy.types import TopicPartition
 

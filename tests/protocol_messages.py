@@ -5,7 +5,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.protocol.generator import DEFINITIONS
 from kafkapy.protocol.generator_notation import read_definitions
 from tests.reference.wire import attribute_name, default_of, facts, message_versions, versions_of

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy._core.reactor import Connection, Reactor, Request
+from kafkapy._core.reactor.reactor import Connection, Reactor, Request
 
 TIMEOUT = 20
 

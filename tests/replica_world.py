@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import BrokerRegistration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig

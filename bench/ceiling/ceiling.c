@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../kafkapy/_core/crc32c_hardware.h"
+#include "../../kafkapy/_core/bytes/crc32c_hardware.h"
 
 enum { MAX_FDS = 65536, MAX_TOPICS = 64, MAX_PARTITIONS = 20000, SLAB = 4 << 20, INDEX_EVERY = 65536 };
 

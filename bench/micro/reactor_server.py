@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any
 
-from kafkapy._core.reactor import Request
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.config import BrokerConfig
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.protocol.api import ApiKey

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kafkapy._core.arrow_batch import ArrowBatch
-from kafkapy._core.crc32c import crc32c
-from kafkapy._core.fetched_records import FetchedRecords
-from kafkapy._core.message_set import build_message_set, iterate_records
-from kafkapy._core.murmur2 import murmur2
-from kafkapy._core.offset_map import siphash
-from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
-from kafkapy._core.timing_wheel import TimingWheel
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+from kafkapy._core.bytes.crc32c import crc32c
+from kafkapy._core.bytes.message_set import build_message_set, iterate_records
+from kafkapy._core.bytes.murmur2 import murmur2
+from kafkapy._core.bytes.offset_map import siphash
+from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.client.fetched_records import FetchedRecords
+from kafkapy._core.reactor.timing_wheel import TimingWheel
 from kafkapy.protocol.messages.produce import ProduceRequest
 from tests.reference import columns as slow_columns
 from tests.reference import crc32c as slow_crc32c

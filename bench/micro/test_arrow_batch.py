@@ -2,10 +2,10 @@
 
 import pytest
 
-from kafkapy._core.arrow_batch import COLUMNS, ArrowBatch
-from kafkapy._core.compression import CODEC_NAMES
-from kafkapy._core.fetched_records import FetchedRecords
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
+from kafkapy._core.bytes.compression import CODEC_NAMES
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy._core.client.fetched_records import FetchedRecords
 
 FETCHED_BYTES = 1 << 20
 BATCH_BYTES = 16 << 10

@@ -1,9 +1,9 @@
 """The cleaner's inner loops: collecting the keys of 1,000 batches, and filtering them."""
 
 from bench.micro.test_record_batch import LIMITS, build
-from kafkapy._core.batch_filter import BatchFilter, collect_keys
-from kafkapy._core.offset_map import OffsetMap
-from kafkapy._core.record_batch import assign_offsets, validate_batches
+from kafkapy._core.broker_state.batch_filter import BatchFilter, collect_keys
+from kafkapy._core.bytes.offset_map import OffsetMap
+from kafkapy._core.bytes.record_batch import assign_offsets, validate_batches
 
 BATCHES = bytearray(build(count=10) * 1_000)
 assign_offsets(BATCHES, validate_batches(BATCHES, **LIMITS), 0, 0)

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kafkapy._core.compression import CODEC_NAMES, compress, decompress, decompress_chunks
+from kafkapy._core.bytes.compression import CODEC_NAMES, compress, decompress, decompress_chunks
 
 WORDS = [bytes(random.Random(seed).choices(b"abcdefghij", k=8)) for seed in range(200)]
 DATA = b" ".join(random.Random(1).choices(WORDS, k=120_000))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.crc32c import FASTEST_VARIANT, VARIANTS, crc32c_with
+from kafkapy._core.bytes.crc32c import FASTEST_VARIANT, VARIANTS, crc32c_with
 
 
 @pytest.mark.parametrize("variant", range(FASTEST_VARIANT + 1), ids=VARIANTS[: FASTEST_VARIANT + 1])

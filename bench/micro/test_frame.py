@@ -1,6 +1,6 @@
 """Frames: 1,000 of 200 bytes in one buffer."""
 
-from kafkapy._core.frame import split_frames
+from kafkapy._core.bytes.frame import split_frames
 
 BUFFER = (len(bytes(196)).to_bytes(4, "big") + bytes(196)) * 1_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.handlers.fetch import fetch

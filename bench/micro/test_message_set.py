@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.message_set import build_message_set, iterate_records
+from kafkapy._core.bytes.message_set import build_message_set, iterate_records
 
 RECORDS = [(index, 1_000, b"key%06d" % index, b"v" * 91) for index in range(1_000)]
 

@@ -1,7 +1,7 @@
 """The native metrics page: families of 1,000 topics and of 1,000 partitions."""
 
-from kafkapy._core.metrics_page import MetricsPage, PartitionRows
-from kafkapy._core.topic_counters import COUNTER_NAMES, TopicCounters
+from kafkapy._core.broker_state.metrics_page import MetricsPage, PartitionRows
+from kafkapy._core.broker_state.topic_counters import COUNTER_NAMES, TopicCounters
 
 COUNT = 1_000
 

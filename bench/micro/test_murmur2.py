@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.murmur2 import partition_of_key
+from kafkapy._core.bytes.murmur2 import partition_of_key
 
 
 @pytest.mark.parametrize("size", [10, 100])

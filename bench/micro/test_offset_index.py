@@ -1,6 +1,6 @@
 """Offset index: appending entries and looking them up among 100,000."""
 
-from kafkapy._core.offset_index import OffsetIndex
+from kafkapy._core.bytes.offset_index import OffsetIndex
 
 
 def test_append(benchmark, tmp_path):

@@ -1,6 +1,6 @@
 """Offset map: putting 10,000 keys, and getting one."""
 
-from kafkapy._core.offset_map import OffsetMap
+from kafkapy._core.bytes.offset_map import OffsetMap
 
 KEYS = [b"key-%d" % index for index in range(10_000)]
 

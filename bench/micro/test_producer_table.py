@@ -1,6 +1,6 @@
 """Producer table: the entry of one producer of 10,000, and a batch noted in it."""
 
-from kafkapy._core.producer_table import BatchMetadata, ProducerEntry, ProducerTable
+from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry, ProducerTable
 
 
 def crowded() -> ProducerTable:

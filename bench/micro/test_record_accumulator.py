@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.record_accumulator import RecordAccumulator
+from kafkapy._core.client.record_accumulator import RecordAccumulator
 
 COUNT = 1_000
 VALUES = [b"%07d" % (index * 7919) + b"v" * 93 for index in range(COUNT)]

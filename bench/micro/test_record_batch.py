@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafkapy._core.compression import CODEC_NAMES
-from kafkapy._core.record_batch import (
+from kafkapy._core.bytes.compression import CODEC_NAMES
+from kafkapy._core.bytes.record_batch import (
     RecordBatch,
     RecordBatchBuilder,
     assign_offsets,

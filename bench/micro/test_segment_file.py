@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.bytes.segment_file import SegmentFile
 
 SIZES = pytest.mark.parametrize("size", [1_024, 1_048_576])
 

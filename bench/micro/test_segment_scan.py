@@ -3,9 +3,9 @@
 import pytest
 
 from bench.micro.test_record_batch import LIMITS, build
-from kafkapy._core.record_batch import assign_offsets, validate_batches
-from kafkapy._core.segment_file import SegmentFile
-from kafkapy._core.segment_scan import find_batch, scan_to_end
+from kafkapy._core.bytes.record_batch import assign_offsets, validate_batches
+from kafkapy._core.bytes.segment_file import SegmentFile
+from kafkapy._core.bytes.segment_scan import find_batch, scan_to_end
 
 
 @pytest.fixture

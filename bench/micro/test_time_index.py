@@ -1,6 +1,6 @@
 """Time index: appending entries and looking them up among 100,000."""
 
-from kafkapy._core.time_index import TimeIndex
+from kafkapy._core.bytes.time_index import TimeIndex
 
 
 def test_append(benchmark, tmp_path):

@@ -1,6 +1,6 @@
 """Timing wheel: the life of a timer beside 10,000 others."""
 
-from kafkapy._core.timing_wheel import TimingWheel
+from kafkapy._core.reactor.timing_wheel import TimingWheel
 
 
 def crowded() -> TimingWheel:

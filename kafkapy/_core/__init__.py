@@ -1,1 +1,1 @@
-"""Cython core: knows bytes, not brokers. One extension per `.pyx`; shared by `cimport`."""
+"""The Cython core, in five packages. One extension is built per `.pyx`; extensions share code by `cimport`."""

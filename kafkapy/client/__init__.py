@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy._core.arrow_batch import ArrowBatch
-from kafkapy._core.fetched_records import ConsumerRecord
-from kafkapy._core.record_accumulator import DeliveryFuture, RecordMetadata
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy._core.client.record_accumulator import DeliveryFuture, RecordMetadata
 from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
 from kafkapy.client.columnar import RangeReader
 from kafkapy.client.consumer import Consumer, ConsumerRecords

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkapy._core.arrow_batch import ArrowBatch
-from kafkapy._core.fetched_records import ConsumerRecord
-from kafkapy._core.record_accumulator import RecordMetadata
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+from kafkapy._core.client.fetched_records import ConsumerRecord
+from kafkapy._core.client.record_accumulator import RecordMetadata
 from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.group import RebalanceListener

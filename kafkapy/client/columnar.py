@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from kafkapy._core.arrow_batch import COLUMNS, ArrowBatch
+from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
 from kafkapy.client.configuration import consumer_config
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.network import Network

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
-from kafkapy._core.frame_socket import FrameSocket
-from kafkapy._core.message import Message
-from kafkapy._core.wire import Reader
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader
+from kafkapy._core.client.frame_socket import FrameSocket
 from kafkapy.client.api_versions import Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
 from kafkapy.errors import ApiError, Error, ProtocolViolation

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkapy._core.arrow_batch import ArrowBatch
-from kafkapy._core.fetched_records import ConsumerRecord
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy.client.cluster import PartitionInfo
 from kafkapy.client.columnar import MOST_BYTES, MOST_ROWS, PLAIN_COLUMNS, collect_columns
 from kafkapy.client.configuration import ClientConfig, consumer_config

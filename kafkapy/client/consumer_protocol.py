@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from kafkapy._core.wire import Reader, Writer
+from kafkapy._core.bytes.wire import Reader, Writer
 from kafkapy.client.assignors import COOPERATIVE_STICKY, STICKY, Assignor, GroupMember
 from kafkapy.errors import ProtocolViolation
 from kafkapy.protocol.messages.data_records import ConsumerProtocolAssignment, ConsumerProtocolSubscription

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kafkapy._core.fetched_records import ConsumerRecord, FetchedRecords
+from kafkapy._core.client.fetched_records import ConsumerRecord, FetchedRecords
 from kafkapy.client.cluster import NO_LEADER, ZERO_UUID, Node
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.fetch_session import FetchPlan, FetchPosition, FetchSession

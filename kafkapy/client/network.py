@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from kafkapy import __version__
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
 from kafkapy.client.configuration import ClientConfig

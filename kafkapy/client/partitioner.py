@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
-from kafkapy._core.murmur2 import partition_of_key
+from kafkapy._core.bytes.murmur2 import partition_of_key
 
 __all__ = ["Partitioner", "choose_sticky_partition", "default_partition"]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kafkapy._core.compression import CODEC_NAMES
-from kafkapy._core.record_accumulator import (
+from kafkapy._core.bytes.compression import CODEC_NAMES
+from kafkapy._core.client.record_accumulator import (
     DeliveryFuture,
     PartitionQueue,
     ProducerBatch,
@@ -30,7 +30,7 @@ from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.types import Clock, TopicPartition
 
 if TYPE_CHECKING:
-    from kafkapy._core.record_accumulator import Headers, OnDelivery
+    from kafkapy._core.client.record_accumulator import Headers, OnDelivery
     from kafkapy.client.prepared_transaction import PreparedTransaction
     from kafkapy.client.transactions import Transactions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from kafkapy._core.record_accumulator import PartitionQueue, RecordAccumulator
+from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.sequences import NOBODY, ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkapy._core.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
+from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
 from kafkapy.client.cluster import NO_LEADER, Node
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.producer_id import ProducerIdSource

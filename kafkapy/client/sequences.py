@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkapy._core.record_accumulator import PartitionQueue, ProducerBatch
+from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch
 
 NO_PRODUCER = (-1, -1)
 LARGEST_EPOCH = 2**15 - 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafkapy._core.fetched_records import FetchedRecords
+from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.cluster import TopicInfo
 from kafkapy.types import TopicPartition
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from kafkapy._core.record_accumulator import PartitionQueue, RecordAccumulator
+from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.coordinator import TRANSACTION, Coordinator, GroupMetadata, OffsetAndMetadata
 from kafkapy.client.exchange import until_answered

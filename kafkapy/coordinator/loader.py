@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkapy._core.record_batch import RecordBatch, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatch, iterate_batches
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.shard import CoordinatorShard
 from kafkapy.errors import ApiError, Error

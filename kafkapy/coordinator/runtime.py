@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.loader import PartitionLoader
 from kafkapy.coordinator.record import CoordinatorResult

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from kafkapy._core.metrics_page import MetricsPage, PartitionRows
-from kafkapy._core.topic_counters import TopicCounters
+from kafkapy._core.broker_state.metrics_page import MetricsPage, PartitionRows
+from kafkapy._core.broker_state.topic_counters import TopicCounters
 from kafkapy.metrics.metric import Metric, format_labels, format_number
 
 PAGE_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -6,7 +6,7 @@ taken shares, until it is deleted and comes again.
 
 from __future__ import annotations
 
-from kafkapy._core.topic_counters import TopicCounters
+from kafkapy._core.broker_state.topic_counters import TopicCounters
 from kafkapy.metrics.metric import format_labels
 
 # No topic can have this name.

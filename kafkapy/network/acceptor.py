@@ -6,7 +6,7 @@ import errno
 import logging
 import socket
 
-from kafkapy._core.reactor import Reactor, Watch
+from kafkapy._core.reactor.reactor import Reactor, Watch
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.network.connection_quotas import ConnectionQuotas

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from kafkapy._core import reactor as reactor_module
-from kafkapy._core.reactor import Connection, Reactor
+from kafkapy._core.reactor import reactor as reactor_module
+from kafkapy._core.reactor.reactor import Connection, Reactor
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.network.acceptor import Acceptor

@@ -8,8 +8,8 @@ from importlib import import_module
 from struct import Struct
 from typing import Any, NamedTuple
 
-from kafkapy._core.message import Message
-from kafkapy._core.wire import Reader
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader
 from kafkapy.errors import ProtocolViolation
 from kafkapy.protocol.messages.api_table import ROWS, ApiKey
 from kafkapy.protocol.messages.header import RequestHeader

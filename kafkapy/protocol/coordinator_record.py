@@ -9,8 +9,8 @@ The record type says which value follows; each coordinator counts its types from
 from enum import Enum
 from typing import Any
 
-from kafkapy._core.message import Message
-from kafkapy._core.wire import Reader, Writer
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader, Writer
 from kafkapy.protocol.messages.coordinator_records import GROUP_RECORDS, SHARE_RECORDS, TRANSACTION_RECORDS
 from kafkapy.protocol.record_frame import UnknownRecordError, decode_version_prefixed, encode_version_prefixed
 

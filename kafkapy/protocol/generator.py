@@ -43,8 +43,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkapy._core.message import EMPTY, Message, absent
-from kafkapy._core.wire import Reader, Writer
+from kafkapy._core.bytes.message import EMPTY, Message, absent
+from kafkapy._core.bytes.wire import Reader, Writer
 
 ZERO_UUID = bytes(16)
 
@@ -57,10 +57,10 @@ COMPILED_HEAD = '''# cython: language_level=3
 cimport cython
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
-from kafkapy._core.message cimport Message
-from kafkapy._core.wire cimport Reader, Writer
+from kafkapy._core.bytes.message cimport Message
+from kafkapy._core.bytes.wire cimport Reader, Writer
 
-from kafkapy._core.message import EMPTY, absent
+from kafkapy._core.bytes.message import EMPTY, absent
 
 cdef bytes ZERO_UUID = bytes(16)
 
@@ -68,7 +68,7 @@ cdef bytes ZERO_UUID = bytes(16)
 STUB_HEAD = """# {mark}{name}.msg: do not edit.
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 
 """
 

@@ -8,7 +8,7 @@ import base64
 import json
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.types import uuid_to_string
 
 

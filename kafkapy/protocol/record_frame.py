@@ -7,8 +7,8 @@ version-prefixed value  version (int16) | body                          coordina
 
 from typing import Any, TypeVar
 
-from kafkapy._core.message import Message
-from kafkapy._core.wire import Reader, Writer
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader, Writer
 from kafkapy.protocol.messages.metadata_records import METADATA_RECORDS
 
 FRAME_VERSION = 1

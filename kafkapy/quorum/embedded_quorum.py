@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ConfigError, StorageError
 from kafkapy.metadata import features as levels

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable
 
-from kafkapy._core.record_batch import BatchSummary, RecordBatch, scan_batches
+from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch, scan_batches
 from kafkapy.errors import StorageError
 from kafkapy.quorum.segment_indexes import SegmentIndexes
 

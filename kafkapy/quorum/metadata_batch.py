@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.data_records import (
     KRaftVersionRecord,

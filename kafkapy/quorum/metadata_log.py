@@ -11,8 +11,8 @@ import logging
 import os
 from collections.abc import Sequence
 
-from kafkapy._core.record_batch import RecordBatch
-from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.bytes.record_batch import RecordBatch
+from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import StorageError
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.segment_indexes import SegmentIndexes

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kafkapy._core.record_batch import RecordBatch, scan_batches
+from kafkapy._core.bytes.record_batch import RecordBatch, scan_batches
 from kafkapy.errors import StorageError
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.data_records import SnapshotFooterRecord, SnapshotHeaderRecord

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from kafkapy._core.fetch_session_state import FetchPartitionState
-from kafkapy._core.segment_file import FileRange
+from kafkapy._core.broker_state.fetch_session_state import FetchPartitionState
+from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy.errors import Error
 from kafkapy.storage.log_results import LogOffsetMetadata
 from kafkapy.storage.transaction_index import AbortedTransaction

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kafkapy._core.data_gate import ANSWERED, AT_DEADLINE, LATER, WAITS, DataGate
-from kafkapy._core.partition_state import PartitionState
-from kafkapy._core.reactor import Request
+from kafkapy._core.broker_state.partition_state import PartitionState
+from kafkapy._core.gate.data_gate import ANSWERED, AT_DEADLINE, LATER, WAITS, DataGate
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.purgatory.delayed_operation import DelayedOperation
 from kafkapy.types import Clock
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from kafkapy._core.data_gate import DataGate
+from kafkapy._core.gate.data_gate import DataGate
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.topic_config import TopicConfig
 from kafkapy.errors import Error

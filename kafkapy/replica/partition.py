@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from kafkapy._core.partition_state import PartitionState
-from kafkapy._core.record_batch import BatchSummary
+from kafkapy._core.broker_state.partition_state import PartitionState
+from kafkapy._core.bytes.record_batch import BatchSummary
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import NO_LEADER, RECOVERED, PartitionImage

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from kafkapy._core.data_gate import AT_ONCE, DECLINED, WAITS, DataGate
-from kafkapy._core.reactor import Request
-from kafkapy._core.record_batch import BatchSummary, RecordValidationError
-from kafkapy._core.topic_counters import TopicCounters
+from kafkapy._core.broker_state.topic_counters import TopicCounters
+from kafkapy._core.bytes.record_batch import BatchSummary, RecordValidationError
+from kafkapy._core.gate.data_gate import AT_ONCE, DECLINED, WAITS, DataGate
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta

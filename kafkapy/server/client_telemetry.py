@@ -6,7 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 
-from kafkapy._core.crc32c import crc32c
+from kafkapy._core.bytes.crc32c import crc32c
 from kafkapy.controller.client_metrics import ClientMetricsSubscription, WantedMetrics
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import CLIENT_METRICS_RESOURCE, MetadataImage

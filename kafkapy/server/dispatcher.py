@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kafkapy._core.reactor import Request
-from kafkapy._core.wire import Reader
+from kafkapy._core.bytes.wire import Reader
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.errors import ApiError, Error, ProtocolViolation, StorageError
 from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header
 from kafkapy.protocol.messages.header import RequestHeader

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy._core.segment_file import FileRange
+from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.server.fetch_session import Results

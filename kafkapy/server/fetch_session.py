@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable
 
-from kafkapy._core.fetch_session_state import SessionPartitions
+from kafkapy._core.broker_state.fetch_session_state import SessionPartitions
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchPartition, FetchResult

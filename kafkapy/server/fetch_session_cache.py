@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy._core.fetch_session_state import FetchSessionState, FetchSessionTable, SessionPartitions
+from kafkapy._core.broker_state.fetch_session_state import FetchSessionState, FetchSessionTable, SessionPartitions
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchPartition, FetchResult
 

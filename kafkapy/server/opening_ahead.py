@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kafkapy._core.compression import work_to_open
-from kafkapy._core.record_batch import BatchSummary
+from kafkapy._core.bytes.compression import work_to_open
+from kafkapy._core.bytes.record_batch import BatchSummary
 from kafkapy.errors import ApiError
 from kafkapy.network.handler_pool import HandlerPool
 from kafkapy.replica.replica_manager import ReplicaManager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from kafkapy._core.reactor import Connection
+from kafkapy._core.reactor.reactor import Connection
 from kafkapy.protocol.messages.header import RequestHeader
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy._core.reactor import Reactor
+from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache

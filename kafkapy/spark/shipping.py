@@ -31,7 +31,7 @@ def _restorer() -> Callable[[str, str, bytes], Any]:
         import sys
 
         try:
-            importlib.import_module("kafkapy._core.fetched_records")
+            importlib.import_module("kafkapy._core.client.fetched_records")
             made_of = getattr(importlib.import_module(module), name)
         except ImportError as error:
             raise RuntimeError(

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkapy._core.compression import ZSTD
-from kafkapy._core.message_set import (
+from kafkapy._core.bytes.compression import ZSTD
+from kafkapy._core.bytes.message_set import (
     LegacyRecord,
     build_message,
     build_message_set,
     iterate_messages,
     open_wrapper,
 )
-from kafkapy._core.record_batch import BATCH_MAGIC, LOG_OVERHEAD, MAGIC_AT, RecordBatch
+from kafkapy._core.bytes.record_batch import BATCH_MAGIC, LOG_OVERHEAD, MAGIC_AT, RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.segment_reader import batch_size
 

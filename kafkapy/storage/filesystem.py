@@ -7,7 +7,7 @@ What is on disk after a power failure is exactly what passed through `sync_file`
 import os
 import shutil
 
-from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.bytes.segment_file import SegmentFile
 
 SMALL_FILE = 65_536
 

@@ -7,7 +7,7 @@ log come about as it is appended to. Its segments begin where those of the curre
 import logging
 import os
 
-from kafkapy._core.segment_scan import find_batch
+from kafkapy._core.bytes.segment_scan import find_batch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_segment import LOG_SUFFIX

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NoReturn
 
-from kafkapy._core.record_batch import (
+from kafkapy._core.bytes.record_batch import (
     BATCH_MAGIC,
     MAGIC_AT,
     BatchSummary,

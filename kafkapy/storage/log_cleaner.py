@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING
 
-from kafkapy._core.offset_map import OffsetMap
+from kafkapy._core.bytes.offset_map import OffsetMap
 from kafkapy.errors import ApiError, StorageError
 from kafkapy.storage.cleaned_segment import SegmentsChanged
 from kafkapy.storage.filesystem import Filesystem

@@ -14,7 +14,7 @@ from enum import Enum
 from threading import Condition
 from typing import TypeVar
 
-from kafkapy._core.segment_scan import first_batch_timestamp
+from kafkapy._core.bytes.segment_scan import first_batch_timestamp
 from kafkapy.errors import StorageError
 from kafkapy.storage.checkpoint import MalformedCheckpoint, OffsetCheckpointFile
 from kafkapy.storage.log import Log

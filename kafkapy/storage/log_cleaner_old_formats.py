@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from kafkapy._core.batch_filter import BatchFilter
-from kafkapy._core.message_set import LegacyRecord, build_message_set, iterate_records
-from kafkapy._core.offset_map import OffsetMap
+from kafkapy._core.broker_state.batch_filter import BatchFilter
+from kafkapy._core.bytes.message_set import LegacyRecord, build_message_set, iterate_records
+from kafkapy._core.bytes.offset_map import OffsetMap
 from kafkapy.storage.cleaned_segment import CleanedSegment
 from kafkapy.storage.segment_reader import scan_old_entries
 

@@ -6,7 +6,7 @@ A marker stays as long as records of its transaction do; then, like a tombstone,
 import heapq
 from collections.abc import Iterable
 
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.storage.transaction_index import AbortedTransaction
 

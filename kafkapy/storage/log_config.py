@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy._core.log_state import LogLimits
+from kafkapy._core.broker_state.log_state import LogLimits
 from kafkapy.storage.retention import RetentionLimits
 
 if TYPE_CHECKING:

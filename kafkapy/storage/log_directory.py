@@ -4,7 +4,7 @@ import fcntl
 import json
 import os
 
-from kafkapy._core.log_state import DirectoryState
+from kafkapy._core.broker_state.log_state import DirectoryState
 from kafkapy.errors import StorageError
 from kafkapy.storage.checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from kafkapy._core.log_state import LogState
-from kafkapy._core.message_set import iterate_records
-from kafkapy._core.record_batch import BATCH_MAGIC, MAGIC_AT, RecordBatch
+from kafkapy._core.broker_state.log_state import LogState
+from kafkapy._core.bytes.message_set import iterate_records
+from kafkapy._core.bytes.record_batch import BATCH_MAGIC, MAGIC_AT, RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_results import FetchData, LogOffsetMetadata, TimestampAndOffset

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from kafkapy._core.segment_file import FileRange
+from kafkapy._core.bytes.segment_file import FileRange
 
 UNKNOWN_POSITION = -1
 

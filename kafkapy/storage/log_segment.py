@@ -11,13 +11,13 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from kafkapy._core.index_file import CorruptIndexError
-from kafkapy._core.log_state import SegmentState
-from kafkapy._core.offset_index import OffsetIndex
-from kafkapy._core.record_batch import BatchSummary
-from kafkapy._core.segment_file import SegmentFile
-from kafkapy._core.segment_scan import find_batch, find_batch_by_timestamp, first_batch_timestamp, scan_to_end
-from kafkapy._core.time_index import TimeIndex
+from kafkapy._core.broker_state.log_state import SegmentState
+from kafkapy._core.bytes.index_file import CorruptIndexError
+from kafkapy._core.bytes.offset_index import OffsetIndex
+from kafkapy._core.bytes.record_batch import BatchSummary
+from kafkapy._core.bytes.segment_file import SegmentFile
+from kafkapy._core.bytes.segment_scan import find_batch, find_batch_by_timestamp, first_batch_timestamp, scan_to_end
+from kafkapy._core.bytes.time_index import TimeIndex
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig

@@ -4,7 +4,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy._core.log_state import SegmentsState
+from kafkapy._core.broker_state.log_state import SegmentsState
 from kafkapy.storage.log_segment import LogSegment
 
 

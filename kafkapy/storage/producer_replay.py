@@ -1,7 +1,7 @@
 """Brings a log's producer state up to date from its batches: after a restart, a truncation, or while recovering."""
 
-from kafkapy._core.producer_table import BatchMetadata
-from kafkapy._core.record_batch import BatchSummary, RecordBatch
+from kafkapy._core.broker_state.producer_table import BatchMetadata
+from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_state import ProducerStateManager

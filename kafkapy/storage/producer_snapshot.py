@@ -8,8 +8,8 @@ coordinator epoch int32, first offset of the current transaction int64 (-1)
 import struct
 from collections.abc import Iterable, Iterator
 
-from kafkapy._core.crc32c import crc32c
-from kafkapy._core.producer_table import BatchMetadata, ProducerEntry
+from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
+from kafkapy._core.bytes.crc32c import crc32c
 from kafkapy.storage.filesystem import Filesystem, read_small_file
 from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, sequence_before
 

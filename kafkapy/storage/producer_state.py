@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkapy._core.log_state import ProducersState
-from kafkapy._core.producer_table import BatchMetadata, ProducerEntry
+from kafkapy._core.broker_state.log_state import ProducersState
+from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.producer_entry import NO_EPOCH, NO_OFFSET, follows

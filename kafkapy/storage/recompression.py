@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kafkapy._core.record_batch import BatchSummary, RecordBatch, RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch, RecordBatchBuilder
 from kafkapy.storage.log_config import LogConfig
 
 

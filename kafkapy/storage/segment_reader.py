@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kafkapy._core.record_batch import BATCH_MAGIC, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, BatchSummary, scan_batches
-from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.bytes.record_batch import BATCH_MAGIC, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, BatchSummary, scan_batches
+from kafkapy._core.bytes.segment_file import SegmentFile
 
 if TYPE_CHECKING:
     from typing import Any

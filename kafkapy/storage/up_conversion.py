@@ -6,8 +6,8 @@ Keys, values and the codec stay; magic 0 has no timestamps (-1); the offsets tha
 
 from collections.abc import Iterable
 
-from kafkapy._core.message_set import LegacyRecord, iterate_messages, wrapped_messages
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.message_set import LegacyRecord, iterate_messages, wrapped_messages
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log_config import KEEP_CODEC, LogConfig
 

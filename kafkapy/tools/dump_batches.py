@@ -7,9 +7,16 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, TextIO
 
-from kafkapy._core.compression import CODEC_NAMES
-from kafkapy._core.message_set import LegacyRecord, iterate_messages, iterate_records
-from kafkapy._core.record_batch import BATCH_MAGIC, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, SMALLEST_LENGTH, RecordBatch
+from kafkapy._core.bytes.compression import CODEC_NAMES
+from kafkapy._core.bytes.message_set import LegacyRecord, iterate_messages, iterate_records
+from kafkapy._core.bytes.record_batch import (
+    BATCH_MAGIC,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    SMALLEST_LENGTH,
+    RecordBatch,
+)
 from kafkapy.protocol.message_json import json_text, message_json
 from kafkapy.protocol.messages.data_records import (
     KRaftVersionRecord,

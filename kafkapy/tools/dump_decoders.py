@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kafkapy._core.message import Message
-from kafkapy._core.wire import Reader
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader
 from kafkapy.errors import ProtocolViolation
 from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_key, decode_coordinator_value
 from kafkapy.protocol.message_json import json_text, message_json

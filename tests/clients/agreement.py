@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkapy._core.murmur2 import murmur2
+from kafkapy._core.bytes.murmur2 import murmur2
 from kafkapy.client.assignors import ASSIGNORS, GroupMember
 from kafkapy.client.consumer_protocol import decode_subscription, encode_subscription
 from kafkapy.types import TopicPartition

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from kafkapy._core.murmur2 import partition_of_key
+from kafkapy._core.bytes.murmur2 import partition_of_key
 from tests.broker_process import BrokerProcess
 from tests.clients.conftest import create_topic
 from tests.clients.driver import Driver, DriverError, JavaDriver, OurDriver, Received, Sent

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kafkapy._core.record_batch import scan_batches
+from kafkapy._core.bytes.record_batch import scan_batches
 from kafkapy.storage.checkpoint import LEADER_EPOCH_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, read_entries
 from kafkapy.storage.producer_snapshot import decode_snapshot
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from typing import Any, NamedTuple
 
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey, response_class
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest

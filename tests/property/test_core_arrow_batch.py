@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.arrow_batch import COLUMNS, ArrowBatch
-from kafkapy._core.compression import compress
-from kafkapy._core.fetched_records import FetchedRecords
-from kafkapy._core.message_set import build_message_set
+from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.message_set import build_message_set
+from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.errors import ApiError
 from tests.reference.columns import PlainBatch, decoded_prefix, row, visible
 from tests.reference.record_batch import PlainRecord, encode_batch, encode_record, wrap_batch

@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.crc32c import FASTEST_VARIANT, crc32c, crc32c_with
+from kafkapy._core.bytes.crc32c import FASTEST_VARIANT, crc32c, crc32c_with
 from tests.reference.crc32c import crc32c as slow_crc32c
 
 VARIANTS = range(FASTEST_VARIANT + 1)

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.offset_index import OffsetIndex
-from kafkapy._core.time_index import TimeIndex
+from kafkapy._core.bytes.offset_index import OffsetIndex
+from kafkapy._core.bytes.time_index import TimeIndex
 from tests.reference.index import Entries
 
 STEPS = st.lists(

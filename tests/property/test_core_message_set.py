@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.message_set import build_message_set, iterate_messages, iterate_records
+from kafkapy._core.bytes.message_set import build_message_set, iterate_messages, iterate_records
 from tests.reference.message_set import decode_messages, encode_message
 
 CONTENT = st.one_of(st.none(), st.binary(max_size=30))

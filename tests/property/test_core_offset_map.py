@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy._core.offset_map import OffsetMap, siphash
+from kafkapy._core.bytes.offset_map import OffsetMap, siphash
 from tests.reference import offset_map as reference
 
 KEYS = st.one_of(st.binary(max_size=3), st.binary(max_size=40))

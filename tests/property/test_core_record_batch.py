@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.compression import compress
-from kafkapy._core.record_batch import (
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.record_batch import (
     RecordBatch,
     RecordBatchBuilder,
     assign_offsets,

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.timing_wheel import TimingWheel
+from kafkapy._core.reactor.timing_wheel import TimingWheel
 from tests.reference.timing_wheel import Timers
 
 DELAYS = st.one_of(

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.types import SystemClock

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from kafkapy._core.codec_functions import find_codec_functions
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.codec_functions import find_codec_functions
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest

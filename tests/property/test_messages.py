@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from tests.protocol_messages import MessageMaker, message_class
 from tests.reference.wire import Codec, facts, message_versions
 

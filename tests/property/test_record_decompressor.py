@@ -7,10 +7,10 @@ import lz4.frame
 import pytest
 import zstandard
 
-from kafkapy._core.codec_functions import find_codec_functions
-from kafkapy._core.compression import compress
-from kafkapy._core.record_batch import validate_batches
-from kafkapy._core.record_decompressor import RecordDecompressor
+from kafkapy._core.bytes.codec_functions import find_codec_functions
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.record_batch import validate_batches
+from kafkapy._core.bytes.record_decompressor import RecordDecompressor
 from kafkapy.errors import ApiError
 from tests.reference.record_batch import encode_record, wrap_batch
 

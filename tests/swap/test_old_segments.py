@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkapy._core.message_set import build_message_set, iterate_records
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.message_set import build_message_set, iterate_records
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from tests.broker_process import BrokerProcess

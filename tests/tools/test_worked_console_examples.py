@@ -13,7 +13,7 @@ import re
 
 import pytest
 
-from kafkapy._core.message_set import build_message_set
+from kafkapy._core.bytes.message_set import build_message_set
 from kafkapy.client import Consumer, TopicPartition
 from kafkapy.client.admin import Admin, NewTopic
 from tests.broker_process import BrokerProcess

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy._core.message_set import build_message_set, iterate_records
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.message_set import build_message_set, iterate_records
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest

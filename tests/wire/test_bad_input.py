@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from kafkapy._core.crc32c import crc32c
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.crc32c import crc32c
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse

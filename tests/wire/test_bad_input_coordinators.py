@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

@@ -5,8 +5,8 @@ import struct
 import lz4.frame
 import pytest
 
-from kafkapy._core.compression import compress
-from kafkapy._core.message_set import (
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.message_set import (
     broken_lz4_header,
     build_message,
     build_message_set,

@@ -8,8 +8,8 @@ import struct
 
 import pytest
 
-from kafkapy._core.compression import compress
-from kafkapy._core.record_batch import RecordValidationError, assign_offsets, validate_batches
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.record_batch import RecordValidationError, assign_offsets, validate_batches
 from kafkapy.errors import ApiError, Error
 from tests.reference.record_batch import PlainRecord, encode_batch, encode_record, varint, wrap_batch
 

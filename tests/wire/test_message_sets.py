@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kafkapy._core.compression import compress
-from kafkapy._core.message_set import (
+from kafkapy._core.bytes.compression import compress
+from kafkapy._core.bytes.message_set import (
     broken_lz4_header,
     build_message,
     build_message_set,
     iterate_messages,
     open_wrapper,
 )
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from tests.broker_process import BrokerProcess
 from tests.old_client import create_topic, fetch, produce
 from tests.peers import ApacheKafka

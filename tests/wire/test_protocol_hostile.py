@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from kafkapy._core.wire import MAX_ELEMENTS, Reader
+from kafkapy._core.bytes.wire import MAX_ELEMENTS, Reader
 from kafkapy.errors import ProtocolViolation
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest

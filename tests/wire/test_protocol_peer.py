@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.types import uuid_to_string
 from tests.protocol_messages import MessageMaker
 from tests.reference.wire import attribute_name, facts, is_default, message_versions, versions_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.admin.calls import AdminCalls, Found
 from kafkapy.client.admin.requests import AdminRequest, error_of, top_level_fault
 from kafkapy.client.cluster import Node, merge

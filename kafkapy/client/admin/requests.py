@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from kafkapy._core.message import Message
+from kafkapy._core.bytes.message import Message
 from kafkapy.client.exchange import POLL_MS, passes
 from kafkapy.client.network import NEVER, Network
 from kafkapy.errors import ApiError, Error

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from kafkapy import __version__
-from kafkapy._core.metrics_page import MetricsPage
+from kafkapy._core.broker_state.metrics_page import MetricsPage
 from kafkapy.metrics import table
 from kafkapy.metrics.http_server import Pending, Response
 from kafkapy.metrics.page import PAGE_TYPE, Page

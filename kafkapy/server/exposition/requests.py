@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from kafkapy._core.reactor import bucket_bounds
+from kafkapy._core.reactor.reactor import bucket_bounds
 from kafkapy.errors import Error
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page

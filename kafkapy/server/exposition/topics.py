@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkapy._core.metrics_page import END_OFFSET, FILLED_COLUMNS, SEGMENTS, SIZE, START_OFFSET, PartitionRows
-from kafkapy._core.topic_counters import COUNTER_NAMES
+from kafkapy._core.broker_state.metrics_page import (
+    END_OFFSET,
+    FILLED_COLUMNS,
+    SEGMENTS,
+    SIZE,
+    START_OFFSET,
+    PartitionRows,
+)
+from kafkapy._core.broker_state.topic_counters import COUNTER_NAMES
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metrics import table
 from kafkapy.metrics.metric import Metric, format_labels

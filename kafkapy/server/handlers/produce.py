@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from kafkapy._core.compression import ATTRIBUTES_MASK, ZSTD
-from kafkapy._core.record_batch import (
+from kafkapy._core.bytes.compression import ATTRIBUTES_MASK, ZSTD
+from kafkapy._core.bytes.record_batch import (
     BATCH_MAGIC,
     LENGTH_AT,
     LOG_OVERHEAD,

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from kafkapy._core.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, DecompressionError, decompress_chunks
+from kafkapy._core.bytes.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, DecompressionError, decompress_chunks
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.get_telemetry_subscriptions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.client import Consumer, OffsetAndMetadata, TopicPartition
 from kafkapy.client.fetcher import LogTruncated
 from kafkapy.errors import Error

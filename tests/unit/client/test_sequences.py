@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy._core.record_accumulator import RecordAccumulator
+from kafkapy._core.client.record_accumulator import RecordAccumulator
 from kafkapy.client.sequences import NOBODY, PartitionSequences, ProducerIdentity, sequence_after
 
 WHO = ProducerIdentity(7, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.client import GroupMetadata, Producer, TopicPartition
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey

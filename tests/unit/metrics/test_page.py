@@ -3,9 +3,16 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkapy._core.metrics_page import END_OFFSET, FILLED_COLUMNS, SEGMENTS, SIZE, MetricsPage, PartitionRows
-from kafkapy._core.partition_state import PartitionState
-from kafkapy._core.topic_counters import COUNTER_NAMES, TopicCounters
+from kafkapy._core.broker_state.metrics_page import (
+    END_OFFSET,
+    FILLED_COLUMNS,
+    SEGMENTS,
+    SIZE,
+    MetricsPage,
+    PartitionRows,
+)
+from kafkapy._core.broker_state.partition_state import PartitionState
+from kafkapy._core.broker_state.topic_counters import COUNTER_NAMES, TopicCounters
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
 from tests.log_world import LogWorld, batch

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from kafkapy._core.reactor import bucket_bounds
+from kafkapy._core.reactor.reactor import bucket_bounds
 from kafkapy.metrics.quantiles import MOST_KEPT, Window, quantile
 
 

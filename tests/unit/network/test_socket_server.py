@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkapy._core.reactor import Request
+from kafkapy._core.reactor.reactor import Request
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
 from kafkapy.network.socket_server import SocketServer, create_reactor

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder, iterate_batches
 from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ConfigError, StorageError
 from kafkapy.protocol.messages.metadata_records import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
 from kafkapy.protocol.messages import metadata_records as records
 from kafkapy.protocol.messages.data_records import LeaderChangeMessage
 from kafkapy.protocol.record_frame import decode_metadata_record, encode_metadata_record

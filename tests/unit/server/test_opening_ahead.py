@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy._core.compression import CODEC_NAMES, compress, work_to_open
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.compression import CODEC_NAMES, compress, work_to_open
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.handlers.produce import produce

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy._core.message_set import build_message_set, iterate_messages, iterate_records
-from kafkapy._core.record_batch import RecordBatchBuilder
+from kafkapy._core.bytes.message_set import build_message_set, iterate_messages, iterate_records
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.down_conversion import down_convert, is_old_enough
 

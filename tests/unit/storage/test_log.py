@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from kafkapy._core.record_batch import iterate_batches
-from kafkapy._core.segment_file import SegmentFile
+from kafkapy._core.bytes.record_batch import iterate_batches
+from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner_manager import CleaningState
 from tests.cleaner_world import CleanerWorld, batches_of

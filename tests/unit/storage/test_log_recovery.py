@@ -6,8 +6,8 @@ from zlib import crc32
 
 import pytest
 
-from kafkapy._core.record_batch import iterate_batches
-from kafkapy._core.segment_scan import scan_to_end
+from kafkapy._core.bytes.record_batch import iterate_batches
+from kafkapy._core.bytes.segment_scan import scan_to_end
 from tests.log_world import NOW_MS, LogWorld, batch, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}

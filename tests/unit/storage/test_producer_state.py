@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.producer_table import BatchMetadata
+from kafkapy._core.broker_state.producer_table import BatchMetadata
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.producer_entry import LARGEST_SEQUENCE, sequence_before

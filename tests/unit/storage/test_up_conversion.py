@@ -2,8 +2,8 @@
 
 import pytest
 
-from kafkapy._core.message_set import build_message, build_message_set
-from kafkapy._core.record_batch import RecordBatch
+from kafkapy._core.bytes.message_set import build_message, build_message_set
+from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.up_conversion import up_convert

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy._core.message_set import iterate_messages, iterate_records
-from kafkapy._core.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy._core.bytes.message_set import iterate_messages, iterate_records
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import Endpoint
 from kafkapy.protocol.messages.fetch import FetchRequest

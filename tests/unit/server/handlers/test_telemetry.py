@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.compression import ZSTD, compress
+from kafkapy._core.bytes.compression import ZSTD, compress
 from kafkapy.controller.client_metrics import ClientMetricsSubscription, WantedMetrics
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import CLIENT_METRICS_RESOURCE, EMPTY_IMAGE

@@ -1,0 +1,101 @@
+"""The state of logs and segments that Python and the gate share; see the .pxd for who extends what."""
+
+from cpython.ref cimport PyObject
+from libc.errno cimport EIO
+from libc.stdlib cimport free, realloc
+
+from kafkapy._core.bytes.index_file cimport INDEX_OK, INDEX_UNCHANGED
+from kafkapy._core.bytes.segment_file cimport segment_file_cut
+
+
+cdef class DirectoryState:
+    """Base of LogDirectory: whether it can be written. Read by any thread."""
+
+
+cdef class LogLimits:
+    """Base of LogConfig: what every append looks at. Immutable once filled."""
+
+
+cdef class SegmentState:
+    """Base of LogSegment: its end, its timestamps, its open files. Invariants: see LogSegment."""
+
+    def __cinit__(self, *arguments, **keywords):
+        self._first_timestamp = TIMESTAMP_NOT_LOADED
+        self._max_timestamp = TIMESTAMP_NOT_LOADED
+        self._offset_of_max_timestamp = -1
+
+    cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
+                           int64_t max_timestamp, int64_t last_offset) noexcept nogil:
+        """LogSegment.should_roll, answered only where no clock and no file has to be asked; False: ask that one."""
+        return (self.is_open_for_append
+                and position > 0
+                and size <= limits.segment_bytes
+                and position <= limits.segment_bytes - size
+                and last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
+                and self._first_timestamp >= 0
+                and max_timestamp >= 0
+                and max_timestamp - self._first_timestamp <= limits.segment_ms - self.roll_jitter_ms
+                and self._offset_index.has_room(pending + 1)
+                and self._time_index.has_room(pending + 1))
+
+    cdef int index_one(self, int64_t interval_bytes, int64_t position, int64_t size, int64_t last_offset,
+                       int64_t max_timestamp) noexcept nogil:
+        cdef int status
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._offset_of_max_timestamp = last_offset
+        if self.bytes_since_last_index_entry > interval_bytes:
+            status = self._offset_index.append_entry(last_offset, position)
+            if status == INDEX_OK and self._max_timestamp >= 0:
+                status = self._time_index.append_entry(self._max_timestamp, self._offset_of_max_timestamp, False)
+            if status != INDEX_OK and status != INDEX_UNCHANGED:
+                return status if status < 0 else -EIO
+            self.bytes_since_last_index_entry = 0
+        self.bytes_since_last_index_entry += size
+        return 0
+
+    cdef void cut_to(self, int64_t position) noexcept nogil:
+        segment_file_cut(self._file, position)
+        self.size = position
+
+
+cdef class SegmentsState:
+    """Base of LogSegments: its segments in order, for those who cannot read a list."""
+
+    def __dealloc__(self):
+        free(self.ordered)
+
+    def _set_segments(self, list segments not None):
+        """All segments by base offset; the caller keeps the list, and says so again whenever it changes."""
+        cdef Py_ssize_t index, count = len(segments)
+        cdef void *grown = realloc(self.ordered, <size_t> (count or 1) * sizeof(PyObject *))
+        cdef SegmentState segment = None
+        if grown == NULL:
+            raise MemoryError()
+        self.ordered = <PyObject **> grown
+        for index in range(count):
+            segment = segments[index]
+            self.ordered[index] = <PyObject *> segment
+        self.count = count
+        self.active = segment
+
+    cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil:
+        cdef Py_ssize_t low = 0, high = self.count, middle
+        while low < high:
+            middle = (low + high) // 2
+            if (<SegmentState> self.ordered[middle]).base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+
+cdef class ProducersState:
+    """Base of ProducerStateManager: how far it has come, and what it knows of each producer."""
+
+    def __cinit__(self, *arguments, **keywords):
+        self.entries = ProducerTable()
+
+
+cdef class LogState:
+    """Base of Log: its offsets and the parts that an append touches. Invariants: see Log."""

@@ -1,0 +1,280 @@
+"""Records as columns, given to whatever reads Arrow (pyarrow, Spark, pandas, ...) without a copy and without pyarrow."""
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdlib cimport calloc, free
+
+from kafkapy._core.bytes.arrow_columns cimport (
+    BYTES_COLUMN, FIXED_COLUMN, LIST_COLUMN, STRUCT_COLUMN, adopt_column, close_column, drop_column, hold_column,
+    new_column)
+
+# All columns that there are, named as in Spark's Kafka source.
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+
+cdef enum:
+    NULLABLE = 2                         # ARROW_FLAG_NULLABLE
+    MOST_COLUMNS = 8
+    MOST_ROWS = 1 << 23                  # so that offsets into the names of topics fit an int32
+
+cdef struct ExportedArray:
+    ArrowColumn *column
+    const void *buffers[3]
+    ArrowArray *children[MOST_COLUMNS]
+
+cdef struct ExportedSchema:
+    ArrowSchema *children[MOST_COLUMNS]
+
+
+cdef class ArrowBatch:
+    """Owns columns of records, all with as many rows. Filled by `FetchedRecords.fill`, then given out, any number of
+    times, to any number of readers, who share its memory. Not thread-safe; the columns, once given out, are immutable.
+
+    `columns` are some of COLUMNS, in any order:
+
+        key, value      binary                  timestamp       timestamp[us or ms, UTC]; -1 ms if it has none
+        topic           string                  timestampType   int32: 0 create, 1 log append, -1 no timestamp
+        partition       int32                   headers         list<struct<key: string, value: binary>>, null
+        offset          int64                                   without headers; keys are made valid UTF-8
+
+    All are nullable. No more than `max_rows` rows are filled in, nor, beyond the first batch of records, more than
+    about `max_bytes` of keys, values and headers. ValueError for a column that there is not.
+    """
+
+    def __cinit__(self, columns=COLUMNS[:7], *, int64_t max_rows=65_536, int64_t max_bytes=64 << 20,
+                  str timestamp_unit not None="us"):
+        self.columns = tuple(columns)
+        if timestamp_unit not in ("us", "ms"):
+            raise ValueError(f"timestamps are in us or in ms, not in {timestamp_unit}")
+        if len(set(self.columns)) != len(self.columns) or not set(self.columns) <= set(COLUMNS):
+            raise ValueError(f"columns are some of {', '.join(COLUMNS)}, each once; not {', '.join(map(str, self.columns))}")
+        if max_rows <= 0:
+            raise ValueError(f"max_rows is {max_rows}; at least one row is needed")
+        self.timestamp_unit = timestamp_unit
+        self.content.row_limit = min(max_rows, MOST_ROWS)
+        self.content.byte_limit = max_bytes
+        self.content.timestamp_factor = 1000 if timestamp_unit == "us" else 1
+        for name in self.columns:
+            self.place_of(name)[0] = self.make_column(name)
+
+    def __dealloc__(self):
+        drop_column(self.content.key)
+        drop_column(self.content.value)
+        drop_column(self.content.topic)
+        drop_column(self.content.partition)
+        drop_column(self.content.offset)
+        drop_column(self.content.timestamp)
+        drop_column(self.content.timestamp_type)
+        drop_column(self.content.headers)
+
+    @property
+    def row_count(self):
+        return self.content.rows
+
+    @property
+    def max_rows(self):
+        return self.content.row_limit
+
+    def __len__(self):
+        return self.content.rows
+
+    def __repr__(self):
+        return f"ArrowBatch({self.content.rows} rows: {', '.join(self.columns)})"
+
+    cdef ArrowColumn **place_of(self, str name) except NULL:
+        if name == "key":
+            return &self.content.key
+        if name == "value":
+            return &self.content.value
+        if name == "topic":
+            return &self.content.topic
+        if name == "partition":
+            return &self.content.partition
+        if name == "offset":
+            return &self.content.offset
+        if name == "timestamp":
+            return &self.content.timestamp
+        if name == "timestampType":
+            return &self.content.timestamp_type
+        return &self.content.headers
+
+    cdef ArrowColumn *make_column(self, str name) except NULL:
+        cdef ArrowColumn *made = NULL
+        if name == "key":
+            made = new_column("key", "z", BYTES_COLUMN, 0, True)
+        elif name == "value":
+            made = new_column("value", "z", BYTES_COLUMN, 0, True)
+        elif name == "topic":
+            made = new_column("topic", "u", BYTES_COLUMN, 0, False)
+        elif name == "partition":
+            made = new_column("partition", "i", FIXED_COLUMN, 4, False)
+        elif name == "offset":
+            made = new_column("offset", "l", FIXED_COLUMN, 8, False)
+        elif name == "timestamp":
+            made = new_column(
+                "timestamp", "tsu:UTC" if self.timestamp_unit == "us" else "tsm:UTC", FIXED_COLUMN, 8, False)
+        elif name == "timestampType":
+            made = new_column("timestampType", "i", FIXED_COLUMN, 4, False)
+        else:
+            made = make_headers()
+        if made == NULL:
+            raise MemoryError()
+        return made
+
+    cdef int begin_filling(self) except -1:
+        if self.is_frozen or self.is_busy:
+            raise RuntimeError("a batch that has been given out, or is being filled, cannot be filled")
+        self.is_busy = True
+        return 0
+
+    cdef void end_filling(self) noexcept:
+        self.is_busy = False
+
+    cdef int freeze(self) except -1:
+        if self.is_busy:
+            raise RuntimeError("the batch is being filled")
+        if not self.is_frozen:
+            self.is_frozen = True
+            for name in self.columns:
+                close_column(self.place_of(name)[0], self.content.rows)
+        return 0
+
+    def __arrow_c_schema__(self):
+        """The columns' names and types, as a capsule (Arrow's PyCapsule interface)."""
+        cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
+        if schema == NULL:
+            raise MemoryError()
+        capsule = PyCapsule_New(schema, "arrow_schema", free_schema_capsule)
+        if not begin_schema(schema, "", "+s", <int>len(self.columns)):
+            raise MemoryError()
+        for index, name in enumerate(self.columns):
+            if not export_schema(schema.children[index], self.place_of(name)[0]):
+                raise MemoryError()
+        return capsule
+
+    def __arrow_c_array__(self, requested_schema=None):
+        """The columns, as a pair of capsules of schema and array. From here on nothing more is filled in. The schema is
+        what it is, whatever is requested, as the interface allows."""
+        cdef ArrowArray *array
+        self.freeze()
+        schema = self.__arrow_c_schema__()
+        array = <ArrowArray *>calloc(1, sizeof(ArrowArray))
+        if array == NULL:
+            raise MemoryError()
+        capsule = PyCapsule_New(array, "arrow_array", free_array_capsule)
+        if not begin_array(array, <int>len(self.columns)):
+            raise MemoryError()
+        array.length = self.content.rows
+        array.n_buffers = 1              # no row of the whole is null
+        for index, name in enumerate(self.columns):
+            if not export_column(array.children[index], self.place_of(name)[0]):
+                raise MemoryError()
+        return schema, capsule
+
+
+cdef ArrowColumn *make_headers() noexcept nogil:
+    cdef ArrowColumn *headers = new_column("headers", "+l", LIST_COLUMN, 0, True)
+    cdef ArrowColumn *pair = new_column("element", "+s", STRUCT_COLUMN, 0, False)
+    cdef bint whole = adopt_column(pair, new_column("key", "u", BYTES_COLUMN, 0, False))
+    whole = adopt_column(pair, new_column("value", "z", BYTES_COLUMN, 0, True)) and whole
+    whole = adopt_column(headers, pair) and whole
+    if not whole:
+        drop_column(headers)
+        return NULL
+    return headers
+
+
+# Exported structs: each has memory of its own, and a share in its column.
+
+cdef bint begin_schema(ArrowSchema *schema, const char *name, const char *format, int children) noexcept nogil:
+    """Fills in what is to be released with it; the children are empty. False: no memory."""
+    cdef ExportedSchema *own = <ExportedSchema *>calloc(1, sizeof(ExportedSchema))
+    cdef int index
+    if own == NULL:
+        return False
+    schema.name, schema.format, schema.flags = name, format, NULLABLE
+    schema.private_data, schema.children, schema.release = own, own.children, release_schema
+    for index in range(children):
+        own.children[index] = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
+        if own.children[index] == NULL:
+            return False
+        schema.n_children += 1
+    return True
+
+
+cdef bint export_schema(ArrowSchema *schema, const ArrowColumn *column) noexcept nogil:
+    cdef int index
+    if not begin_schema(schema, column.name, column.format, column.child_count):
+        return False
+    for index in range(column.child_count):
+        if not export_schema(schema.children[index], column.children[index]):
+            return False
+    return True
+
+
+cdef void release_schema(ArrowSchema *schema) noexcept nogil:
+    """Any thread; a child that was moved away has no release any more."""
+    cdef int64_t index
+    for index in range(schema.n_children):
+        if schema.children[index].release != NULL:
+            schema.children[index].release(schema.children[index])
+        free(schema.children[index])
+    free(schema.private_data)
+    schema.release = NULL
+
+
+cdef bint begin_array(ArrowArray *array, int children) noexcept nogil:
+    cdef ExportedArray *own = <ExportedArray *>calloc(1, sizeof(ExportedArray))
+    cdef int index
+    if own == NULL:
+        return False
+    array.private_data, array.buffers, array.children = own, own.buffers, own.children
+    array.release = release_array
+    for index in range(children):
+        own.children[index] = <ArrowArray *>calloc(1, sizeof(ArrowArray))
+        if own.children[index] == NULL:
+            return False
+        array.n_children += 1
+    return True
+
+
+cdef bint export_column(ArrowArray *array, ArrowColumn *column) noexcept nogil:
+    cdef ExportedArray *own
+    cdef int index
+    if not begin_array(array, column.child_count):
+        return False
+    own = <ExportedArray *>array.private_data
+    own.column = hold_column(column)
+    array.length, array.null_count = column.length, column.null_count
+    own.buffers[0] = column.validity if column.null_count else NULL
+    own.buffers[1] = column.values
+    own.buffers[2] = column.data
+    array.n_buffers = 1 if column.kind == STRUCT_COLUMN else 3 if column.kind == BYTES_COLUMN else 2
+    for index in range(column.child_count):
+        if not export_column(array.children[index], column.children[index]):
+            return False
+    return True
+
+
+cdef void release_array(ArrowArray *array) noexcept nogil:
+    """Any thread; a child that was moved away has no release any more."""
+    cdef ExportedArray *own = <ExportedArray *>array.private_data
+    cdef int64_t index
+    for index in range(array.n_children):
+        if array.children[index].release != NULL:
+            array.children[index].release(array.children[index])
+        free(array.children[index])
+    drop_column(own.column)
+    free(own)
+    array.release = NULL
+
+
+cdef void free_schema_capsule(object capsule) noexcept:
+    cdef ArrowSchema *schema = <ArrowSchema *>PyCapsule_GetPointer(capsule, "arrow_schema")
+    if schema.release != NULL:
+        schema.release(schema)
+    free(schema)
+
+
+cdef void free_array_capsule(object capsule) noexcept:
+    cdef ArrowArray *array = <ArrowArray *>PyCapsule_GetPointer(capsule, "arrow_array")
+    if array.release != NULL:
+        array.release(array)
+    free(array)

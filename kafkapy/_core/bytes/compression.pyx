@@ -1,0 +1,371 @@
+"""The codecs of record batches, written as Apache Kafka's clients write them and read in bounded chunks.
+
+    1 gzip    RFC 1952; several members; what follows the last is ignored
+    2 snappy  blocks behind the 16-byte header of xerial's snappy-java (Java clients), or one raw block (librdkafka)
+    3 lz4     one frame (KIP-57), blocks of 64 KiB; what follows is ignored
+    4 zstd    RFC 8878; several frames, nothing else behind them
+
+The libraries are imported when a codec is first used. Memory: a chunk, plus the window of zstd (128 MiB at most), a
+block of lz4 (4 MiB at most), or a block of snappy (at most 22 times its compressed size, checked before it is made).
+"""
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, parse_batch_header
+from kafkapy._core.bytes.codecs cimport (
+    CODEC_GZIP, CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_SNAPPY, CODEC_ZSTD, GZIP_COST, GZIP_WINDOW, LZ4_COST, LZ4_FLAGS_AT,
+    LZ4_INDEPENDENT_BLOCKS, SNAPPY_COST, XERIAL_HEADER_BYTES, XERIAL_MAGIC_BYTES, XERIAL_VERSION_AT, ZSTD_COST)
+from kafkapy._core.bytes.primitives cimport load_int32, read_unsigned_varint
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4, CODEC_ZSTD
+ATTRIBUTES_MASK = CODEC_MASK
+CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+CHUNK_BYTES = 65536
+
+cdef enum:
+    PIECE_BYTES = 16384                  # compressed bytes handed to a library at a time
+    LARGEST_ZSTD_WINDOW = 1 << 27
+    ZSTD_MAGIC = 0xfd2fb528
+    SKIPPABLE_MAGIC = 0x184d2a50         # and the 15 after it
+    XERIAL_BLOCK_BYTES = 32768           # what snappy-java writes by default
+    LARGEST_LZ4_RATIO = 255
+    LARGEST_GZIP_RATIO = 1032            # of deflate
+    LARGEST_ZSTD_BLOCK = 131072
+    KAFKA_LZ4_DEFAULT_LEVEL = 9          # by this number Kafka means lz4's fast mode
+
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+
+
+class DecompressionError(Exception):
+    """The bytes are not what the codec says, or end early."""
+
+
+class DecompressedTooLargeError(DecompressionError):
+    """The bytes decompress to more than the caller allows."""
+
+
+def compress(int codec, data, level=None):
+    """The bytes-like object compressed as Kafka's own clients do; `level` as in `compression.<codec>.level`."""
+    if codec == CODEC_NONE:
+        return bytes(data)
+    if codec == CODEC_GZIP:
+        import zlib
+        compressor = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, GZIP_WINDOW)
+        return compressor.compress(data) + compressor.flush()
+    if codec == CODEC_SNAPPY:
+        return compress_snappy(data)
+    if codec == CODEC_LZ4:
+        import lz4.frame
+        fast = level is None or level == KAFKA_LZ4_DEFAULT_LEVEL
+        return lz4.frame.compress(
+            data, compression_level=0 if fast else level, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False,
+            store_size=False)
+    if codec == CODEC_ZSTD:
+        import zstandard
+        return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
+    raise ValueError(f"unknown compression codec {codec}")
+
+
+def compress_snappy(data):
+    import cramjam
+    view = memoryview(data)
+    parts = [XERIAL_HEADER]
+    for start in range(0, len(view), XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start:start + XERIAL_BLOCK_BYTES]))
+        parts.append(len(block).to_bytes(4, "big"))
+        parts.append(block)
+    return b"".join(parts)
+
+
+def decompress(int codec, data, int64_t max_bytes):
+    """All bytes at once. DecompressionError; DecompressedTooLargeError before more than `max_bytes` are held."""
+    chunks = []
+    cdef int64_t total = 0
+    for chunk in decompress_chunks(codec, data):
+        total += len(chunk)
+        if total > max_bytes:
+            raise DecompressedTooLargeError(f"more than {max_bytes} bytes of {CODEC_NAMES[codec]}")
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def decompress_chunks(int codec, data):
+    """An iterator over chunks of at most CHUNK_BYTES, none empty. Raises DecompressionError while iterating."""
+    view = memoryview(data).cast("B")
+    if codec == CODEC_NONE:
+        return plain_chunks(view)
+    if codec == CODEC_GZIP:
+        return gzip_chunks(view)
+    if codec == CODEC_SNAPPY:
+        return snappy_chunks(view)
+    if codec == CODEC_LZ4:
+        return lz4_chunks(view)
+    if codec == CODEC_ZSTD:
+        return zstd_chunks(view)
+    raise ValueError(f"unknown compression codec {codec}")
+
+
+def largest_decompressed_size(int codec, data):
+    """A bound, in bytes, of what `decompress` could give, found without decompressing. Damage makes it end early."""
+    cdef Py_buffer view
+    cdef int64_t size
+    if codec == CODEC_SNAPPY:
+        return largest_snappy_size(memoryview(data).cast("B"))
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        size = view.len
+        if codec == CODEC_GZIP:
+            size *= LARGEST_GZIP_RATIO
+        elif codec == CODEC_LZ4:
+            size = largest_lz4_size(<const uint8_t *>view.buf, view.len)
+        elif codec == CODEC_ZSTD:
+            size = largest_zstd_size(<const uint8_t *>view.buf, view.len)
+        return size
+    finally:
+        PyBuffer_Release(&view)
+
+
+def work_to_open(records):
+    """At most so many bytes of lz4 take as long to open as the batch at the beginning of `records`, bytes-like.
+
+    0: not compressed, not of magic 2, or not whole, which is found out quickly.
+    """
+    cdef Py_buffer view
+    cdef BatchHeader header
+    cdef bint is_whole
+    PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
+    try:
+        is_whole = parse_batch_header(<const uint8_t *>view.buf, 0, view.len, &header) == HEADER_OK
+    finally:
+        PyBuffer_Release(&view)
+    if not is_whole:
+        return 0
+    cdef int codec = header.attributes & CODEC_MASK
+    cdef int cost = cost_of(codec)
+    return cost * largest_decompressed_size(codec, memoryview(records)[BATCH_OVERHEAD:header.size]) if cost else 0
+
+
+cdef int cost_of(int codec) noexcept nogil:
+    if codec == CODEC_GZIP:
+        return GZIP_COST
+    if codec == CODEC_SNAPPY:
+        return SNAPPY_COST
+    if codec == CODEC_LZ4:
+        return LZ4_COST
+    return ZSTD_COST if codec == CODEC_ZSTD else 0
+
+
+cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
+    """Of the frame's blocks: none is larger than the frame says, or than 255 times what it is compressed to."""
+    cdef int64_t size = 0, block, of_block, largest
+    cdef Py_ssize_t pos = LZ4_FLAGS_AT + 3
+    if end < pos:
+        return 0
+    largest = <int64_t>1 << (8 + 2 * ((buf[LZ4_FLAGS_AT + 1] >> 4) & 7))
+    pos += (8 if buf[LZ4_FLAGS_AT] & 0x08 else 0) + (4 if buf[LZ4_FLAGS_AT] & 0x01 else 0)
+    while end - pos >= 4:
+        block = load_little(buf + pos) & 0x7fffffff
+        if block == 0:
+            break
+        of_block = block if buf[pos + 3] & 0x80 else block * LARGEST_LZ4_RATIO
+        size += min(of_block, largest)
+        if block > end - pos - 4:
+            break
+        pos += 4 + <Py_ssize_t>block + (4 if buf[LZ4_FLAGS_AT] & 0x10 else 0)
+    return size
+
+
+cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t pos = 0
+    cdef int64_t blocks = 0
+    while 0 <= pos < end:
+        pos = pass_zstd_frame(buf, pos, end, &blocks)
+    return blocks * LARGEST_ZSTD_BLOCK
+
+
+def largest_snappy_size(view):
+    """Of the blocks' claims, which none may exceed."""
+    cdef int64_t size = 0
+    if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
+        return max(snappy_length(view), 0)
+    start = XERIAL_HEADER_BYTES
+    while len(view) - start >= 4:
+        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
+            start += XERIAL_HEADER_BYTES
+            continue
+        length = int.from_bytes(view[start:start + 4], "big", signed=True)
+        if length < 0:
+            break
+        size += max(snappy_length(view[start + 4:start + 4 + length]), 0)
+        start += 4 + length
+    return size
+
+
+def plain_chunks(view):
+    for start in range(0, len(view), CHUNK_BYTES):
+        yield bytes(view[start:start + CHUNK_BYTES])
+
+
+def gzip_chunks(view):
+    import zlib
+    start, end = 0, len(view)
+    while True:
+        inflater = zlib.decompressobj(GZIP_WINDOW)
+        while not inflater.eof:
+            if start >= end:
+                raise DecompressionError("gzip: the stream ends early")
+            piece = view[start:start + PIECE_BYTES]
+            start += len(piece)
+            while True:
+                try:
+                    chunk = inflater.decompress(piece, CHUNK_BYTES)
+                except zlib.error as error:
+                    raise DecompressionError(f"gzip: {error}") from None
+                if chunk:
+                    yield chunk
+                piece = inflater.unconsumed_tail
+                if inflater.eof or (not piece and len(chunk) < CHUNK_BYTES):
+                    break
+        start -= len(inflater.unused_data)
+        # Java reads on only if a member's header follows; anything else is ignored.
+        if end - start < 18 or view[start:start + 3] != b"\x1f\x8b\x08":
+            return
+
+
+def lz4_chunks(view):
+    import lz4.frame
+    # No client in Java can read such a frame, so Kafka does not take it either.
+    if len(view) > LZ4_FLAGS_AT and not view[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
+        raise DecompressionError("lz4: dependent blocks are not supported")
+    decompressor = lz4.frame.LZ4FrameDecompressor()
+    for start in range(0, len(view), PIECE_BYTES):
+        piece = view[start:start + PIECE_BYTES]
+        while True:
+            try:
+                chunk = decompressor.decompress(piece, CHUNK_BYTES)
+            except RuntimeError as error:
+                raise DecompressionError(f"lz4: {error}") from None
+            if chunk:
+                yield chunk
+            if decompressor.eof:
+                return
+            if decompressor.needs_input:
+                break
+            piece = b""
+    raise DecompressionError("lz4: the frame ends early")
+
+
+def zstd_chunks(view):
+    import zstandard
+    # The library takes a cut stream for a finished one.
+    check_zstd_frames(view)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_ZSTD_WINDOW)
+    reader = decompressor.stream_reader(view, read_across_frames=True)
+    while True:
+        try:
+            chunk = reader.read(CHUNK_BYTES)
+        except zstandard.ZstdError as error:
+            raise DecompressionError(f"zstd: {error}") from None
+        if not chunk:
+            return
+        yield chunk
+
+
+def check_zstd_frames(data):
+    """Walks over frames and blocks without decompressing; DecompressionError if they do not fill the data exactly."""
+    cdef Py_buffer view
+    cdef Py_ssize_t pos = 0
+    cdef int64_t blocks = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        while 0 <= pos < view.len:
+            pos = pass_zstd_frame(<const uint8_t *>view.buf, pos, view.len, &blocks)
+    finally:
+        PyBuffer_Release(&view)
+    if pos < 0:
+        raise DecompressionError("zstd: no whole frames")
+
+
+cdef inline uint32_t load_little(const uint8_t *at) noexcept nogil:
+    return <uint32_t>at[0] | <uint32_t>at[1] << 8 | <uint32_t>at[2] << 16 | <uint32_t>at[3] << 24
+
+
+cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int64_t *blocks) noexcept nogil:
+    """The end of the frame at `pos` (RFC 8878, 3.1), or -1; adds the number of its blocks."""
+    cdef uint32_t magic, block
+    cdef uint8_t descriptor
+    cdef int64_t size
+    if end - pos < 8:
+        return -1
+    magic = load_little(buf + pos)
+    if magic & 0xfffffff0u == SKIPPABLE_MAGIC:
+        size = load_little(buf + pos + 4)
+        return pos + 8 + size if size <= end - pos - 8 else -1
+    if magic != ZSTD_MAGIC:
+        return -1
+    descriptor = buf[pos + 4]
+    pos += 5
+    pos += 0 if descriptor & 0x20 else 1                                             # window descriptor
+    pos += (1 << (descriptor & 3)) >> 1                                              # dictionary id: 0, 1, 2, 4 bytes
+    pos += (1 << (descriptor >> 6)) if descriptor >> 6 else (descriptor >> 5) & 1    # content size
+    while True:
+        if end - pos < 3:
+            return -1
+        block = buf[pos] | <uint32_t>buf[pos + 1] << 8 | <uint32_t>buf[pos + 2] << 16
+        if (block >> 1) & 3 == 3:
+            return -1
+        blocks[0] += 1
+        pos += 3 + (1 if (block >> 1) & 3 == 1 else <Py_ssize_t>(block >> 3))
+        if pos > end:
+            return -1
+        if block & 1:
+            break
+    pos += 4 if descriptor & 4 else 0                                                # checksum
+    return pos if pos <= end else -1
+
+
+def snappy_chunks(view):
+    if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
+        yield from snappy_block_chunks(view)
+        return
+    if len(view) < XERIAL_HEADER_BYTES or int.from_bytes(view[XERIAL_VERSION_AT:XERIAL_VERSION_AT + 4], "big", signed=True) < 1:
+        raise DecompressionError("snappy: bad header")
+    start = XERIAL_HEADER_BYTES
+    while len(view) - start >= 4:
+        if view[start:start + XERIAL_MAGIC_BYTES] == XERIAL_MAGIC:
+            start += XERIAL_HEADER_BYTES
+            continue
+        length = int.from_bytes(view[start:start + 4], "big", signed=True)
+        start += 4
+        if length < 0 or length > len(view) - start:
+            raise DecompressionError("snappy: a block ends early")
+        yield from snappy_block_chunks(view[start:start + length])
+        start += length
+
+
+def snappy_block_chunks(view):
+    import cramjam
+    claimed = snappy_length(view)
+    # No element of the format makes more than 64 bytes of 3.
+    if claimed < 0 or claimed > len(view) * 64 // 3 + 64:
+        raise DecompressionError("snappy: impossible length")
+    try:
+        block = memoryview(cramjam.snappy.decompress_raw(view))
+    except cramjam.DecompressionError as error:
+        raise DecompressionError(f"snappy: {error}") from None
+    for start in range(0, len(block), CHUNK_BYTES):
+        yield bytes(block[start:start + CHUNK_BYTES])
+
+
+def snappy_length(data):
+    """The length that a raw snappy block claims to have decompressed, or -1."""
+    cdef Py_buffer view
+    cdef uint32_t length = 0
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        if read_unsigned_varint(<const uint8_t *>view.buf, 0, view.len, &length) < 0:
+            return -1
+        return length
+    finally:
+        PyBuffer_Release(&view)

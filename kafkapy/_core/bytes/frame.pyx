@@ -1,0 +1,31 @@
+"""Splits a byte stream into Kafka's size-prefixed frames: step two of the data path, slab -> frame.
+
+Pure: no socket, no state. The reactor uses the inline functions of `frame.pxd`; `split_frames` is the same rule for
+Python (clients, tests).
+"""
+
+from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES
+from kafkapy._core.bytes.primitives cimport load_int32
+from kafkapy.errors import ProtocolViolation
+
+
+def split_frames(const unsigned char[:] buffer, int max_size, int min_size=0):
+    """The complete frames in `buffer`: (list of (start, end) of their payloads, bytes consumed).
+
+    Raises ProtocolViolation for a size prefix below `min_size` (so also a negative one) or above `max_size`.
+    """
+    cdef Py_ssize_t pos = 0
+    cdef Py_ssize_t end = buffer.shape[0]
+    cdef int size
+    cdef list frames = []
+    while end - pos >= FRAME_PREFIX_BYTES:
+        size = load_int32(&buffer[pos])
+        if size < min_size or size < 0:
+            raise ProtocolViolation(f"Invalid receive (size = {size})")
+        if size > max_size:
+            raise ProtocolViolation(f"Invalid receive (size = {size} larger than {max_size})")
+        if end - pos - FRAME_PREFIX_BYTES < size:
+            break
+        frames.append((pos + FRAME_PREFIX_BYTES, pos + FRAME_PREFIX_BYTES + size))
+        pos += FRAME_PREFIX_BYTES + size
+    return frames, pos

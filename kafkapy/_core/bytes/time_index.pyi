@@ -1,0 +1,9 @@
+from kafkapy._core.bytes.index_file import CorruptIndexError as CorruptIndexError
+from kafkapy._core.bytes.index_file import IndexFile
+
+class TimeIndex(IndexFile):
+    @property
+    def last_timestamp(self) -> int: ...
+    @property
+    def last_entry(self) -> tuple[int, int]: ...
+    def maybe_append(self, timestamp: int, offset: int, skip_full_check: bool = False) -> bool: ...

@@ -1,0 +1,81 @@
+"""Walks over the batches of what was fetched of one partition, as a consumer sees them; without the interpreter lock.
+
+Passed over are control batches, batches of aborted transactions, and what lies before the consumer's position.
+"""
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafkapy._core.bytes.batch_layout cimport BatchHeader
+from kafkapy._core.client.record_collector cimport RecordCollector
+
+# Where the walk stands, or why it does not go on.
+cdef enum:
+    AT_RECORD = 0                        # before the records of a batch
+    AT_END = 1
+    AT_OLD_MESSAGES = 2                  # magic 0 or 1: for Python
+    AT_CLOSED_BATCH = 3                  # compressed as only Python can open it
+    DAMAGED_BATCH = 4
+    DAMAGED_RECORD = 5
+    DAMAGED_CONTROL = 6
+
+    SMALLEST_RECORD = 7                  # bytes
+
+# The records of one batch, and how far they have been read. *Borrows* their bytes.
+cdef struct RecordSpan:
+    const uint8_t *buf
+    Py_ssize_t pos                       # of the next record
+    Py_ssize_t end
+    int32_t remaining                    # records still to be read
+    int64_t base_offset
+    int64_t base_timestamp
+    bint has_log_append_time             # then all records have the next field as timestamp
+    int64_t log_append_time
+
+cdef struct AbortedTransaction:
+    int64_t first_offset
+    int64_t producer_id
+
+
+cdef class FetchedBatches:
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef readonly int64_t next_offset        # where the consumer goes on
+    cdef readonly int64_t until_offset       # nothing is read from here on
+    cdef readonly int64_t end_offset         # behind the last whole batch: where the next fetch goes on
+    cdef readonly int64_t high_watermark, last_stable_offset, log_start_offset
+    cdef readonly int32_t leader_epoch       # of the batch read last; -1: none yet
+    cdef readonly bint is_exhausted
+    cdef object buffer
+    cdef Py_buffer view
+    cdef bint pinned
+    cdef bint check_crcs, read_committed
+    cdef AbortedTransaction *aborted         # by offset
+    cdef Py_ssize_t aborted_count, aborted_met
+    cdef int64_t *aborted_producers          # with an aborted transaction that is open here
+    cdef Py_ssize_t aborted_producer_count
+    cdef Py_ssize_t position                 # of the batch it is in, or of the next one
+    cdef BatchHeader header                  # of the batch it is in
+    cdef RecordSpan span
+    cdef RecordCollector collector
+    cdef object opened                       # a batch's records, decompressed by Python
+    cdef list old_records                    # of magic 0 and 1, the next one last; None while in a batch
+
+    # Stands before the next batch of which the consumer is to see records; AT_ or DAMAGED_ status.
+    cdef int enter_batch(self) noexcept nogil
+    # Its records, in `span`; AT_RECORD, AT_CLOSED_BATCH or DAMAGED_RECORD.
+    cdef int open_batch(self) noexcept nogil
+    # What only Python can do about a status; the new one. ApiError for a DAMAGED_ one.
+    cdef int open_by_python(self, int status) except -1
+    # The batch is done with.
+    cdef void leave_batch(self) noexcept nogil
+    # A record at `until_offset` or behind it was met.
+    cdef void finish(self) noexcept nogil
+    # The error for a DAMAGED_ status; the batch stays the next one.
+    cdef object complaint(self, int status)
+    cdef int64_t find_end(self) noexcept nogil
+    cdef int judge_batch(self) noexcept nogil
+    cdef int judge_marker(self) noexcept nogil
+    cdef void note_aborted(self, int64_t last_offset) noexcept nogil
+    cdef Py_ssize_t find_aborted_producer(self, int64_t producer_id) noexcept nogil
+    cdef int begin_span(self, const uint8_t *records, Py_ssize_t size) noexcept nogil
+    cdef int open_old_messages(self) except -1
+    cdef int open_closed_batch(self) except -1

@@ -1,0 +1,49 @@
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import Buffer
+
+from kafkapy._core.bytes.arrow_batch import ArrowBatch
+
+class ConsumerRecord:
+    topic: str
+    partition: int
+    leader_epoch: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: tuple[tuple[str, bytes | None], ...]
+    def with_content(self, key: Any, value: Any) -> ConsumerRecord: ...
+
+class FetchedRecords:
+    topic: str
+    partition: int
+    next_offset: int
+    until_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    leader_epoch: int
+    is_exhausted: bool
+    end_offset: int
+    def __init__(
+        self,
+        buffer: Buffer,
+        topic: str,
+        partition: int,
+        fetch_offset: int,
+        *,
+        until_offset: int | None = None,
+        aborted: Iterable[tuple[int, int]] = (),
+        read_committed: bool = False,
+        check_crcs: bool = True,
+        high_watermark: int = -1,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+    ) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def take(self, limit: int) -> list[ConsumerRecord]: ...
+    def fill(self, batch: ArrowBatch) -> int: ...

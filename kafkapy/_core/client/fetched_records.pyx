@@ -1,0 +1,293 @@
+"""What a consumer has fetched of a partition: taken out record by record, or as columns."""
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+
+from kafkapy._core.bytes.arrow_batch cimport ArrowBatch
+from kafkapy._core.bytes.arrow_columns cimport RecordColumns, reserve_data
+from kafkapy._core.client.arrow_records cimport (
+    ROWS_DAMAGED, ROWS_FULL, ROWS_NO_MEMORY, ROWS_OK, ROWS_REACHED_END, put_constants, put_records, put_row,
+    reserve_row)
+from kafkapy._core.client.fetched_batches cimport (
+    AT_END, AT_RECORD, DAMAGED_RECORD, FetchedBatches)
+from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
+from kafkapy.errors import ApiError, Error
+
+# Why filling columns goes no further, beside what fetched_batches says.
+cdef enum:
+    NO_MORE_ROWS = 100
+    NO_MORE_BYTES = 101
+    NO_MEMORY = 102
+
+
+@cython.freelist(1024)
+@cython.no_gc  # made by the million, of bytes; whatever a deserializer makes must not refer back to its record
+cdef class ConsumerRecord:
+    """One record as a consumer sees it. Immutable. `timestamp` in ms since 1970, `timestamp_type` 0: the producer's, 1:
+    the broker's append time; key, value and headers' values are bytes or None, or what the deserializers made."""
+
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef readonly int32_t leader_epoch
+    cdef readonly int64_t offset, timestamp
+    cdef readonly int8_t timestamp_type
+    cdef readonly object key, value
+    cdef readonly tuple headers
+
+    def with_content(self, key, value):
+        """The same record with another key and value."""
+        cdef ConsumerRecord made = ConsumerRecord.__new__(ConsumerRecord)
+        made.topic, made.partition, made.leader_epoch = self.topic, self.partition, self.leader_epoch
+        made.offset, made.timestamp, made.timestamp_type = self.offset, self.timestamp, self.timestamp_type
+        made.key, made.value, made.headers = key, value, self.headers
+        return made
+
+    def __repr__(self):
+        return (f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
+                f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
+
+
+@cython.no_gc  # as its base
+cdef class FetchedRecords(FetchedBatches):
+    """The records of one partition's fetched bytes, from `next_offset` on, up to `until_offset`. `take` and `fill` may
+    take turns. `is_exhausted` says that there are no more. Not thread-safe."""
+
+    cdef bint is_filling                 # without the interpreter lock
+
+    def take(self, Py_ssize_t limit):
+        """Up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch. ApiError
+        CORRUPT_MESSAGE or INVALID_RECORD for such a one, which stays the next one."""
+        cdef list records = []
+        self.check_idle()
+        try:
+            while len(records) < limit:
+                if self.span.remaining == 0 and not self.open_next():
+                    break
+                self.take_from_batch(limit, records)
+        except ApiError:
+            if not records:
+                raise
+        return records
+
+    cdef int check_idle(self) except -1:
+        if self.is_filling:
+            raise RuntimeError("another thread reads these records")
+        return 0
+
+    cdef bint open_next(self) except -1:
+        """Whether there is a batch with records, or old messages."""
+        cdef int status
+        while self.span.remaining == 0:
+            status = self.enter_batch()
+            if status == AT_RECORD:
+                status = self.open_batch()
+            if status != AT_RECORD:
+                status = self.open_by_python(status)
+            if status == AT_END:
+                return False
+        return True
+
+    cdef int take_from_batch(self, Py_ssize_t limit, list records) except -1:
+        cdef ConsumerRecord record
+        while self.span.remaining > 0 and len(records) < limit:
+            record = self.parse_record() if self.old_records is None else self.old_record(self.old_records.pop())
+            if record.offset >= self.until_offset:
+                self.finish()
+                return 0
+            self.span.remaining -= 1
+            if record.offset >= self.next_offset:
+                records.append(record)
+                self.next_offset = record.offset + 1
+        if self.span.remaining == 0:
+            self.old_records = None
+            self.leave_batch()
+        return 0
+
+    cdef ConsumerRecord old_record(self, old):
+        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+        record.topic, record.partition, record.leader_epoch = self.topic, self.partition, -1
+        record.offset, record.timestamp = old.offset, old.timestamp
+        record.timestamp_type = old.timestamp_type if old.timestamp >= 0 else -1
+        record.key, record.value, record.headers = old.key, old.value, ()
+        return record
+
+    cdef ConsumerRecord parse_record(self):
+        cdef const uint8_t *buf = self.span.buf
+        cdef Py_ssize_t end = self.span.end
+        cdef int32_t length = 0, offset_delta = 0, headers = 0
+        cdef int64_t timestamp_delta = 0
+        cdef ConsumerRecord record = ConsumerRecord.__new__(ConsumerRecord)
+        cdef Py_ssize_t pos = read_varint(buf, self.span.pos, end, &length)
+        if pos < 0 or length < 1 or length > end - pos:
+            raise self.complaint(DAMAGED_RECORD)
+        end = pos + length
+        pos = read_varlong(buf, pos + 1, end, &timestamp_delta)
+        if pos >= 0:
+            pos = read_varint(buf, pos, end, &offset_delta)
+        record.key = take_field(buf, &pos, end)
+        record.value = take_field(buf, &pos, end)
+        if pos >= 0:
+            pos = read_varint(buf, pos, end, &headers)
+        if pos < 0 or headers < 0 or headers > end - pos:
+            raise self.complaint(DAMAGED_RECORD)
+        record.headers = take_headers(buf, &pos, end, headers) if headers else ()
+        if pos != end:
+            raise self.complaint(DAMAGED_RECORD)
+        self.span.pos = end
+        record.topic, record.partition = self.topic, self.partition
+        record.leader_epoch = self.header.partition_leader_epoch
+        record.offset = self.span.base_offset + offset_delta
+        if self.span.has_log_append_time:
+            record.timestamp, record.timestamp_type = self.span.log_append_time, 1
+        else:
+            record.timestamp = <int64_t>(<uint64_t>self.span.base_timestamp + <uint64_t>timestamp_delta)
+        return record
+
+    def fill(self, ArrowBatch batch not None):
+        """Adds rows to the columns of `batch` until it is full or has max_rows; fewer only at the end, or before a
+        damaged batch. Returns how many were added. Without the interpreter lock. A batch may be filled from several
+        partitions' records, one after the other.
+
+        ApiError as `take`; MESSAGE_TOO_LARGE for a record that fits into no columns.
+        """
+        cdef bytes topic = self.topic.encode("utf-8", "replace")
+        cdef int64_t rows = batch.content.rows
+        cdef int status
+        self.check_idle()
+        batch.begin_filling()
+        self.is_filling = True
+        try:
+            batch.content.topic_size = PyBytes_GET_SIZE(topic)
+            status = self.fill_to_the_end(batch, topic)
+        except ApiError:
+            if batch.content.rows == rows:
+                raise
+            batch.is_full = True
+            return batch.content.rows - rows
+        finally:
+            self.is_filling = False
+            batch.end_filling()
+        if status == NO_MEMORY:
+            raise MemoryError()
+        if status == NO_MORE_BYTES:
+            batch.is_full = True
+            if batch.content.rows == 0:
+                raise ApiError(Error.MESSAGE_TOO_LARGE, f"The record at offset {self.next_offset} of {self.topic}-"
+                               f"{self.partition} is too large for a column")
+        return batch.content.rows - rows
+
+    cdef int fill_to_the_end(self, ArrowBatch batch, bytes topic) except -1:
+        """AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        cdef const uint8_t *topic_bytes = <const uint8_t *>PyBytes_AS_STRING(topic)
+        cdef int status = NO_MORE_BYTES if batch.is_full else AT_RECORD
+        while status < NO_MORE_ROWS and status != AT_END:
+            if self.old_records is not None:
+                status = self.fill_old_records(&batch.content, topic_bytes)
+            else:
+                with nogil:
+                    status = self.fill_batches(&batch.content, topic_bytes)
+            if status < NO_MORE_ROWS:
+                status = self.open_by_python(status)
+        return status
+
+    cdef int fill_batches(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        cdef int status
+        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; what is not used costs nothing
+            reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
+        while columns.rows < columns.row_limit:
+            if self.span.remaining == 0:
+                status = self.enter_batch()
+                if status == AT_RECORD:
+                    if self.count_batch(columns, topic):
+                        continue
+                    status = self.open_batch()
+                if status != AT_RECORD:
+                    return status
+            status = self.fill_from_batch(columns, topic)
+            if status != AT_RECORD:
+                return status
+        return NO_MORE_ROWS
+
+    cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        """A whole batch that nobody wants to see into is only counted."""
+        cdef int64_t first = columns.rows
+        if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (
+                columns.timestamp != NULL or columns.topic != NULL or columns.partition != NULL
+                or columns.timestamp_type != NULL):
+            return False
+        if self.header.base_offset < self.next_offset or self.header.record_count > columns.row_limit - first or (
+                self.header.base_offset + self.header.last_offset_delta >= self.until_offset):
+            return False
+        columns.rows += self.header.record_count
+        self.leave_batch()
+        return True
+
+    cdef int fill_from_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
+        cdef int64_t first = columns.rows
+        cdef int status = put_records(columns, &self.span, &self.next_offset, self.until_offset)
+        put_constants(columns, first, topic, self.partition, 1 if self.span.has_log_append_time else 0)
+        if status == ROWS_REACHED_END:
+            self.finish()
+        elif status == ROWS_FULL:
+            return NO_MORE_BYTES
+        elif status == ROWS_NO_MEMORY:
+            return NO_MEMORY
+        elif status == ROWS_DAMAGED:
+            return DAMAGED_RECORD
+        elif self.span.remaining == 0:
+            self.leave_batch()
+        return AT_RECORD
+
+    cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
+        """AT_RECORD when all are in, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        cdef int64_t key_size, value_size
+        cdef int status
+        while self.old_records:
+            if columns.rows == columns.row_limit:
+                return NO_MORE_ROWS
+            old = self.old_records[len(self.old_records) - 1]
+            key_size = -1 if old.key is None else len(old.key)
+            value_size = -1 if old.value is None else len(old.value)
+            status = reserve_row(columns, max(key_size, 0) + max(value_size, 0))
+            if status != ROWS_OK:
+                return NO_MORE_BYTES if status == ROWS_FULL else NO_MEMORY
+            key, value = old.key or b"", old.value or b""
+            put_row(columns, old.offset, old.timestamp, <const uint8_t *>PyBytes_AS_STRING(key), key_size,
+                    <const uint8_t *>PyBytes_AS_STRING(value), value_size)
+            put_constants(columns, columns.rows - 1, topic, self.partition,
+                          -1 if old.timestamp < 0 else old.timestamp_type)
+            self.next_offset = old.offset + 1
+            self.span.remaining -= 1
+            self.old_records.pop()
+        self.old_records = None
+        self.leave_batch()
+        return AT_RECORD
+
+
+cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
+    """Bytes with their length before them; None if null or, with `pos` then -1, if they end early."""
+    cdef int32_t length = 0
+    if pos[0] < 0:
+        return None
+    pos[0] = read_varint(buf, pos[0], end, &length)
+    if pos[0] < 0 or length < 0:
+        return None
+    if length > end - pos[0]:
+        pos[0] = -1
+        return None
+    pos[0] += length
+    return PyBytes_FromStringAndSize(<char *>buf + pos[0] - length, length)
+
+
+cdef tuple take_headers(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end, int32_t count):
+    """Pairs of name and value; `pos` is -1 if they are not in order."""
+    cdef list pairs = []
+    cdef bytes name
+    for _ in range(count):
+        name = take_field(buf, pos, end)
+        content = take_field(buf, pos, end)
+        if name is None or pos[0] < 0:
+            pos[0] = -1
+            break
+        pairs.append((name.decode("utf-8", "surrogateescape"), content))
+    return tuple(pairs)

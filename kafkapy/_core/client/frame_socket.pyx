@@ -1,0 +1,200 @@
+"""A client's end of a connection: frames out, frames in, over a non-blocking socket.
+
+The system calls keep the interpreter lock on purpose. They never wait, and who gives the lock away while another thread
+computes gets it back only after a switch interval (5 ms), many times what the call takes.
+"""
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy, memmove, memset
+
+from kafkapy._core.bytes.primitives cimport load_int32, store_int32
+
+cdef extern from "sys/socket.h" nogil:
+    enum:
+        MSG_DONTWAIT
+        MSG_NOSIGNAL
+        SOL_SOCKET
+        SO_RCVLOWAT
+    int setsockopt(int fd, int level, int option, const void *value, unsigned int size)
+    struct iovec:
+        void *iov_base
+        size_t iov_len
+    struct msghdr:
+        iovec *msg_iov
+        size_t msg_iovlen
+    ssize_t c_sendmsg "sendmsg"(int fd, const msghdr *message, int flags)
+    ssize_t c_recv "recv"(int fd, void *data, size_t size, int flags)
+
+cdef enum:
+    STAGING_BYTES = 65536
+    SIZE_BYTES = 4
+    TURN_BYTES = 4194304                 # read in one turn, so that one connection does not starve the others
+    MOST_PIECES = 64                     # given to the kernel in one call
+    LARGEST_LOW_WATER = 1048576          # of a large frame so much is waited for at a time
+    AHEAD_BYTES = 8388608                # the system may take in while nobody waits
+
+
+cdef class FrameSocket:
+    """Owns the bytes on their way out, and the frame that is coming in. Not thread-safe; the socket stays the caller's.
+
+    A frame that says it is larger than `max_frame_bytes` (or negative) is refused before anything is allocated.
+    """
+
+    cdef int fd
+    cdef Py_ssize_t max_frame_bytes
+    cdef list outgoing                   # bytes-like, the first one partly sent
+    cdef Py_ssize_t sent                 # of the first
+    cdef int failure                     # errno of the last call that sent nothing
+    cdef bytearray staging
+    cdef Py_ssize_t staged
+    cdef bytes frame                     # being filled
+    cdef Py_ssize_t filled
+    cdef int low_water                   # bytes that make the socket readable
+    cdef readonly Py_ssize_t queued      # bytes that wait for the socket
+    cdef readonly Py_ssize_t bytes_sent, bytes_received
+
+    def __init__(self, int fd, Py_ssize_t max_frame_bytes):
+        self.fd = fd
+        self.max_frame_bytes = max_frame_bytes
+        self.outgoing = []
+        self.staging = bytearray(STAGING_BYTES)
+        self.low_water = 1
+
+    @property
+    def is_sending(self):
+        """Whether bytes wait for the socket."""
+        return bool(self.outgoing)
+
+    def put(self, list chunks):
+        """Queues one frame, made of bytes-like chunks; the size goes before it."""
+        cdef Py_ssize_t size = 0
+        for chunk in chunks:
+            size += len(chunk)
+        cdef bytes prefix = PyBytes_FromStringAndSize(NULL, SIZE_BYTES)
+        store_int32(<uint8_t *>PyBytes_AS_STRING(prefix), <int32_t>size)
+        self.queued += size + SIZE_BYTES
+        self.outgoing.append(prefix)
+        self.outgoing.extend(chunks)
+
+    def send(self):
+        """Gives the socket what it takes. True when nothing is left. OSError when the connection is broken."""
+        cdef Py_ssize_t written
+        while self.outgoing:
+            written = self.send_pieces()
+            if written < 0:
+                if self.failure == EINTR:
+                    continue
+                if self.failure == EAGAIN:
+                    break
+                raise OSError(self.failure, "send failed")
+            self.bytes_sent += written
+            self.queued -= written
+            self.drop_sent(written)
+        return not self.outgoing
+
+    cdef Py_ssize_t send_pieces(self) except -2:
+        """One call for as many pieces as it takes; the bytes that the socket took, or -1 and `failure` says why."""
+        cdef Py_buffer views[MOST_PIECES]
+        cdef iovec pieces[MOST_PIECES]
+        cdef msghdr message
+        cdef Py_ssize_t written = 0
+        cdef int index, count = 0
+        memset(&message, 0, sizeof(message))
+        try:
+            for index in range(<int>min(len(self.outgoing), <Py_ssize_t>MOST_PIECES)):
+                PyObject_GetBuffer(self.outgoing[index], &views[index], PyBUF_SIMPLE)
+                count += 1
+                pieces[index].iov_base, pieces[index].iov_len = views[index].buf, <size_t>views[index].len
+            pieces[0].iov_base = <uint8_t *>views[0].buf + self.sent
+            pieces[0].iov_len = <size_t>(views[0].len - self.sent)
+            message.msg_iov, message.msg_iovlen = pieces, <size_t>count
+            written = c_sendmsg(self.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
+            self.failure = errno
+        finally:
+            for index in range(count):
+                PyBuffer_Release(&views[index])
+        return written
+
+    cdef int drop_sent(self, Py_ssize_t written) except -1:
+        """Pieces that have gone whole are let go of."""
+        cdef Py_ssize_t index = 0, size
+        written += self.sent
+        while index < len(self.outgoing):
+            size = len(self.outgoing[index])
+            if written < size:
+                break
+            written -= size
+            index += 1
+        self.sent = written
+        del self.outgoing[:index]
+        return 0
+
+    def receive(self):
+        """The frames that have come whole, as bytes without their size. ConnectionError at the end of the stream,
+        OSError when the connection is broken, ValueError for a frame of an impossible size."""
+        cdef list frames = []
+        cdef Py_ssize_t room, got, turn = 0
+        while turn < TURN_BYTES:
+            if self.frame is not None:
+                room = len(self.frame) - self.filled
+                got = c_recv(self.fd, PyBytes_AS_STRING(self.frame) + self.filled, room, MSG_DONTWAIT)
+            else:
+                room = STAGING_BYTES - self.staged
+                got = c_recv(self.fd, <char *>self.staging + self.staged, room, MSG_DONTWAIT)
+            if got < 0:
+                if errno == EINTR:
+                    continue
+                if errno == EAGAIN:
+                    break
+                raise OSError(errno, "receive failed")
+            if got == 0:
+                if frames:
+                    break                # the next turn meets the end again
+                raise ConnectionError("the broker closed the connection")
+            turn += got
+            self.take(got, frames)
+            if got < room:
+                break                    # that was all that had come
+        self.bytes_received += turn
+        self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
+        return frames
+
+    def take_ahead(self):
+        """Until the next `receive` nobody waits for the socket, and the system is to take in what comes. Below the low
+        water mark it acknowledges at once, above it only when somebody reads; so a broker whose send buffer is small,
+        as Apache Kafka's default is, would stand still behind the first 256 KB."""
+        self.wait_for(AHEAD_BYTES)
+
+    cdef void wait_for(self, int low_water) noexcept:
+        """Sees to it that whoever waits for the socket is not woken for less. Where the system cannot, it is woken."""
+        if low_water != self.low_water and setsockopt(
+                self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
+            self.low_water = low_water
+
+    cdef int take(self, Py_ssize_t got, list frames) except -1:
+        cdef Py_ssize_t pos = 0, size
+        cdef uint8_t *at = <uint8_t *><char *>self.staging
+        if self.frame is not None:
+            self.filled += got
+            if self.filled == len(self.frame):
+                frames.append(self.frame)
+                self.frame = None
+            return 0
+        self.staged += got
+        while self.staged - pos >= SIZE_BYTES:
+            size = load_int32(at + pos)
+            if size < 0 or size > self.max_frame_bytes:
+                raise ValueError(f"a frame of {size} bytes; at most {self.max_frame_bytes} are taken")
+            got = min(size, self.staged - pos - SIZE_BYTES)
+            frame = PyBytes_FromStringAndSize(NULL, size)
+            memcpy(PyBytes_AS_STRING(frame), at + pos + SIZE_BYTES, got)
+            pos += SIZE_BYTES + got
+            if got < size:
+                self.frame, self.filled = frame, got
+                break
+            frames.append(frame)
+        memmove(at, at + pos, self.staged - pos)
+        self.staged -= pos
+        return 0

@@ -1,0 +1,637 @@
+"""A producer's records before they are sent: batches by partition, and the futures of their delivery.
+
+All work per record is here, and no lock: a record is added between two moments at which the interpreter lock could
+change hands. Whatever may run other code (an allocation that collects garbage) is done before, and looked at again.
+"""
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free
+from cpython.memoryview cimport PyMemoryView_FromObject
+from libc.stdint cimport INT32_MAX, int16_t, int32_t, int64_t, uint8_t
+from libc.string cimport memcpy
+from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
+
+from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, NO_TIMESTAMP, TRANSACTIONAL_FLAG
+from kafkapy._core.bytes.murmur2 cimport murmur2_of
+from kafkapy._core.bytes.primitives cimport read_varint, read_varlong, size_of_varlong, write_varlong
+from kafkapy._core.bytes.record_batch_builder cimport RecordBatchBuilder
+from kafkapy.errors import ApiError, Error
+
+cdef extern from "Python.h":
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+
+cdef enum:
+    LARGEST_VARLONG = 10
+    FIRST_BYTES = 32768                      # of a batch's memory
+
+
+cdef struct Field:
+    const uint8_t *data
+    Py_ssize_t size                      # -1: null
+    bint pinned
+    Py_buffer view
+
+
+cdef class PartitionQueue
+cdef class RecordAccumulator
+cdef class DeliveryFuture
+
+
+cdef inline int64_t milliseconds(int clock) noexcept nogil:
+    cdef timespec now
+    clock_gettime(clock, &now)
+    return <int64_t>now.tv_sec * 1000 + now.tv_nsec // 1000000
+
+
+cdef inline int open_field(object value, Field *field) except -1:
+    """The bytes of a key or a value: a bytes-like object, or a str as UTF-8; null for None."""
+    field.pinned = False
+    if value is None:
+        field.data, field.size = NULL, -1
+    elif type(value) is bytes:
+        field.data, field.size = <const uint8_t *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
+    elif type(value) is str:
+        field.data = <const uint8_t *>PyUnicode_AsUTF8AndSize(value, &field.size)
+    else:
+        PyObject_GetBuffer(value, &field.view, PyBUF_SIMPLE)
+        field.pinned = True
+        field.data, field.size = <const uint8_t *>field.view.buf, field.view.len
+    return 0
+
+
+cdef inline void close_field(Field *field) noexcept:
+    if field.pinned:
+        PyBuffer_Release(&field.view)
+
+
+cdef inline Py_ssize_t size_of_field(Py_ssize_t size) noexcept nogil:
+    return 1 if size < 0 else size_of_varlong(size) + size
+
+
+cdef inline Py_ssize_t write_field(uint8_t *buf, Py_ssize_t pos, const uint8_t *data, Py_ssize_t size) noexcept nogil:
+    pos = write_varlong(buf, pos, size)
+    if size > 0:
+        memcpy(buf + pos, data, size)
+        pos += size
+    return pos
+
+
+cdef bytes encode_headers(object headers):
+    """Their count and their fields as they stand in a record; a header is a pair of name (str) and value."""
+    cdef list pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
+    cdef bytearray encoded = bytearray()
+    put_varlong(encoded, len(pairs))
+    for name, content in pairs:
+        name = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else bytes(name)
+        put_varlong(encoded, len(name))
+        encoded += name
+        if content is None:
+            put_varlong(encoded, -1)
+        else:
+            content = content.encode() if isinstance(content, str) else bytes(content)
+            put_varlong(encoded, len(content))
+            encoded += content
+    return bytes(encoded)
+
+
+cdef int put_varlong(bytearray encoded, int64_t value) except -1:
+    cdef uint8_t room[LARGEST_VARLONG]
+    cdef Py_ssize_t size = write_varlong(room, 0, value)
+    encoded += (<char *>room)[:size]
+    return 0
+
+
+cdef class RecordMetadata:
+    """Where a record has been written. Immutable. `offset` is -1 if the broker was not asked (acks=0); `timestamp` is
+    the effective one, in ms since 1970; sizes are of the serialized key and value, -1 for null."""
+
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef readonly int64_t offset, timestamp
+    cdef readonly Py_ssize_t serialized_key_size, serialized_value_size
+
+    def __repr__(self):
+        return f"RecordMetadata({self.topic}-{self.partition}@{self.offset})"
+
+
+cdef class ProducerBatch(RecordBatchBuilder):
+    """The records of one partition that are sent together, and what became of them.
+
+    Made by an accumulator, filled by `send`, then owned by the sender. `complete` or `fail` ends it, once; one that was
+    split ends with its parts.
+    """
+
+    cdef readonly RecordAccumulator accumulator
+    cdef readonly PartitionQueue queue
+    cdef readonly int64_t created_ms         # monotonic
+    cdef readonly int64_t reserved_bytes
+    cdef public int64_t retry_at_ms          # monotonic; not sent before
+    cdef public int64_t sent_ms              # monotonic
+    cdef public int32_t attempts
+    cdef readonly bint is_done
+    cdef readonly int64_t assigned_offset, log_append_time
+    cdef readonly object error
+    cdef list callbacks                      # of futures
+    cdef bytes encoded                       # if it is compressed
+    cdef bint has_header                     # if not: it is sent from where it was written
+    cdef int readers                         # of the memory
+    cdef tuple parts                         # the two that are sent in its stead; None: it was not split
+    cdef ProducerBatch whole                 # what it is a part of
+    cdef int32_t unfinished_parts
+
+    def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
+        """Says who sends it, for idempotence and transactions; may be said again before another attempt."""
+        self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
+        self.attributes &= ~TRANSACTIONAL_FLAG
+        if is_transactional:
+            self.attributes |= TRANSACTIONAL_FLAG
+        self.encoded = None
+        self.has_header = False
+
+    @property
+    def has_sequence(self):
+        return self.base_sequence >= 0
+
+    @property
+    def sequence(self):
+        """Of its first record; -1 if it has none."""
+        return self.base_sequence
+
+    @property
+    def epoch(self):
+        return self.producer_epoch
+
+    def encode(self):
+        """The batch's bytes; made once, without a copy if it is not compressed. No record may be added any more."""
+        if self.compression:
+            if self.encoded is None:
+                self.encoded = self.build()
+            return self.encoded
+        if not self.has_header:
+            if self.record_count == 0:
+                raise ValueError("a record batch has at least one record")
+            self.write_header(self.memory, BATCH_OVERHEAD + self.length)
+            self.has_header = True
+        return PyMemoryView_FromObject(self)
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if not self.has_header:
+            raise BufferError("the batch is not encoded, or done")
+        PyBuffer_FillInfo(buffer, self, self.memory, BATCH_OVERHEAD + self.length, True, flags)
+        self.readers += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.readers -= 1
+        if self.is_done:
+            self.free_memory()
+
+    cdef void free_memory(self) noexcept:
+        """Of a batch that is done; whoever waits for its future holds it for long."""
+        self.has_header = False
+        if self.readers == 0:
+            PyMem_Free(self.memory)
+            self.memory = self.records = NULL
+            self.capacity = 0
+
+    def complete(self, int64_t base_offset, int64_t log_append_time):
+        """All records are written from `base_offset` (-1: unknown); `log_append_time` -1: they keep their own time."""
+        self.assigned_offset, self.log_append_time = base_offset, log_append_time
+        self.finish()
+
+    def fail(self, error):
+        self.error = error
+        self.finish()
+
+    cdef int finish(self) except -1:
+        self.is_done = True
+        self.encoded = None
+        self.free_memory()
+        self.accumulator.memory_used -= self.reserved_bytes
+        self.reserved_bytes = 0
+        if self.whole is not None:
+            self.whole.unfinished_parts -= 1
+            if self.whole.unfinished_parts == 0:
+                self.whole.finish()
+        return 0
+
+    def take_callbacks(self):
+        """The futures that somebody wants to hear of, once; with the last part those of the whole."""
+        if self.whole is not None:
+            return self.whole.take_callbacks() if self.whole.is_done else ()
+        taken, self.callbacks = self.callbacks or (), None
+        return taken
+
+    def split(self):
+        """Two batches with about half of the bytes each, to be sent in its stead; the producer's id and the sequences
+        stay what they were. ValueError if there are not two records."""
+        if self.record_count < 2:
+            raise ValueError("a batch of one record cannot be split")
+        cdef ProducerBatch first = self.make_part(), second = self.make_part(), part = first
+        cdef Py_ssize_t pos = 0
+        cdef int32_t length = 0, index
+        for index in range(self.record_count):
+            pos = read_varint(self.records, pos, self.length, &length)
+            if index > 0 and (index == self.record_count - 1 or pos + length > self.length // 2):
+                part = second
+            copy_record(self, part, pos, pos + length)
+            pos += length
+        if self.base_sequence >= 0:
+            second.base_sequence = <int32_t>((<int64_t>self.base_sequence + first.record_count) & INT32_MAX)
+        self.parts = first, second
+        self.unfinished_parts = 2
+        self.encoded = None
+        return [first, second]
+
+    cdef ProducerBatch make_part(self):
+        cdef ProducerBatch part = ProducerBatch(compression=self.compression, level=self.level)
+        part.accumulator, part.queue, part.whole = self.accumulator, self.queue, self
+        part.created_ms, part.attempts = self.created_ms, self.attempts
+        part.assigned_offset = part.log_append_time = -1
+        part.producer_id, part.producer_epoch = self.producer_id, self.producer_epoch
+        part.base_sequence, part.attributes = self.base_sequence, self.attributes
+        return part
+
+    cdef int watch(self, DeliveryFuture future) except -1:
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(future)
+        return 0
+
+
+@cython.freelist(1024)
+cdef class DeliveryFuture:
+    """What becomes of one record. Thread-safe. Cheap: its state is its batch's."""
+
+    cdef readonly ProducerBatch batch
+    cdef readonly int32_t index              # in the batch
+    cdef int64_t sent_timestamp
+    cdef readonly Py_ssize_t key_size, value_size
+    cdef object on_delivery
+
+    def done(self):
+        return self.batch.is_done
+
+    def result(self, timeout=None):
+        """The RecordMetadata; waits at most `timeout` seconds (None: as long as it takes), then TimeoutError. Raises
+        what delivery failed with."""
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+        return self.metadata()
+
+    def exception(self, timeout=None):
+        """What delivery failed with, None if it did not; waits as `result`."""
+        if not self.batch.is_done:
+            self.batch.accumulator.wait_for_batch(self.batch, timeout)
+        return self.error()
+
+    def add_done_callback(self, callback):
+        """`callback(metadata, error)` is called once, on the thread that learns of it; at once if it is known."""
+        if self.batch.is_done:
+            callback(self.metadata(), self.error())
+            return
+        if self.on_delivery is None:
+            self.on_delivery = callback
+            self.batch.watch(self)
+        else:
+            first = self.on_delivery
+
+            def both(metadata, error):
+                first(metadata, error)
+                callback(metadata, error)
+            self.on_delivery = both
+
+    def notify(self):
+        """Calls the callback; whatever that raises comes out."""
+        self.on_delivery(self.metadata(), self.error())
+
+    cdef ProducerBatch sent_in(self, int32_t *index):
+        """The batch that the record was sent in at last, and its place there."""
+        cdef ProducerBatch batch = self.batch, first
+        index[0] = self.index
+        while batch.parts is not None:
+            first = <ProducerBatch>batch.parts[0]
+            if index[0] < first.record_count:
+                batch = first
+            else:
+                index[0] -= first.record_count
+                batch = <ProducerBatch>batch.parts[1]
+        return batch
+
+    cdef object error(self):
+        cdef int32_t index = 0
+        return self.sent_in(&index).error
+
+    cdef RecordMetadata metadata(self):
+        """None if delivery failed."""
+        cdef int32_t index = 0
+        cdef ProducerBatch batch = self.sent_in(&index)
+        if batch.error is not None:
+            return None
+        cdef RecordMetadata made = RecordMetadata.__new__(RecordMetadata)
+        made.topic, made.partition = batch.queue.topic, batch.queue.partition
+        made.offset = -1 if batch.assigned_offset < 0 else batch.assigned_offset + index
+        made.timestamp = self.sent_timestamp if batch.log_append_time < 0 else batch.log_append_time
+        made.serialized_key_size, made.serialized_value_size = self.key_size, self.value_size
+        return made
+
+
+cdef class PartitionQueue:
+    """The batches of a partition that are not on their way: closed ones in order, and one that still takes records."""
+
+    cdef readonly str topic
+    cdef readonly int32_t partition
+    cdef ProducerBatch open
+    cdef list closed
+    cdef bint active
+    cdef public object state                 # the sender's own
+
+    def __init__(self, str topic not None, int32_t partition):
+        self.topic = topic
+        self.partition = partition
+        self.closed = []
+
+    @property
+    def open_since_ms(self):
+        """Monotonic time of the open batch's first record; -1 if there is none."""
+        return -1 if self.open is None else self.open.created_ms
+
+    @property
+    def batch_count(self):
+        return len(self.closed) + (self.open is not None)
+
+    @property
+    def closed_count(self):
+        return len(self.closed)
+
+    def first(self):
+        """The oldest batch, closed or not; None if there is none."""
+        return self.closed[0] if self.closed else self.open
+
+    def take(self):
+        """Takes the oldest batch out; the open one takes no more records."""
+        if self.closed:
+            return self.closed.pop(0)
+        taken, self.open = self.open, None
+        return taken
+
+    def put_back(self, ProducerBatch batch not None):
+        """Takes a batch in again to be sent another time: before those with higher sequences and those never sent."""
+        cdef Py_ssize_t at = 0
+        while at < len(self.closed) and (<ProducerBatch>self.closed[at]).attempts > 0 and (
+                (<ProducerBatch>self.closed[at]).base_sequence < batch.base_sequence):
+            at += 1
+        self.closed.insert(at, batch)
+        self.active = True
+        batch.accumulator.active[self] = None
+
+    def all_batches(self):
+        return [*self.closed, self.open] if self.open is not None else list(self.closed)
+
+
+cdef class TopicQueues:
+    """The queues of a topic's partitions. `sticky` is where records without a key go for the time being."""
+
+    cdef readonly str topic
+    cdef readonly list queues
+    cdef public int32_t sticky               # partition of records without a key; -1: to be chosen
+    cdef public int64_t sticky_bytes
+
+    def __init__(self, str topic not None, int32_t partition_count):
+        self.topic = topic
+        self.queues = []
+        self.sticky = -1
+        self.grow(partition_count)
+
+    def grow(self, int32_t partition_count):
+        """A topic may get more partitions, never fewer."""
+        while len(self.queues) < partition_count:
+            self.queues.append(PartitionQueue(self.topic, <int32_t>len(self.queues)))
+
+
+cdef class RecordAccumulator:
+    """Owns the queues of all partitions and the count of their memory. `send` may be called by any thread; the rest is
+    the sender's, one thread at a time. What it cannot do at once it asks its Python subclass for:
+
+    `send_slowly` (a topic not known yet, serializers, no memory left, ...), `choose_sticky`, `on_batch_closed`,
+    `on_queue_opened` and `wait_for_batch`.
+    """
+
+    cdef readonly int64_t memory_limit, memory_used
+    cdef readonly Py_ssize_t batch_size, max_record_bytes
+    cdef int codec
+    cdef object level
+    cdef public bint takes_plain_records
+    cdef bint ignore_keys
+    cdef readonly dict topics
+    cdef readonly dict active
+    cdef readonly int64_t closed_batches     # ever
+    cdef readonly int64_t records_appended
+    cdef object monotonic_ms                 # a seam; None: the machine's clock
+
+    def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,
+                 level=None, bint ignore_keys=False, monotonic_ms=None):
+        self.memory_limit, self.batch_size, self.max_record_bytes = memory_limit, batch_size, max_record_bytes
+        self.codec, self.level, self.ignore_keys = codec, level, ignore_keys
+        self.topics, self.active = {}, {}
+        self.monotonic_ms = monotonic_ms
+
+    def send(self, str topic not None, value=None, key=None, *, partition=None, timestamp=None, headers=None,
+             on_delivery=None):
+        """Adds a record to its partition's batch and returns the future of its delivery, without waiting for it.
+
+        Key and value: bytes-like, str (as UTF-8), None, or whatever the serializers take. `timestamp` in ms since 1970
+        (now); `headers` pairs of name and value, or a dict; `on_delivery(metadata, error)` is called in the end.
+        Waits at most max.block.ms for the topic's metadata and for memory. ApiError for a record that is too large.
+        """
+        return self.put_any(topic, value, key, partition, timestamp, headers, on_delivery)
+
+    def send_many(self, str topic not None, values, keys=None, *, partition=None, timestamp=None):
+        """`send` for each of `values` (with the key of the same place in `keys`): the list of their futures."""
+        cdef list futures = []
+        when = milliseconds(CLOCK_REALTIME) if timestamp is None else timestamp
+        if keys is None:
+            for value in values:
+                futures.append(self.put_any(topic, value, None, partition, when, None, None))
+        else:
+            for value, key in zip(values, keys, strict=True):
+                futures.append(self.put_any(topic, value, key, partition, when, None, None))
+        return futures
+
+    cdef DeliveryFuture put_any(self, str topic, object value, object key, object partition, object timestamp,
+                                object headers, object on_delivery):
+        cdef int64_t closed = self.closed_batches
+        cdef DeliveryFuture future = None
+        if self.takes_plain_records:
+            future = self.put_quickly(topic, value, key, partition, timestamp, headers, on_delivery)
+        if future is None:
+            future = self.send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+        if self.closed_batches != closed:
+            self.on_batch_closed()
+        return future
+
+    cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
+                                    object headers, object on_delivery):
+        """None: ask `send_slowly`."""
+        cdef TopicQueues queues = self.topics.get(topic)
+        cdef Field field
+        cdef int64_t index
+        if queues is None:
+            return None
+        if partition is not None:
+            index = partition
+        elif key is not None and not self.ignore_keys:
+            open_field(key, &field)
+            index = (murmur2_of(field.data, field.size) & 0x7fffffff) % <int32_t>len(queues.queues)
+            close_field(&field)
+        else:
+            if queues.sticky < 0 or queues.sticky_bytes >= self.batch_size:
+                self.choose_sticky(queues)
+            index = queues.sticky
+        if index < 0 or index >= len(queues.queues):
+            return None
+        future = self.put(<PartitionQueue>queues.queues[index], milliseconds(CLOCK_REALTIME) if timestamp is None
+                          else <int64_t>timestamp, key, value, headers, on_delivery)
+        if future is not None and index == queues.sticky:
+            queues.sticky_bytes += future.key_size + future.value_size + 8
+        return future
+
+    def append(self, PartitionQueue queue not None, int64_t timestamp, key, value, headers=None, on_delivery=None):
+        """Adds a record to a queue; None if there is no memory for another batch. Negative timestamp: now."""
+        if timestamp < 0:
+            timestamp = milliseconds(CLOCK_REALTIME)
+        return self.put(queue, timestamp, key, value, headers, on_delivery)
+
+    cdef DeliveryFuture put(self, PartitionQueue queue, int64_t timestamp, object key, object value, object headers,
+                            object on_delivery):
+        cdef Field key_field, value_field
+        cdef bytes encoded_headers = None if not headers else encode_headers(headers)
+        cdef Py_ssize_t rest
+        cdef bint opened
+        cdef DeliveryFuture future = DeliveryFuture.__new__(DeliveryFuture)
+        open_field(key, &key_field)
+        try:
+            open_field(value, &value_field)
+        except BaseException:
+            close_field(&key_field)
+            raise
+        try:
+            rest = size_of_field(key_field.size) + size_of_field(value_field.size) + (
+                1 if encoded_headers is None else len(encoded_headers))
+            # From here to the record's bytes only `batch_for` may run other code, and looks again after it.
+            opened = not queue.active
+            batch = self.batch_for(queue, timestamp, rest)
+            if batch is None:
+                return None
+            write_record(batch, timestamp, &key_field, &value_field, encoded_headers, rest)
+        finally:
+            close_field(&key_field)
+            close_field(&value_field)
+        future.batch, future.index, future.sent_timestamp = batch, batch.record_count - 1, timestamp
+        future.key_size, future.value_size = key_field.size, value_field.size
+        self.records_appended += 1
+        if on_delivery is not None:
+            future.on_delivery = on_delivery
+            batch.watch(future)
+        if opened:
+            self.on_queue_opened()
+        return future
+
+    cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):
+        """The open batch of a queue with room for a record, made if need be; None if there is no memory for it."""
+        cdef ProducerBatch batch = queue.open, fresh = None
+        cdef Py_ssize_t size = rest + LARGEST_VARLONG * 2
+        cdef int64_t reserved = max(self.batch_size, BATCH_OVERHEAD + size)
+        if BATCH_OVERHEAD + size > self.max_record_bytes or reserved > self.memory_limit:
+            raise ApiError(Error.MESSAGE_TOO_LARGE, f"The message is {BATCH_OVERHEAD + size} bytes when serialized, "
+                           f"more than max.request.size ({self.max_record_bytes}) or buffer.memory")
+        while batch is None or batch.readers or batch.has_header or (
+                BATCH_OVERHEAD + batch.length + size > self.batch_size and batch.record_count):
+            if self.memory_used + reserved > self.memory_limit:
+                return None
+            if fresh is None:
+                fresh = ProducerBatch(compression=self.codec, level=self.level)
+                fresh.reserve(min(self.batch_size, FIRST_BYTES))
+                fresh.created_ms = milliseconds(CLOCK_MONOTONIC) if self.monotonic_ms is None else self.monotonic_ms()
+                if queue.open is not batch:
+                    batch = queue.open
+                    continue
+            if batch is not None:
+                queue.closed.append(batch)
+                self.closed_batches += 1
+            fresh.accumulator, fresh.queue, fresh.reserved_bytes = self, queue, reserved
+            fresh.assigned_offset = fresh.log_append_time = -1
+            self.memory_used += reserved
+            queue.open = batch = fresh
+            if not queue.active:
+                queue.active = True
+                self.active[queue] = None
+        return batch
+
+    def retire(self, PartitionQueue queue not None):
+        """Takes an empty queue off `active`."""
+        if queue.open is None and not queue.closed:
+            queue.active = False
+            self.active.pop(queue, None)
+
+    def add_topic(self, str topic not None, int32_t partition_count):
+        """The queues of a topic, made or grown to `partition_count`."""
+        cdef TopicQueues queues = self.topics.get(topic)
+        if queues is None:
+            self.topics[topic] = queues = TopicQueues(topic, partition_count)
+        queues.grow(partition_count)
+        return queues
+
+
+cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field *value, bytes headers,
+                      Py_ssize_t rest) except -1:
+    """Adds the record to the batch; `rest`: bytes of key, value and headers with their lengths."""
+    cdef int64_t timestamp_delta = 0 if batch.record_count == 0 else timestamp - batch.base_timestamp
+    cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(batch.record_count) + rest, pos
+    if size > INT32_MAX:
+        raise ValueError(f"a record of {size} bytes is too large")
+    batch.reserve(size + LARGEST_VARLONG)
+    pos = write_varlong(batch.records, batch.length, size)
+    batch.records[pos] = 0
+    pos = write_varlong(batch.records, pos + 1, timestamp_delta)
+    pos = write_varlong(batch.records, pos, batch.record_count)
+    pos = write_field(batch.records, pos, key.data, key.size)
+    pos = write_field(batch.records, pos, value.data, value.size)
+    if headers is None:
+        batch.records[pos] = 0
+        pos += 1
+    else:
+        memcpy(batch.records + pos, PyBytes_AS_STRING(headers), len(headers))
+        pos += len(headers)
+    batch.length = pos
+    if batch.record_count == 0:
+        batch.base_timestamp = timestamp
+    batch.max_timestamp = max(batch.max_timestamp, timestamp)
+    batch.last_offset_delta = batch.record_count
+    batch.record_count += 1
+    return 0
+
+
+cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
+    """Adds the record of `source.records[pos:end]`, which was written by us, to a part of the batch."""
+    cdef int64_t timestamp_delta = 0, timestamp
+    cdef int32_t offset_delta = 0
+    pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)
+    timestamp = source.base_timestamp + timestamp_delta
+    pos = read_varint(source.records, pos, end, &offset_delta)
+    timestamp_delta = 0 if part.record_count == 0 else timestamp - part.base_timestamp
+    cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(part.record_count) + end - pos, at
+    part.reserve(size + LARGEST_VARLONG)
+    at = write_varlong(part.records, part.length, size)
+    part.records[at] = 0
+    at = write_varlong(part.records, at + 1, timestamp_delta)
+    at = write_varlong(part.records, at, part.record_count)
+    memcpy(part.records + at, source.records + pos, end - pos)
+    part.length = at + end - pos
+    if part.record_count == 0:
+        part.base_timestamp = timestamp
+    part.max_timestamp = max(part.max_timestamp, timestamp)
+    part.last_offset_delta = part.record_count
+    part.record_count += 1
+    return 0

@@ -1,0 +1,1 @@
+"""The gate: serves the usual produce and fetch requests without the interpreter lock."""

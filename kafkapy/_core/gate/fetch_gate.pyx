@@ -1,0 +1,568 @@
+"""The gated fetch path: the fast twin of server/handlers/fetch -> ReplicaManager -> Partition -> LogReader.
+
+    parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
+
+It takes a consumer's fetch without a session, or in one that is open, for data that is there. It declines, and Python
+decides: followers, sessions that begin, end or change their partitions, an epoch to compare, an offset that is out of
+range, transactions, a segment that nobody has opened yet. A fetch of too few bytes has to wait: Python keeps it
+(replica/held_fetch) and presents it again, with nothing changed meanwhile, when there is more or at its deadline.
+tests/property/test_gate_twin.py holds the two to the same answers.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from kafkapy._core.bytes.codecs cimport CODEC_ZSTD
+from kafkapy._core.broker_state.fetch_session_state cimport (
+    FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
+from kafkapy._core.bytes.frame_cursor cimport (
+    expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
+from kafkapy._core.gate.gate_context cimport FetchedPartition
+from kafkapy._core.broker_state.log_state cimport LogState, SegmentState, SegmentsState
+from kafkapy._core.broker_state.partition_state cimport PartitionState
+from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, ConnectionState, OutputChunk, connection_close, output_append,
+    output_commit, output_reserve)
+from kafkapy._core.bytes.segment_file cimport descriptor_pin, descriptor_unpin
+from kafkapy._core.bytes.segment_scan cimport locate_batch
+from kafkapy._core.broker_state.topic_counters cimport count_fetch
+
+cdef enum:
+    SESSIONS_FROM = 7
+    LEADER_EPOCH_FROM = 9
+    LOG_START_OFFSET_FROM = 5
+    ZSTD_FROM = 10
+    RACK_FROM = 11
+    FLEXIBLE_FROM = 12
+    TOPIC_IDS_FROM = 13
+    REPLICA_STATE_FROM = 15
+    UUID_BYTES = 16
+    CONSUMER = -1
+    READ_COMMITTED = 1
+    INITIAL_EPOCH = 0
+    FINAL_EPOCH = -1
+    LARGEST_EPOCH = 2147483647
+    HEAD_ROOM = 64                       # size prefix to the number of topics
+    TOPIC_ROOM = 32                      # without the name
+    PARTITION_ROOM = 64                  # up to the length of the records
+    TAIL_ROOM = 16
+
+cdef PyObject *NONE = <PyObject *> None
+
+cdef struct FetchRequest:
+    int16_t version
+    int32_t correlation_id
+    int32_t min_bytes
+    int64_t remaining                    # bytes that the answer may still hold
+    bint min_one_message                 # nothing was found yet: the first batch may be larger than allowed
+    bint is_committed
+    FetchLook look
+    bint is_rolled                       # the log has gone on to another segment, which ends a wait
+    int64_t found                        # bytes
+    int64_t readable                     # bytes up to the end of the segments, within the limits of partitions only
+    int32_t topic_count
+    int32_t session_id
+    int32_t session_epoch
+
+
+# ---- reading
+
+cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
+    """Whether no segment from this one on can name an aborted transaction."""
+    cdef Py_ssize_t index
+    for index in range(first, segments.count):
+        if not (<SegmentState> segments.ordered[index]).is_free_of_aborted:
+            return False
+    return True
+
+
+cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t max_bytes,
+                      bint min_one_message) noexcept nogil:
+    """LogReader._read of one segment: 1 done, 0 the offset lies behind it, -1 for Python."""
+    cdef int64_t position, size, length
+    cdef int found
+    if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
+        return -1
+    found = locate_batch(segment._file.descriptor.fd, segment._offset_index.position_of(offset), segment.size, offset,
+                         &position, &size)
+    if found <= 0:
+        return found
+    read.available = segment.size - position
+    length = size if min_one_message and size > max_bytes else max_bytes
+    if length > read.available:
+        length = read.available
+    if length > 0:
+        read.segment = <PyObject *> segment
+        read.position = position
+        read.length = length
+    return 1
+
+
+cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
+                   int64_t max_bytes) noexcept nogil:
+    """LogReader.read. False: for Python."""
+    cdef Py_ssize_t index
+    cdef int status = 0
+    if log.producers.may_have_transactions or log.high_watermark != log.log_end_offset or not log.directory.is_online:
+        return False
+    if offset < log.log_start_offset or offset > log.log_end_offset:
+        return False
+    if offset == log.log_end_offset:
+        return True
+    index = segments.place_of(offset)
+    if index < 0 or (request.is_committed and not no_aborted(segments, index)):
+        return False
+    while status == 0 and index < segments.count:
+        status = read_segment(read, <SegmentState> segments.ordered[index], offset, max_bytes, request.min_one_message)
+        index += 1
+    if index < segments.count or (index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
+        request.is_rolled = True
+    return status == 1
+
+
+cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
+                            const FetchPlace *place) noexcept nogil:
+    cdef int64_t max_bytes = place.max_bytes
+    if place.last_fetched_epoch != -1 or max_bytes < 0:
+        return False
+    if partition.last_request == gate.serial or not (partition.is_plain and partition.is_leader):
+        return False
+    partition.last_request = gate.serial
+    if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
+        return False
+    if request.version < ZSTD_FROM and partition.log.config.codec == CODEC_ZSTD:
+        return False  # refused
+    if max_bytes > request.remaining:
+        max_bytes = request.remaining
+    if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
+        return False
+    request.readable += read.available if read.available < place.max_bytes else place.max_bytes
+    if read.length:
+        request.found += read.length
+        request.min_one_message = False
+        request.remaining = request.remaining - read.length if request.remaining > read.length else 0
+    return True
+
+
+# ---- parsing
+
+cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
+    """The number of the next partition of the request, and where the client is in it."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef int32_t partition = take_int32(cursor)
+    place.current_leader_epoch = take_int32(cursor) if request.version >= LEADER_EPOCH_FROM else -1
+    place.fetch_offset = take_int64(cursor)
+    place.last_fetched_epoch = take_int32(cursor) if flexible else -1
+    place.log_start_offset = take_int64(cursor) if request.version >= LOG_START_OFFSET_FROM else -1
+    place.max_bytes = take_int32(cursor)
+    expect_no_tags(cursor, flexible)
+    return partition
+
+
+cdef bint read_partition(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
+                         int32_t partition, const FetchPlace *place, int count) noexcept nogil:
+    """The partition becomes read number `count`. False: for Python."""
+    cdef FetchedPartition *read
+    if gate.reserve_read(count):
+        return False
+    read = &gate.reads[count]
+    read.asked = NULL
+    read.partition_index = partition
+    read.topic = NULL
+    read.topic_length = topic_length
+    read.topic_partitions = 0
+    read.segment = NULL
+    read.position = 0
+    read.length = 0
+    read.available = 0
+    if request.version >= TOPIC_IDS_FROM:
+        read.partition = gate.by_id.find(topic, topic_length, partition)
+    else:
+        read.partition = gate.by_name.find(topic, topic_length, partition)
+    return read.partition != NULL and look_at_partition(gate, request, read, <PartitionState> read.partition, place)
+
+
+cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
+    """All partitions of the request, read; how many, or -1: for Python."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef const uint8_t *topic
+    cdef const uint8_t *previous = NULL
+    cdef int32_t topic_length, previous_length = -1, partition, partitions, topics
+    cdef int count = 0, first
+    cdef FetchPlace place
+    request.topic_count = take_length(cursor, flexible)
+    if cursor.failed or request.topic_count <= 0:
+        return -1
+    for topics in range(request.topic_count):
+        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic = take_bytes(cursor, topic_length)
+        partitions = take_length(cursor, flexible)
+        if cursor.failed or partitions <= 0:
+            return -1
+        if topic_length == previous_length and memcmp(topic, previous, <size_t> topic_length) == 0:
+            return -1  # one entry of the answer
+        previous, previous_length, first = topic, topic_length, count
+        while count - first < partitions:
+            partition = take_place(request, cursor, &place)
+            if cursor.failed or not read_partition(gate, request, topic, topic_length, partition, &place, count):
+                return -1
+            count += 1
+        gate.reads[first].topic = topic
+        gate.reads[first].topic_partitions = partitions
+        expect_no_tags(cursor, flexible)
+    return count
+
+
+cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
+    """What stands before the topics. False: for Python."""
+    cdef int32_t max_bytes
+    cdef int8_t isolation_level
+    if request.version < REPLICA_STATE_FROM and take_int32(cursor) != CONSUMER:
+        return False
+    gate.max_wait_ms = take_int32(cursor)
+    request.min_bytes = take_int32(cursor)
+    max_bytes = take_int32(cursor)
+    isolation_level = take_int8(cursor)
+    request.session_id = take_int32(cursor) if request.version >= SESSIONS_FROM else 0
+    request.session_epoch = take_int32(cursor) if request.version >= SESSIONS_FROM else FINAL_EPOCH
+    if max_bytes > gate.fetch_max_bytes:
+        max_bytes = gate.fetch_max_bytes
+    if request.min_bytes > max_bytes:
+        request.min_bytes = max_bytes
+    request.remaining = max_bytes
+    request.min_one_message = True
+    request.is_committed = isolation_level == READ_COMMITTED
+    request.is_rolled = False
+    request.found = 0
+    request.readable = 0
+    return not cursor.failed and max_bytes >= 0 and (request.is_committed or isolation_level == 0)
+
+
+cdef int may_answer(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
+    """The verdict on a fetch of `count` partitions, all of them read: has it enough?
+
+    While it waits, what counts is what DelayedFetch counts: a batch larger than the partition's limit only up to that.
+    """
+    cdef int64_t enough = request.readable if request.look == FETCH_LATER else request.found
+    if request.look == FETCH_AT_DEADLINE or (enough > 0 and enough >= request.min_bytes):
+        return GATE_ANSWERED
+    if gate.max_wait_ms <= 0 or enough >= request.min_bytes or request.is_rolled:
+        return GATE_DECLINED
+    gate.read_count = count
+    return FETCH_WAITS
+
+
+cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
+    """What stands behind the topics: nothing forgotten, any rack, no tags."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    if request.version >= SESSIONS_FROM and take_length(cursor, flexible) != 0:
+        return False
+    if request.version >= RACK_FROM:
+        skip_plain_string(cursor, take_string_length(cursor, flexible))
+    expect_no_tags(cursor, flexible)
+    return not cursor.failed and cursor.pos == cursor.end
+
+
+# ---- sessions
+
+cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *cursor,
+                      SessionPartitions partitions) noexcept nogil:
+    """Where the client has come in the partitions that it names: all of them are in the session. False: for Python."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef int32_t topics, count, topic_length, partition
+    cdef const uint8_t *topic
+    cdef FetchPlace place
+    cdef PyObject *found
+    topics = take_length(cursor, flexible)
+    if topics < 0:
+        return False
+    while topics > 0 and not cursor.failed:
+        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic = take_bytes(cursor, topic_length)
+        count = take_length(cursor, flexible)
+        if count <= 0:
+            return False
+        while count > 0:
+            partition = take_place(request, cursor, &place)
+            if cursor.failed:
+                return False
+            found = partitions.find(topic, topic_length, partition)
+            if found == NULL:
+                return False
+            (<FetchPartitionState> found).asked = place
+            (<FetchPartitionState> found).asked_by = gate.serial
+            count -= 1
+        expect_no_tags(cursor, flexible)
+        topics -= 1
+    return not cursor.failed
+
+
+cdef inline const FetchPlace *place_of(FetchPartitionState asked, int64_t serial) noexcept nogil:
+    return &asked.asked if asked.asked_by == serial else &asked.place
+
+
+cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
+    """All partitions of the session, read; how many, or -1: for Python."""
+    cdef PyObject *at = partitions.first
+    cdef int count = 0
+    while at != NULL:
+        if not read_partition(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
+                              (<FetchPartitionState> at).index, place_of(<FetchPartitionState> at, gate.serial), count):
+            return -1
+        gate.reads[count].asked = at
+        count += 1
+        at = (<FetchPartitionState> at).next
+    return count
+
+
+cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log, int64_t serial) noexcept nogil:
+    """CachedPartition.remember: the partition is where the request says; whether there is news of it to tell."""
+    cdef bint is_news = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
+                         or log.log_start_offset != asked.sent_log_start_offset)
+    asked.place = place_of(asked, serial)[0]
+    asked.sent_high_watermark = log.high_watermark
+    asked.sent_log_start_offset = log.log_start_offset
+    return is_news
+
+
+cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
+    """Leaves what goes into the answer in `gate.reads`; how many."""
+    cdef int index, news = 0
+    cdef FetchedPartition *read
+    for index in range(count):
+        read = &gate.reads[index]
+        count_read(read, <PartitionState> read.partition)
+        if not remember_read(read, <PartitionState> read.partition, gate.serial):
+            continue
+        if read.length:
+            partitions.move_to_end(<FetchPartitionState> read.asked)
+        gate.reads[news] = read[0]
+        news += 1
+    return news
+
+
+cdef inline void count_read(const FetchedPartition *read, PartitionState partition) noexcept nogil:
+    count_fetch(partition.counters, read.length)
+
+
+cdef inline bint remember_read(const FetchedPartition *read, PartitionState partition, int64_t serial) noexcept nogil:
+    return remember(<FetchPartitionState> read.asked, read, partition.log, serial)
+
+
+cdef int32_t group_by_topic(GateContext gate, int count) noexcept nogil:
+    """Partitions of a topic that follow each other share its entry; how many entries."""
+    cdef int32_t topics = 0
+    cdef int index, first = 0
+    for index in range(count):
+        if index and same_topic(<FetchPartitionState> gate.reads[index - 1].asked,
+                                <FetchPartitionState> gate.reads[index].asked):
+            gate.reads[first].topic_partitions += 1
+        else:
+            first = index
+            gate.reads[index].topic = (<FetchPartitionState> gate.reads[index].asked).topic
+            gate.reads[index].topic_partitions = 1
+            topics += 1
+    return topics
+
+
+cdef inline bint same_topic(FetchPartitionState one, FetchPartitionState other) noexcept nogil:
+    return one.topic_length == other.topic_length and memcmp(one.topic, other.topic, <size_t> one.topic_length) == 0
+
+
+cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcept nogil:
+    cdef timespec now
+    session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    sessions.use(session, <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000)
+
+
+cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
+                      FetchSessionState session, int *count) noexcept nogil:
+    """FetchSessions._incremental and IncrementalFetchContext.answer. The verdict; `count` partitions have news."""
+    cdef int verdict
+    if (session.epoch != request.session_epoch or session.has_unknown_topics
+            or session.uses_topic_ids != (request.version >= TOPIC_IDS_FROM)):
+        return GATE_DECLINED
+    if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
+        return GATE_DECLINED
+    count[0] = read_session(gate, request, session.partitions)
+    verdict = GATE_DECLINED if count[0] < 0 else may_answer(gate, request, count[0])
+    if verdict == GATE_ANSWERED:
+        advance(gate.sessions, session)
+        count[0] = keep_news(gate, session.partitions, count[0])
+        request.topic_count = group_by_topic(gate, count[0])
+        gate.session_fetches_gated += 1
+    return verdict
+
+
+cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor, int *count) noexcept nogil:
+    """A fetch without a session, of `count` partitions. The verdict."""
+    cdef int verdict, index
+    count[0] = take_topics(gate, request, cursor)
+    if count[0] < 0 or not take_rest(request, cursor):
+        return GATE_DECLINED
+    verdict = may_answer(gate, request, count[0])
+    if verdict == GATE_ANSWERED:
+        for index in range(count[0]):
+            count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)
+    return verdict
+
+
+# ---- answering
+
+cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int64_t length, bint flexible) noexcept nogil:
+    """Of an array or of bytes; -1 is null."""
+    if flexible:
+        return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
+    store_int32(at + pos, <int32_t> length)
+    return pos + 4
+
+
+cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noexcept nogil:
+    if flexible:
+        at[pos] = 0
+        return pos + 1
+    return pos
+
+
+cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
+    """From the size prefix, which is filled in later, to the number of topics."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef Py_ssize_t pos
+    store_int32(at + 4, request.correlation_id)
+    pos = put_tags(at, 8, flexible)
+    store_int32(at + pos, 0)  # throttle time
+    pos += 4
+    if request.version >= SESSIONS_FROM:
+        store_int16(at + pos, 0)
+        store_int32(at + pos + 2, request.session_id)
+        pos += 6
+    return put_length(at, pos, request.topic_count, flexible)
+
+
+cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const FetchedPartition *read, int version) noexcept nogil:
+    cdef bint flexible = version >= FLEXIBLE_FROM
+    if version < TOPIC_IDS_FROM:
+        if flexible:
+            pos = write_unsigned_varlong(at, pos, <uint64_t> (read.topic_length + 1))
+        else:
+            store_int16(at + pos, <int16_t> read.topic_length)
+            pos += 2
+    memcpy(at + pos, read.topic, <size_t> read.topic_length)
+    return put_length(at, pos + read.topic_length, read.topic_partitions, flexible)
+
+
+cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *request, const FetchedPartition *read,
+                              LogState log) noexcept nogil:
+    """Up to the length of the records."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    store_int32(at + pos, read.partition_index)
+    store_int16(at + pos + 4, 0)
+    store_int64(at + pos + 6, log.high_watermark)
+    store_int64(at + pos + 14, log.high_watermark)  # the last stable offset: there are no transactions
+    pos += 22
+    if request.version >= LOG_START_OFFSET_FROM:
+        store_int64(at + pos, log.log_start_offset)
+        pos += 8
+    pos = put_length(at, pos, 0 if request.is_committed else -1, flexible)
+    if request.version >= RACK_FROM:
+        store_int32(at + pos, -1)  # no preferred replica
+        pos += 4
+    return put_length(at, pos, read.length, flexible)
+
+
+cdef inline Py_ssize_t put_found(uint8_t *at, Py_ssize_t pos, const FetchRequest *request,
+                                 const FetchedPartition *read, PartitionState partition) noexcept nogil:
+    return put_partition(at, pos, request, read, partition.log)
+
+
+cdef bint append_range(GateContext gate, ConnectionState *connection, const FetchedPartition *read,
+                       SegmentState segment) noexcept nogil:
+    """The records, to be sent from the file, which stays open until then."""
+    cdef OutputChunk *chunk = output_append(gate.shared, connection, read.length)
+    if chunk == NULL:
+        return False
+    descriptor_pin(segment._file.descriptor)
+    chunk.pin = segment._file.descriptor
+    chunk.release = descriptor_unpin
+    chunk.fd = segment._file.descriptor.fd
+    chunk.position = read.position
+    return True
+
+
+cdef bint answer(GateContext gate, ConnectionState *connection, const FetchRequest *request,
+                 int count) noexcept nogil:
+    """False: no memory, with half an answer in the output."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef uint8_t *at = output_reserve(gate.shared, HEAD_ROOM + TOPIC_ROOM + PARTITION_ROOM + UUID_BYTES)
+    cdef uint8_t *prefix = at
+    cdef Py_ssize_t pos
+    cdef int64_t total
+    cdef int index
+    cdef int32_t left = 0
+    cdef FetchedPartition *read
+    if at == NULL:
+        return False
+    pos = put_head(at, request)
+    if count == 0:
+        pos = put_tags(at, pos, flexible)  # nothing new in the session: only of the answer
+    total = pos - 4
+    if output_commit(gate.shared, connection, <size_t> pos):
+        return False
+    for index in range(count):
+        read = &gate.reads[index]
+        at = output_reserve(gate.shared, TOPIC_ROOM + PARTITION_ROOM + <size_t> read.topic_length)
+        if at == NULL:
+            return False
+        pos = 0
+        if read.topic != NULL:
+            pos = put_topic(at, pos, read, request.version)
+            left = read.topic_partitions
+        pos = put_found(at, pos, request, read, <PartitionState> read.partition)
+        total += pos + read.length
+        if output_commit(gate.shared, connection, <size_t> pos):
+            return False
+        if read.length and not append_range(gate, connection, read, <SegmentState> read.segment):
+            return False
+        left -= 1
+        if flexible:
+            at = output_reserve(gate.shared, TAIL_ROOM)
+            if at == NULL:
+                return False
+            at[0] = at[1] = at[2] = 0  # of the partition, its topic, the answer
+            pos = 1 + (left == 0) + (index == count - 1)
+            total += pos
+            if output_commit(gate.shared, connection, <size_t> pos):
+                return False
+    store_int32(prefix, <int32_t> total)
+    return True
+
+
+cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
+                      FetchLook look) noexcept nogil:
+    cdef FetchRequest request
+    cdef PyObject *session
+    cdef int count = 0
+    cdef int verdict = GATE_DECLINED
+    request.version = head.version
+    request.correlation_id = head.correlation_id
+    request.look = look
+    if connection.gathered:
+        return GATE_DECLINED  # what was produced before it on this connection is answered first
+    if not take_limits(gate, &request, cursor):
+        return GATE_DECLINED
+    gate.serial += 1
+    if request.session_epoch == FINAL_EPOCH and request.session_id == 0:
+        verdict = take_full(gate, &request, cursor, &count)
+    elif request.session_epoch != FINAL_EPOCH and request.session_epoch != INITIAL_EPOCH:
+        session = gate.sessions.find(request.session_id)
+        if session != NULL:
+            verdict = take_session(gate, &request, cursor, <FetchSessionState> session, &count)
+    if verdict == GATE_ANSWERED:
+        if not answer(gate, connection, &request, count):
+            connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
+        gate.fetches_gated += 1
+    return verdict

@@ -1,0 +1,438 @@
+"""The gated produce path: the fast twin of server/handlers/produce -> ReplicaManager -> Partition -> Log -> LogSegment.
+
+    gather (per request)   parse | gate open? | batch, CRC, records | sequence | room in the segment | assign offsets
+    finish (per wake-up)   one pwritev per partition | indexes, offsets, producers | answers
+
+What it does not take, it declines with nothing changed, and the Python way decides: anything but one plain batch of
+magic 2 per partition, which the topic keeps as it is; a codec that was not used before, or too much to decompress; a new,
+repeated or transactional producer batch; a roll, a flush or an index that may be full; a request that is not what
+clients send. tests/property/test_gate_twin.py holds the two to the same answers and the same files.
+"""
+
+from cpython.ref cimport PyObject
+from libc.errno cimport EIO
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
+
+from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, last_sequence_of, parse_batch_header
+from kafkapy._core.bytes.batch_validation cimport BatchLimits, assign_in_place, check_batch, prepare_check
+from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
+from kafkapy._core.bytes.frame_cursor cimport (
+    expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
+from kafkapy._core.gate.gate_context cimport GatheredBatch, GatheredRequest
+from kafkapy._core.broker_state.log_state cimport LogLimits, LogState, SegmentState
+from kafkapy._core.broker_state.partition_state cimport PartitionState
+from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
+from kafkapy._core.broker_state.producer_table cimport ProducedBatch, ProducerEntry
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_ERROR, CLOSE_NO_MEMORY, GATE_DECLINED, GATE_GATHERED, ConnectionState, connection_close,
+    gathered_request_answered, output_commit, output_reserve)
+from kafkapy._core.bytes.record_scanner cimport RECORDS_OK, check_records
+from kafkapy._core.bytes.slab cimport slab_release, slab_retain
+from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_append, count_failed_append
+
+cdef enum:
+    FLEXIBLE_FROM = 9
+    TOPIC_IDS_FROM = 13
+    ZSTD_FROM = 7
+    LOG_START_OFFSET_FROM = 5
+    RECORD_ERRORS_FROM = 8
+    UUID_BYTES = 16
+    KAFKA_STORAGE_ERROR = 56
+    ANSWER_OVERHEAD = 32                 # size prefix, header, array length, throttle time, tags
+    TOPIC_OVERHEAD = 16                  # lengths and tags, without the name
+    PARTITION_BYTES = 48                 # at most
+
+
+cdef int64_t wall_clock_ms() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_REALTIME, &now)
+    return <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000
+
+
+# ---- gather
+
+cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
+                        int64_t now_ms) noexcept nogil:
+    """Whether the bytes at `batch.data` are one batch that can simply be appended; fills in what is known of it."""
+    cdef BatchHeader header
+    cdef BatchLimits limits
+    if parse_batch_header(batch.data, 0, size, &header) != HEADER_OK or header.size != size:
+        return False
+    if not keeps_codec(partition.log.config, header.attributes, version):
+        return False
+    batch.size = size
+    batch.max_timestamp = header.max_timestamp
+    batch.last_offset_delta = header.last_offset_delta
+    batch.base_sequence = header.base_sequence
+    batch.last_sequence = last_sequence_of(&header)
+    batch.producer = NULL
+    if header.producer_id >= 0:
+        batch.producer = partition.log.producers.entries.find(header.producer_id)
+        if batch.producer == NULL or not (<ProducerEntry> batch.producer).simply_takes(
+                header.producer_epoch, header.base_sequence):
+            return False
+    if not has_room(partition, partition.log, partition.log.segments.active, batch):
+        return False  # asked before the records are opened, and again when their timestamps are known
+    fill_limits(&limits, partition.log.config)
+    if check_batch(batch.data, &header, &limits) != RECORDS_OK:
+        return False
+    prepare_check(&gate.check, &header, &limits, now_ms)
+    if not are_in_order(gate, batch.data, size, header.attributes):
+        return False
+    batch.max_timestamp = gate.check.max_timestamp
+    return has_room(partition, partition.log, partition.log.segments.active, batch)
+
+
+cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
+    """Whether the attributes say nothing but a codec, which the version may bring and the topic keeps."""
+    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < ZSTD_FROM):
+        return False
+    return config.codec < 0 or config.codec == attributes
+
+
+cdef bint are_in_order(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
+    """The batch's records, one by one, against `gate.check`."""
+    if codec:
+        if not gate.decompressor.check_records(codec, data + BATCH_OVERHEAD, size - BATCH_OVERHEAD, &gate.check):
+            return False
+    elif check_records(data, BATCH_OVERHEAD, size, &gate.check) != RECORDS_OK:
+        return False
+    return gate.check.error_count == 0
+
+
+cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
+    limits.max_message_bytes = config.max_message_bytes
+    limits.from_client = True
+    limits.log_append_time = False
+    limits.before_max_ms = config.timestamp_before_max_ms
+    limits.after_max_ms = config.timestamp_after_max_ms
+    limits.compacted = False
+
+
+cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
+    """Whether the batch goes behind what is gathered already, with no roll and no flush."""
+    cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
+    batch.base_offset = first_offset
+    return (segment.surely_takes(log.config, segment.size + partition.gathered_bytes, partition.gathered_count,
+                                 batch.size, batch.max_timestamp, first_offset + batch.last_offset_delta)
+            and first_offset + batch.last_offset_delta + 1 - log.recovery_point < log.config.flush_messages)
+
+
+cdef bint is_open(PartitionState partition) noexcept nogil:
+    """The gate itself: what Python allowed, and what the log's configuration asks for beyond a plain append."""
+    return (partition.is_plain and partition.is_leader and takes_plain_appends(partition.log.config)
+            and partition.log.directory.is_online and partition.append_errno == 0)
+
+
+cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
+    return not config.is_compacted and config.message_timestamp_type == 0
+
+
+cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
+                         int32_t topic_length, int version, int64_t now_ms) noexcept nogil:
+    """The next partition of the request becomes a batch of `gate`, not yet counted. False: for Python."""
+    cdef bint flexible = version >= FLEXIBLE_FROM
+    cdef int32_t index = take_int32(cursor)
+    cdef int32_t size = take_length(cursor, flexible)
+    cdef const uint8_t *data = take_bytes(cursor, size)
+    cdef GatheredBatch *batch
+    expect_no_tags(cursor, flexible)
+    if cursor.failed or gate.reserve_batch():
+        return False
+    batch = &gate.batches[gate.batch_count]
+    if version >= TOPIC_IDS_FROM:
+        batch.partition = gate.by_id.find(topic, topic_length, index)
+    else:
+        batch.partition = gate.by_name.find(topic, topic_length, index)
+    if batch.partition == NULL:
+        return False
+    batch.data = frame.data + (data - frame.data)
+    batch.partition_index = index
+    batch.topic = NULL
+    batch.topic_length = topic_length
+    batch.topic_partitions = 0
+    batch.next_gathered = -1
+    batch.failed = False
+    return look_at_partition(gate, <PartitionState> batch.partition, batch, size, version, now_ms)
+
+
+cdef bint look_at_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
+                            int version, int64_t now_ms) noexcept nogil:
+    if partition.last_request == gate.serial or not is_open(partition):
+        return False
+    partition.last_request = gate.serial
+    return look_at_batch(gate, partition, batch, size, version, now_ms)
+
+
+cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
+                      bint flexible) noexcept nogil:
+    """All topics of the request as batches behind those gathered before. False: for Python."""
+    cdef int64_t now_ms = wall_clock_ms()
+    cdef const uint8_t *topic
+    cdef int32_t topic_length, topics, partitions
+    cdef int first
+    request.topic_count = take_length(cursor, flexible)
+    if cursor.failed or request.topic_count <= 0:
+        return False
+    for topics in range(request.topic_count):
+        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic = take_bytes(cursor, topic_length)
+        partitions = take_length(cursor, flexible)
+        if cursor.failed or partitions <= 0:
+            return False
+        first = gate.batch_count
+        while gate.batch_count - first < partitions:
+            if not take_partition(gate, frame, cursor, topic, topic_length, request.version, now_ms):
+                return False
+            gate.batch_count += 1
+        gate.batches[first].topic = topic
+        gate.batches[first].topic_partitions = partitions
+        expect_no_tags(cursor, flexible)
+    expect_no_tags(cursor, flexible)
+    return not cursor.failed and cursor.pos == cursor.end
+
+
+cdef void keep(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
+    """The batch gets its offset, which its partition's next one continues."""
+    if partition.gathered_count == 0:
+        gate.touched[gate.touched_count] = <PyObject *> partition
+        gate.touched_count += 1
+        partition.first_gathered = index
+        partition.gathered_bytes = 0
+    else:
+        gate.batches[partition.last_gathered].next_gathered = index
+    partition.last_gathered = index
+    partition.gathered_count += 1
+    partition.gathered_bytes += batch.size
+    partition.gathered_end_offset = batch.base_offset + batch.last_offset_delta + 1
+    if batch.producer != NULL:
+        (<ProducerEntry> batch.producer).is_pending = True
+        (<ProducerEntry> batch.producer).pending_sequence = batch.last_sequence
+    assign_in_place(batch.data, batch.size, batch.base_offset, partition.leader_epoch, batch.max_timestamp, -1)
+
+
+cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head,
+                        FrameCursor *cursor) noexcept nogil:
+    cdef bint flexible = head.version >= FLEXIBLE_FROM
+    cdef GatheredRequest *request
+    cdef int first = gate.batch_count
+    cdef int index
+    cdef int32_t transactional_id = take_string_length(cursor, flexible)
+    if transactional_id != -1 or gate.reserve_request():
+        return GATE_DECLINED
+    request = &gate.requests[gate.request_count]
+    request.version = head.version
+    request.correlation_id = head.correlation_id
+    request.acks = take_int16(cursor)
+    take_int32(cursor)  # the timeout: nothing here waits
+    if cursor.failed or request.acks < -1 or request.acks > 1:
+        return GATE_DECLINED
+    gate.serial += 1
+    if not take_topics(gate, frame, cursor, request, flexible):
+        gate.batch_count = first
+        return GATE_DECLINED
+    request.connection = frame.connection
+    request.slab = frame.slab
+    slab_retain(frame.slab)
+    request.first_batch = first
+    request.batch_count = gate.batch_count - first
+    for index in range(first, gate.batch_count):
+        keep(gate, <PartitionState> gate.batches[index].partition, &gate.batches[index], index)
+    gate.request_count += 1
+    return GATE_GATHERED
+
+
+# ---- finish
+
+cdef int write_gathered(GateContext gate, PartitionState partition, SegmentState segment) noexcept nogil:
+    """One write of all that was gathered for the partition. 0 or -errno, with nothing written."""
+    cdef int index = partition.first_gathered
+    cdef Py_ssize_t count = 0
+    while index >= 0:
+        gate.vectors[count].iov_base = gate.batches[index].data
+        gate.vectors[count].iov_len = <size_t> gate.batches[index].size
+        count += 1
+        index = gate.batches[index].next_gathered
+    return segment._file.append_vectors(gate.vectors, count, partition.gathered_bytes)
+
+
+cdef void account_for_producer(ProducerEntry producer, const GatheredBatch *batch) noexcept nogil:
+    cdef ProducedBatch produced
+    produced.first_sequence = batch.base_sequence
+    produced.last_sequence = batch.last_sequence
+    produced.first_offset = batch.base_offset
+    produced.last_offset = batch.base_offset + batch.last_offset_delta
+    produced.timestamp = batch.max_timestamp
+    producer.push(&produced)
+
+
+cdef void finish_partition(GateContext gate, PartitionState partition, LogState log, SegmentState segment,
+                           TopicCounters counters) noexcept nogil:
+    """Write, then account for batch after batch. After a failure nothing of the rest is visible, and Python is told."""
+    cdef int status = write_gathered(gate, partition, segment)
+    cdef int index = partition.first_gathered
+    cdef GatheredBatch *batch
+    while index >= 0:
+        batch = &gate.batches[index]
+        if batch.producer != NULL:
+            (<ProducerEntry> batch.producer).is_pending = False
+        if status == 0:
+            status = segment.index_one(log.config.index_interval_bytes, segment.size, batch.size,
+                                       batch.base_offset + batch.last_offset_delta, batch.max_timestamp)
+            if status:
+                segment.cut_to(segment.size)
+        if status == 0:
+            segment.size += batch.size
+            log.log_end_offset = batch.base_offset + batch.last_offset_delta + 1
+            if batch.producer != NULL:
+                account_for_producer(<ProducerEntry> batch.producer, batch)
+            gate.batches_gated += 1
+            gate.bytes_gated += batch.size
+            count_append(counters, batch.last_offset_delta + 1, batch.size)
+        else:
+            count_failed_append(counters)
+        batch.failed = status != 0
+        index = batch.next_gathered
+    log.producers.map_end_offset = log.log_end_offset
+    if log.log_end_offset > log.high_watermark:
+        log.high_watermark = log.log_end_offset
+    partition.gathered_count = 0
+    partition.gathered_bytes = 0
+    if status:
+        partition.append_errno = -status
+    if status or partition.is_watched:
+        gate.wake(partition)
+
+
+cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int32_t length, bint flexible) noexcept nogil:
+    """Of an array."""
+    if flexible:
+        return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
+    store_int32(at + pos, length)
+    return pos + 4
+
+
+cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noexcept nogil:
+    if flexible:
+        at[pos] = 0
+        return pos + 1
+    return pos
+
+
+cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int64_t log_start_offset,
+                              int version) noexcept nogil:
+    cdef bint flexible = version >= FLEXIBLE_FROM
+    store_int32(at + pos, batch.partition_index)
+    store_int16(at + pos + 4, KAFKA_STORAGE_ERROR if batch.failed else 0)
+    store_int64(at + pos + 6, -1 if batch.failed else batch.base_offset)
+    store_int64(at + pos + 14, -1)  # log append time
+    pos += 22
+    if version >= LOG_START_OFFSET_FROM:
+        store_int64(at + pos, -1 if batch.failed else log_start_offset)
+        pos += 8
+    if version >= RECORD_ERRORS_FROM:
+        pos = put_length(at, pos, 0, flexible)
+        if flexible:
+            at[pos] = 0  # no message
+            pos += 1
+        else:
+            store_int16(at + pos, -1)
+            pos += 2
+    return put_tags(at, pos, flexible)
+
+
+cdef inline int64_t log_start_offset_of(PartitionState partition) noexcept nogil:
+    return partition.log.log_start_offset
+
+
+cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int version) noexcept nogil:
+    """The topic's name or id, and how many partitions follow."""
+    cdef bint flexible = version >= FLEXIBLE_FROM
+    if version < TOPIC_IDS_FROM:
+        if flexible:
+            pos = write_unsigned_varlong(at, pos, <uint64_t> (batch.topic_length + 1))
+        else:
+            store_int16(at + pos, <int16_t> batch.topic_length)
+            pos += 2
+    memcpy(at + pos, batch.topic, <size_t> batch.topic_length)
+    return put_length(at, pos + batch.topic_length, batch.topic_partitions, flexible)
+
+
+cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uint8_t *at) noexcept nogil:
+    """The answer with its size prefix; its length."""
+    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef Py_ssize_t pos
+    cdef int index
+    cdef int32_t left = 0
+    cdef GatheredBatch *batch
+    store_int32(at + 4, request.correlation_id)
+    pos = put_tags(at, 8, flexible)
+    pos = put_length(at, pos, request.topic_count, flexible)
+    for index in range(request.first_batch, request.first_batch + request.batch_count):
+        batch = &gate.batches[index]
+        if batch.topic != NULL:
+            pos = put_topic(at, pos, batch, request.version)
+            left = batch.topic_partitions
+        pos = put_partition(at, pos, batch, log_start_offset_of(<PartitionState> batch.partition), request.version)
+        left -= 1
+        if left == 0:
+            pos = put_tags(at, pos, flexible)
+    store_int32(at + pos, 0)  # throttle time
+    pos = put_tags(at, pos + 4, flexible)
+    store_int32(at, <int32_t> (pos - 4))
+    return pos
+
+
+cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    """False: no memory."""
+    cdef size_t room = ANSWER_OVERHEAD
+    cdef uint8_t *at
+    cdef Py_ssize_t length
+    cdef int index
+    for index in range(request.first_batch, request.first_batch + request.batch_count):
+        room += PARTITION_BYTES
+        if gate.batches[index].topic != NULL:
+            room += TOPIC_OVERHEAD + <size_t> gate.batches[index].topic_length
+    at = output_reserve(gate.shared, room)
+    if at == NULL:
+        return False
+    length = put_answer(gate, request, at)
+    return output_commit(gate.shared, request.connection, <size_t> length) == 0
+
+
+cdef bint has_failed(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    cdef int index
+    for index in range(request.first_batch, request.first_batch + request.batch_count):
+        if gate.batches[index].failed:
+            return True
+    return False
+
+
+cdef void finish_request(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    """Answers, unless the connection was closed meanwhile or listens to none; that one learns of errors by a close."""
+    cdef ConnectionState *connection = request.connection
+    if not connection.closed and not connection.closing:
+        if request.acks == 0:
+            if has_failed(gate, request):
+                connection_close(gate.shared, connection, CLOSE_ERROR, EIO)
+        elif not answer(gate, request):
+            connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
+    gathered_request_answered(gate.shared, connection)
+    slab_release(request.slab)
+
+
+cdef void produce_finish(GateContext gate) noexcept nogil:
+    cdef int index
+    for index in range(gate.touched_count):
+        finish_touched(gate, <PartitionState> gate.touched[index])
+    for index in range(gate.request_count):
+        finish_request(gate, &gate.requests[index])
+    gate.touched_count = 0
+    gate.request_count = 0
+    gate.batch_count = 0
+
+
+cdef void finish_touched(GateContext gate, PartitionState partition) noexcept nogil:
+    finish_partition(gate, partition, partition.log, partition.log.segments.active, partition.counters)

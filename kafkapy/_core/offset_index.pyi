@@ -1,5 +1,0 @@
-from kafkapy._core.index_file import CorruptIndexError as CorruptIndexError
-from kafkapy._core.index_file import IndexFile
-
-class OffsetIndex(IndexFile):
-    def append(self, offset: int, position: int) -> None: ...

@@ -1,0 +1,66 @@
+# The reactor: the loop and watched descriptors.
+from libc.stdint cimport int64_t, uint32_t
+
+from kafkapy._core.reactor.reactor_state cimport ReactorState
+
+cdef extern from "<sys/epoll.h>" nogil:
+    ctypedef union epoll_data_t:
+        void *ptr
+    cdef struct epoll_event:
+        uint32_t events
+        epoll_data_t data
+
+cdef enum:
+    EVENTS_PER_WAKEUP = 64
+
+cdef struct WatchState:
+    int kind                        # WATCH_CALLBACK or WATCH_WAKEUP
+    bint ready                      # its callback is due in the Python phase
+
+cdef class Watch:
+    cdef WatchState native
+    cdef Reactor reactor
+    cdef object callback
+    cdef readonly int fd            # -1 once closed
+    cdef bint paused
+
+cdef class Reactor:
+    cdef ReactorState native        # a gate works on this
+    cdef WatchState wakeup
+    cdef epoll_event events[EVENTS_PER_WAKEUP]
+    cdef int64_t next_deadline_ms   # of the timing wheel; -1: none
+    cdef int64_t stop_deadline_ms   # -1: not stopping
+    cdef int64_t last_busy_ms       # of the last wake-up that received something
+    cdef int64_t seen_received      # bytes_received at that time
+    cdef bint wakeup_sent           # an eventfd write is on its way; guarded by the interpreter lock
+    cdef bint posted_here           # the owner itself posted
+    cdef bint watch_ready
+    cdef bint interrupted           # epoll_wait was interrupted: signal handlers want to run
+    cdef public object dispatch
+    cdef public object on_close
+    cdef object on_callback_error
+    cdef object on_gate             # the gate's own callback; keeps the gate alive
+    cdef object posted              # deque
+    cdef object wheel
+    cdef dict connections           # id -> Connection
+    cdef list watches
+
+    cdef int loop(self) except -1
+    cdef void end_wakeup(self) noexcept nogil
+    cdef int timeout_ms(self) noexcept nogil
+    cdef bint needs_python(self) noexcept nogil
+    cdef void read_phase(self, int count) noexcept nogil
+    cdef void take_event(self, epoll_event *event) noexcept nogil
+    cdef void write_phase(self) noexcept nogil
+    cdef bint python_phase(self) except -1
+    cdef int settle(self) except -1
+    cdef int run_watches(self) except -1
+    cdef int run_posted(self) except -1
+    cdef int run_timers(self) except -1
+    cdef int call(self, callback) except -1
+    cdef int expire_idle(self) except -1
+    cdef int advance_answered(self) except -1
+    cdef int dispatch_round(self) except -1
+    cdef begin_stop(self, int64_t grace_ms)
+    cdef bint stop_is_due(self) noexcept nogil
+    cdef int check_owner(self) except -1

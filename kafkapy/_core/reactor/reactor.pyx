@@ -1,0 +1,643 @@
+"""The reactor: one thread that owns every connection and runs every handler that cannot block.
+
+    wake-up:  read all (no lock) -> gate -> one Python phase for all that need it -> write all (no lock)
+
+Phase 1 (`reactor_input`) reads up to 64 ready sockets and splits frames. Phase 2 enters the interpreter once: closed
+connections are told, watched descriptors, posted callbacks and expired timers run, then `dispatch` gets all requests in
+one list, and again for the pipelined ones behind them, a bounded number of times. Phase 3 (`reactor_output`) writes all
+answers. Sockets are edge triggered, so that muting one costs no system call.
+
+Other threads use `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before `run`
+the thread that sets things up may call the rest too.
+"""
+
+import sys
+from collections import deque
+
+from cpython.buffer cimport PyBuffer_Release
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.pythread cimport PyThread_get_thread_ident
+from cpython.ref cimport Py_XDECREF, PyObject
+from libc.errno cimport EINTR, errno
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from posix.unistd cimport close, read, write
+
+from kafkapy._core.reactor.reactor_connection cimport Connection, Request
+from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, intake_is_blocked
+from kafkapy._core.reactor.reactor_output cimport output_flush
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
+    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState, connection_close,
+    connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
+    state_initialize, state_release, state_reserve_queues,
+)
+from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meter_settle
+from kafkapy._core.bytes.slab cimport slab_pool_trim
+
+from kafkapy._core.reactor.timing_wheel import TimingWheel
+
+cdef extern from "<sys/epoll.h>" nogil:
+    enum:
+        EPOLLIN, EPOLLOUT, EPOLLERR, EPOLLHUP, EPOLLRDHUP, EPOLLET, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD
+        EPOLL_CLOEXEC
+    int epoll_create1(int flags)
+    int epoll_ctl(int epoll_fd, int operation, int fd, epoll_event *event)
+    int epoll_wait(int epoll_fd, epoll_event *events, int maximum, int timeout)
+
+cdef extern from "<sys/eventfd.h>" nogil:
+    int EFD_NONBLOCK, EFD_CLOEXEC
+    int eventfd(unsigned int initial, int flags)
+
+cdef enum:
+    DISPATCH_ROUNDS = 8             # of pipelined requests in one Python phase
+    CACHE_BYTES = 33554432          # of slabs kept while busy
+    CACHE_IDLE_BYTES = 1048576      # of slabs kept when quiet
+    QUIET_MS = 1000
+    PRODUCE = 0                     # the APIs that a gate answers
+    FETCH = 1
+
+# Part of this module for those who use it.
+globals().update(Connection=Connection, Request=Request)
+
+# Kinds of ends, for `on_close`.
+CLOSED_BY_PEER = CLOSE_BY_PEER
+CLOSED_BY_ERROR = CLOSE_ERROR
+CLOSED_FOR_INVALID_SIZE = CLOSE_INVALID_SIZE
+CLOSED_WHEN_IDLE = CLOSE_IDLE
+CLOSED_LOCALLY = CLOSE_LOCAL
+CLOSED_FOR_SHORT_FILE = CLOSE_SHORT_FILE
+CLOSED_WITHOUT_MEMORY = CLOSE_NO_MEMORY
+CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
+
+
+def bucket_bounds():
+    """The exclusive upper ends, in microseconds, of the buckets of `request_meters`; the last one has none."""
+    bounds = [1, 2, 3, 4]
+    for exponent in range(2, METER_BUCKETS // 4 + 1):
+        bounds += [(1 << exponent) // 4 * part for part in (5, 6, 7, 8)]
+    return bounds[: METER_BUCKETS - 1]
+
+
+cdef inline void read_clock(ReactorState *state) noexcept nogil:
+    state.now_us = monotonic_us()
+    state.now_ms = state.now_us // 1000
+
+
+def _print_callback_error(error):
+    sys.excepthook(type(error), error, error.__traceback__)
+
+
+cdef class Watch:
+    """A descriptor whose readiness calls back in the Python phase: a listening socket, a signal pipe.
+
+    Level triggered. Owner thread only. The descriptor itself stays the caller's.
+    """
+
+    def pause(self):
+        """No more callbacks until `resume`."""
+        cdef epoll_event event
+        if self.fd >= 0 and not self.paused:
+            event.events = 0
+            event.data.ptr = &self.native
+            if epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
+                raise OSError(errno, "epoll_ctl")
+            self.paused = True
+            self.native.ready = False
+
+    def resume(self):
+        cdef epoll_event event
+        if self.fd >= 0 and self.paused:
+            event.events = EPOLLIN
+            event.data.ptr = &self.native
+            if epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_MOD, self.fd, &event):
+                raise OSError(errno, "epoll_ctl")
+            self.paused = False
+
+    def close(self):
+        """Stops watching; before the caller closes the descriptor."""
+        cdef epoll_event event
+        if self.fd >= 0:
+            epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)
+            self.fd = -1
+            self.native.ready = False
+            self.reactor.watches.remove(self)
+
+
+cdef class Reactor:
+    """Owns the epoll instance, all connections and the timing wheel. See the module for phases and threads.
+
+    Invariants: a connection in `connections` is open or waits in the closed queue; every queue has room for all of them.
+    """
+
+    def __cinit__(self):
+        self.native.epoll_fd = -1
+        self.native.wakeup_fd = -1
+        if state_initialize(&self.native, CACHE_BYTES):
+            raise MemoryError()
+
+    def __init__(self, dispatch, *, max_request_bytes=104857600, queued_max_request_bytes=-1,
+                 connections_max_idle_ms=600000, on_close=None, on_callback_error=None):
+        """`dispatch(requests)` answers each now or later by `request.connection.respond`. `on_close(connection, kind)`
+        is told once per closed connection. `on_callback_error(error)` gets what posted callbacks and timers raise."""
+        cdef epoll_event event
+        if self.native.epoll_fd >= 0:
+            raise RuntimeError("already initialized")
+        self.dispatch = dispatch
+        self.on_close = on_close
+        self.on_callback_error = on_callback_error or _print_callback_error
+        self.native.max_request_bytes = max_request_bytes
+        self.native.queued_max_request_bytes = queued_max_request_bytes
+        self.native.max_idle_ms = connections_max_idle_ms
+        read_clock(&self.native)
+        self.posted = deque()
+        self.connections = {}
+        self.watches = []
+        self.wheel = TimingWheel(start_ms=self.native.now_ms)
+        self.next_deadline_ms = -1
+        self.stop_deadline_ms = -1
+        self.native.epoll_fd = epoll_create1(EPOLL_CLOEXEC)
+        self.native.wakeup_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
+        self.wakeup.kind = WATCH_WAKEUP
+        event.events = EPOLLIN
+        event.data.ptr = &self.wakeup
+        if (self.native.epoll_fd < 0 or self.native.wakeup_fd < 0
+                or epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, self.native.wakeup_fd, &event)):
+            raise OSError(errno, "the reactor's epoll instance cannot be set up")
+
+    def __dealloc__(self):
+        if self.native.epoll_fd >= 0:
+            close(self.native.epoll_fd)
+        if self.native.wakeup_fd >= 0:
+            close(self.native.wakeup_fd)
+        state_release(&self.native)
+
+    # ---- any thread
+
+    def in_reactor_thread(self):
+        return self.native.thread == <unsigned long> PyThread_get_thread_ident()
+
+    def post(self, callback):
+        """Runs `callback()` in the next Python phase, in the order of posting. Any thread."""
+        cdef uint64_t one = 1
+        self.posted.append(callback)
+        if self.native.thread == <unsigned long> PyThread_get_thread_ident():
+            self.posted_here = True
+        elif not self.wakeup_sent:
+            self.wakeup_sent = True
+            write(self.native.wakeup_fd, &one, sizeof(one))
+
+    def stop(self, int64_t grace_ms=0):
+        """`run` returns when no request is in process and all answers have left, after `grace_ms` at the latest.
+        Nothing more is read. Any thread."""
+        self.post(lambda: self.begin_stop(grace_ms))
+
+    # ---- owner thread
+
+    @property
+    def now_ms(self):
+        """The monotonic clock as of this wake-up, in milliseconds."""
+        return self.native.now_ms
+
+    def schedule(self, int64_t delay_ms, callback):
+        """Runs `callback()` after `delay_ms`; the entry that is returned has `cancel()`."""
+        cdef int64_t deadline
+        self.check_owner()
+        if self.native.thread == 0:
+            read_clock(&self.native)
+        deadline = self.native.now_ms + delay_ms
+        entry = self.wheel.add(deadline, callback)
+        if self.next_deadline_ms < 0 or deadline < self.next_deadline_ms:
+            self.next_deadline_ms = deadline
+        return entry
+
+    def watch(self, int fd, callback):
+        """Calls `callback()` in the Python phase whenever `fd` is readable."""
+        cdef epoll_event event
+        cdef Watch watch = Watch.__new__(Watch)
+        self.check_owner()
+        watch.native.kind = WATCH_CALLBACK
+        watch.reactor = self
+        watch.callback = callback
+        watch.fd = fd
+        event.events = EPOLLIN
+        event.data.ptr = &watch.native
+        if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, fd, &event):
+            raise OSError(errno, "epoll_ctl")
+        self.watches.append(watch)
+        return watch
+
+    def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id):
+        """Takes over a connected, non-blocking socket's descriptor, which is closed by the reactor. -> Connection"""
+        cdef epoll_event event
+        cdef Connection connection = Connection.__new__(Connection)
+        self.check_owner()
+        if connection_id in self.connections:
+            raise ValueError(f"connection id {connection_id} is in use")
+        if state_reserve_queues(&self.native, <size_t> len(self.connections) + 1):
+            raise MemoryError()
+        connection.reactor = self
+        connection.shared = &self.native
+        connection.id = connection_id
+        connection.listener = listener
+        connection.peer_host = peer_host
+        connection.peer_port = peer_port
+        event.events = <uint32_t> EPOLLIN | <uint32_t> EPOLLOUT | <uint32_t> EPOLLRDHUP | <uint32_t> EPOLLET
+        event.data.ptr = connection.native
+        if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, fd, &event):
+            raise OSError(errno, "epoll_ctl")
+        connection_open(&self.native, connection.native, fd)
+        connection.native.connection = <PyObject *> connection
+        self.connections[connection_id] = connection
+        return connection
+
+    def pause_intake(self):
+        """No new request is read or dispatched until `resume_intake`; those begun may arrive completely."""
+        self.native.intake_paused = True
+
+    def resume_intake(self):
+        self.native.intake_paused = False
+
+    def idle_order(self):
+        """The open connections, least recently used first."""
+        cdef ConnectionState *native = self.native.oldest
+        cdef list order = []
+        while native != NULL:
+            order.append(<Connection> native.connection)
+            native = native.newer
+        return order
+
+    def counters(self):
+        """What happened since the start, by name."""
+        return {
+            "requests_received": self.native.requests_received,
+            "requests_gated": self.native.requests_gated,
+            "bytes_received": self.native.bytes_received,
+            "bytes_sent": self.native.bytes_sent,
+            "connections": self.native.connection_count,
+            "connections_closed": self.native.connections_closed,
+            "requests_in_process": self.native.in_process_count,
+            "request_bytes": self.native.reserved_bytes,
+            "slab_bytes": self.native.pool.allocated_bytes,
+            "wakeups": self.native.wakeups,
+            "python_phases": self.native.python_phases,
+        }
+
+    def idle_us(self):
+        """Microseconds spent waiting for events since the start, the wait of this moment included. Any thread."""
+        cdef int64_t waiting_since_us = self.native.waiting_since_us
+        return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
+
+    def request_meters(self):
+        """What was answered since the start: [(API key, requests, bytes of them, microseconds, requests by bucket)];
+        `bucket_bounds` says what a bucket holds, key 127 stands for all that is no API. Any thread."""
+        cdef RequestMeter *meter
+        cdef int key, bucket
+        cdef list found = []
+        for key in range(METERS):
+            meter = self.native.meters[key]
+            if meter != NULL:
+                buckets = [meter.buckets[bucket] for bucket in range(METER_BUCKETS)]
+                found.append((key, meter.requests, meter.request_bytes, meter.time_us, buckets))
+        return found
+
+    def run(self):
+        """Serves until `stop`; then closes all connections. The calling thread is the owner meanwhile."""
+        if self.native.thread != 0:
+            raise RuntimeError("the reactor runs already")
+        self.native.thread = <unsigned long> PyThread_get_thread_ident()
+        try:
+            self.loop()
+        finally:
+            with nogil:
+                connections_linger(&self.native)
+            while self.native.oldest != NULL:
+                connection_close(&self.native, self.native.oldest, CLOSE_SHUTDOWN, 0)
+            queue_take(&self.native, &self.native.input_queue)
+            queue_take(&self.native, &self.native.python_queue)
+            queue_take(&self.native, &self.native.answered_queue)
+            queue_take(&self.native, &self.native.output_queue)
+            for connection in self.connections.values():
+                forget_queues(connection)
+            self.settle()
+            self.native.draining = False
+            self.stop_deadline_ms = -1
+            self.native.thread = 0
+
+    cdef int check_owner(self) except -1:
+        if self.native.thread != 0 and self.native.thread != <unsigned long> PyThread_get_thread_ident():
+            raise RuntimeError("only the reactor's thread may do this: post() it")
+        return 0
+
+    # ---- the loop
+
+    cdef int loop(self) except -1:
+        cdef int count
+        cdef bint finished = False
+        with nogil:
+            self.native.waiting_since_us = monotonic_us()
+            while not finished:
+                count = epoll_wait(self.native.epoll_fd, self.events, EVENTS_PER_WAKEUP, self.timeout_ms())
+                read_clock(&self.native)
+                self.native.idle_us += self.native.now_us - self.native.waiting_since_us
+                self.native.waiting_since_us = 0
+                self.native.wakeups += 1
+                if count < 0:
+                    self.interrupted = errno == EINTR
+                    count = 0
+                self.read_phase(count)
+                if self.needs_python():
+                    with gil:
+                        finished = self.python_phase()
+                self.write_phase()
+                self.end_wakeup()
+        return 0
+
+    cdef void end_wakeup(self) noexcept nogil:
+        """What the gate answered is measured: all of a wake-up leaves together."""
+        cdef int64_t ended_us = monotonic_us()
+        cdef int64_t elapsed_us = ended_us - self.native.now_us
+        self.native.waiting_since_us = ended_us
+        meter_settle(self.native.meters[PRODUCE], elapsed_us)
+        meter_settle(self.native.meters[FETCH], elapsed_us)
+
+    cdef int timeout_ms(self) noexcept nogil:
+        """How long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""
+        cdef ReactorState *native = &self.native
+        cdef int64_t deadline = self.next_deadline_ms
+        cdef int64_t idle
+        if native.input_queue.count and (native.input_urgent or not intake_is_blocked(native)) and not native.draining:
+            return 0
+        if (native.python_queue.count or native.output_queue.count or native.closed_queue.count
+                or native.answered_queue.count or native.garbage != NULL or native.gate_due or self.posted_here
+                or self.stop_is_due()):
+            return 0
+        if native.max_idle_ms >= 0 and native.oldest != NULL:
+            idle = native.oldest.last_active_ms + native.max_idle_ms
+            if deadline < 0 or idle < deadline:
+                deadline = idle
+        if self.stop_deadline_ms >= 0 and (deadline < 0 or self.stop_deadline_ms < deadline):
+            deadline = self.stop_deadline_ms
+        if native.pool.cached_bytes > CACHE_IDLE_BYTES:
+            idle = self.last_busy_ms + QUIET_MS
+            if deadline < 0 or idle < deadline:
+                deadline = idle
+        if deadline < 0:
+            return -1
+        deadline -= native.now_ms
+        return 0 if deadline < 0 else <int> deadline if deadline < 0x7fffffff else 0x7fffffff
+
+    cdef bint needs_python(self) noexcept nogil:
+        cdef ReactorState *native = &self.native
+        return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
+                or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready or self.stop_deadline_ms >= 0
+                or (self.next_deadline_ms >= 0 and native.now_ms >= self.next_deadline_ms)
+                or (native.max_idle_ms >= 0 and native.oldest != NULL
+                    and native.now_ms - native.oldest.last_active_ms >= native.max_idle_ms))
+
+    cdef void read_phase(self, int count) noexcept nogil:
+        """Phase 1: what was left over first, then the sockets that epoll named, then what the gate gathered."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *connection
+        cdef size_t waiting = queue_take(native, &native.input_queue)
+        cdef size_t index
+        cdef int event
+        native.input_urgent = False
+        for index in range(waiting):
+            connection = native.spare_queue.items[index]
+            connection.queued_input = False
+            input_serve(native, connection)
+        for event in range(count):
+            self.take_event(&self.events[event])
+        if native.gate_finish != NULL:
+            native.gate_finish(native.gate_context)
+        if native.bytes_received != self.seen_received:
+            self.seen_received = native.bytes_received
+            self.last_busy_ms = native.now_ms
+        elif native.pool.cached_bytes > CACHE_IDLE_BYTES and native.now_ms - self.last_busy_ms >= QUIET_MS:
+            slab_pool_trim(native.pool, CACHE_IDLE_BYTES)
+
+    cdef void take_event(self, epoll_event *event) noexcept nogil:
+        """One event: a kind is the first field of whatever it points at."""
+        cdef int kind = (<int *> event.data.ptr)[0]
+        cdef ConnectionState *connection
+        cdef uint64_t posted
+        if kind == WATCH_CALLBACK:
+            (<WatchState *> event.data.ptr).ready = True
+            self.watch_ready = True
+        elif kind == WATCH_WAKEUP:
+            read(self.native.wakeup_fd, &posted, sizeof(posted))
+            self.wakeup.ready = True
+        else:
+            connection = <ConnectionState *> event.data.ptr
+            if connection.closed:
+                return
+            if event.events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP):
+                connection.readable = True
+            if event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP):
+                connection.hangup = True
+            if event.events & (EPOLLERR | EPOLLHUP) and (connection.in_process or connection.output_head != NULL):
+                connection_close(&self.native, connection, CLOSE_BY_PEER if event.events & EPOLLHUP else CLOSE_ERROR, 0)
+                return
+            if event.events & EPOLLOUT and connection.blocked:
+                connection.blocked = False
+                connection_want_output(&self.native, connection)
+            input_serve(&self.native, connection)
+
+    cdef void write_phase(self) noexcept nogil:
+        """Phase 3."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *connection
+        cdef size_t waiting = queue_take(native, &native.output_queue)
+        cdef size_t index
+        for index in range(waiting):
+            connection = native.spare_queue.items[index]
+            connection.queued_output = False
+            if not connection.closed:
+                output_flush(native, connection)
+
+    # ---- phase 2
+
+    cdef bint python_phase(self) except -1:
+        """Whether the loop is to end."""
+        cdef int rounds = 0
+        self.native.python_phases += 1
+        if self.interrupted:
+            self.interrupted = False
+            PyErr_CheckSignals()
+        self.settle()
+        if self.native.gate_due:
+            self.native.gate_due = False
+            self.call(self.on_gate)
+        if self.watch_ready:
+            self.run_watches()
+        self.run_posted()
+        if self.next_deadline_ms >= 0 and self.native.now_ms >= self.next_deadline_ms:
+            self.run_timers()
+        self.expire_idle()
+        self.advance_answered()
+        while self.native.python_queue.count and rounds < DISPATCH_ROUNDS:
+            self.dispatch_round()
+            self.advance_answered()
+            rounds += 1
+        return self.stop_is_due()
+
+    cdef int settle(self) except -1:
+        """Lets go of what was sent, and tells of connections that were closed."""
+        cdef ReactorState *native = &self.native
+        cdef OutputChunk *chunk
+        cdef PyObject *owner
+        cdef ConnectionState *closed
+        cdef Connection connection
+        cdef size_t waiting
+        cdef size_t index
+        while native.garbage != NULL:
+            chunk = native.garbage
+            native.garbage = chunk.next
+            if chunk.has_view:
+                PyBuffer_Release(&chunk.view)
+            owner = chunk.owner
+            chunk.next = native.free_chunks
+            native.free_chunks = chunk
+            Py_XDECREF(owner)
+        if not native.closed_queue.count:
+            return 0
+        waiting = queue_take(native, &native.closed_queue)
+        gone = []
+        for index in range(waiting):
+            closed = native.spare_queue.items[index]
+            if closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output:
+                queue_push(&native.closed_queue, closed)  # until those queues have passed over it
+            else:
+                connection = <Connection> closed.connection
+                del self.connections[connection.id]
+                gone.append(connection)
+        if self.on_close is not None:
+            for connection in gone:
+                try:
+                    self.on_close(connection, connection.native.close_reason)
+                except Exception as error:
+                    self.on_callback_error(error)
+        return 0
+
+    cdef int call(self, callback) except -1:
+        try:
+            callback()
+        except Exception as error:
+            self.on_callback_error(error)
+        return 0
+
+    cdef int run_watches(self) except -1:
+        cdef Watch watch
+        self.watch_ready = False
+        for watch in self.watches.copy():
+            if watch.native.ready:
+                watch.native.ready = False
+                self.call(watch.callback)
+        return 0
+
+    cdef int run_posted(self) except -1:
+        """Those posted until now; what they post themselves runs in the next phase."""
+        cdef Py_ssize_t waiting
+        self.wakeup.ready = False
+        self.wakeup_sent = False
+        self.posted_here = False
+        waiting = len(self.posted)
+        while waiting > 0:
+            self.call(self.posted.popleft())
+            waiting -= 1
+        return 0
+
+    cdef int run_timers(self) except -1:
+        self.next_deadline_ms = -1
+        for callback in self.wheel.advance(self.native.now_ms):
+            self.call(callback)
+        self.next_deadline_ms = self.wheel.next_deadline_ms()
+        return 0
+
+    cdef int expire_idle(self) except -1:
+        """Closes what was silent for too long; a connection whose request is in process is not silent."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *oldest = native.oldest
+        while (native.max_idle_ms >= 0 and oldest != NULL
+               and native.now_ms - oldest.last_active_ms >= native.max_idle_ms):
+            if oldest.in_process and oldest.output_head == NULL and not oldest.closing:
+                connection_touch(native, oldest)
+            else:
+                connection_close(native, oldest, CLOSE_IDLE, 0)
+            oldest = native.oldest
+        return 0
+
+    cdef int advance_answered(self) except -1:
+        """Takes up the next requests of connections that Python has answered; between callbacks, never within one."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *answered
+        cdef size_t count = queue_take(native, &native.answered_queue)
+        cdef size_t index
+        if count == 0:
+            return 0
+        for index in range(count):
+            answered = native.spare_queue.items[index]
+            answered.queued_answered = False
+            input_advance(native, answered)
+        if native.gate_finish != NULL:
+            native.gate_finish(native.gate_context)
+        return 0
+
+    cdef int dispatch_round(self) except -1:
+        """One list of requests, at most one of each connection."""
+        cdef ReactorState *native = &self.native
+        cdef ConnectionState *waiting
+        cdef Request request
+        cdef list requests = []
+        cdef size_t count = queue_take(native, &native.python_queue)
+        cdef size_t index
+        for index in range(count):
+            waiting = native.spare_queue.items[index]
+            waiting.queued_python = False
+            if waiting.closed:
+                continue
+            request = Request.__new__(Request)
+            request.connection = <Connection> waiting.connection
+            request.slab = waiting.frame.slab
+            request.data = waiting.frame.data
+            request.size = waiting.frame.size
+            request.received_ms = waiting.frame.received_us // 1000
+            request.waits = waiting.frame.waits
+            waiting.frame.slab = NULL  # the request took over the pin
+            requests.append(request)
+        if not requests:
+            return 0
+        try:
+            self.dispatch(requests)
+        except Exception as error:
+            self.on_callback_error(error)
+            for request in requests:
+                if request.connection.native.in_process:
+                    request.connection.close("its request could not be dispatched")
+        return 0
+
+    cdef begin_stop(self, int64_t grace_ms):
+        if self.stop_deadline_ms < 0:
+            self.stop_deadline_ms = self.native.now_ms + grace_ms
+            self.native.draining = True
+
+    cdef bint stop_is_due(self) noexcept nogil:
+        """Whether nothing holds the stop back any longer."""
+        cdef ConnectionState *connection = self.native.oldest
+        if self.stop_deadline_ms < 0:
+            return False
+        if self.native.now_ms >= self.stop_deadline_ms:
+            return True
+        while connection != NULL:
+            if connection.in_process or connection.output_head != NULL:
+                return False
+            connection = connection.newer
+        return True
+
+
+cdef int forget_queues(Connection connection) except -1:
+    connection.native.queued_input = False
+    connection.native.queued_python = False
+    connection.native.queued_answered = False
+    connection.native.queued_output = False
+    return 0

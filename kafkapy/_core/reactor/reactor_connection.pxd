@@ -1,0 +1,27 @@
+# Connections and requests as Python objects around the C state.
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafkapy._core.reactor.reactor_state cimport ConnectionState, ReactorState
+from kafkapy._core.bytes.slab cimport Slab
+
+cdef class Connection:
+    cdef ConnectionState *native    # owned
+    cdef ReactorState *shared       # the reactor's, which `reactor` keeps alive
+    cdef object reactor
+    cdef readonly str id
+    cdef readonly object listener
+    cdef readonly str peer_host
+    cdef readonly int peer_port
+    cdef public object state        # the session's: principal, client's name and version
+    cdef str close_text
+    cpdef respond(self, chunks)
+
+cdef class Request:
+    cdef readonly Connection connection
+    cdef Slab *slab                 # pinned
+    cdef uint8_t *data
+    cdef bint owns_data             # allocated for this request; then there is no slab
+    cdef int32_t size
+    cdef readonly int64_t received_ms
+    cdef readonly bint waits        # the gate can serve it when there is more to read (`DataGate.serve_again`)
+    cdef public int64_t waited_ms   # for that, until it was given up

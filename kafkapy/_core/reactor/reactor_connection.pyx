@@ -1,0 +1,205 @@
+"""Connections and requests as Python sees them, and how an answer gets into a connection's output."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.memoryview cimport PyMemoryView_FromObject
+from cpython.pythread cimport PyThread_get_thread_ident
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, strerror
+
+from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES
+from kafkapy._core.bytes.primitives cimport store_uint32
+from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add, meter_of
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
+    CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
+    connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push, request_done,
+)
+from kafkapy._core.bytes.segment_file cimport FileRange
+from kafkapy._core.bytes.slab cimport slab_release
+
+cdef enum:
+    COPY_LIMIT = 8192               # an answer's piece up to this long is copied, a longer one pinned
+
+
+cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1:
+    """Puts one answer into the output. If that fails half way, the connection cannot go on."""
+    cdef uint8_t *prefix = output_reserve(shared, FRAME_PREFIX_BYTES)
+    cdef int64_t total = 0
+    if prefix == NULL or output_commit(shared, connection, FRAME_PREFIX_BYTES):
+        connection_close(shared, connection, CLOSE_NO_MEMORY, 0)
+        raise MemoryError()
+    try:
+        for chunk in chunks:
+            append_chunk(shared, connection, chunk, &total)
+        if total > 0x7fffffff:
+            raise ValueError(f"an answer of {total} bytes does not fit a frame")
+    except BaseException:
+        connection_close(shared, connection, CLOSE_NO_MEMORY, 0)
+        raise
+    store_uint32(prefix, <uint32_t> total)
+    return 0
+
+
+cdef int append_chunk(ReactorState *shared, ConnectionState *connection, chunk, int64_t *total) except -1:
+    """*Pins* a long chunk, copies a short one, and adds its length to `total`."""
+    cdef OutputChunk *piece
+    cdef Py_buffer view
+    cdef uint8_t *room
+    cdef FileRange file_range
+    if isinstance(chunk, FileRange):
+        file_range = <FileRange> chunk
+        if file_range.length > 0:
+            piece = output_append(shared, connection, file_range.length)
+            if piece == NULL:
+                raise MemoryError()
+            piece.fd = file_range.file.descriptor.fd
+            piece.position = file_range.position
+            Py_INCREF(chunk)
+            piece.owner = <PyObject *> chunk
+            total[0] += file_range.length
+        return 0
+    PyObject_GetBuffer(chunk, &view, PyBUF_SIMPLE)
+    total[0] += view.len
+    if view.len > COPY_LIMIT:
+        piece = output_append(shared, connection, view.len)
+        if piece == NULL:
+            PyBuffer_Release(&view)
+            raise MemoryError()
+        piece.view = view
+        piece.has_view = True
+        piece.data = <const uint8_t *> view.buf
+        return 0
+    room = output_reserve(shared, <size_t> view.len)
+    if room != NULL:
+        memcpy(room, view.buf, <size_t> view.len)
+    failed = room == NULL or (view.len and output_commit(shared, connection, <size_t> view.len))
+    PyBuffer_Release(&view)
+    if failed:
+        raise MemoryError()
+    return 0
+
+
+cdef void count_answered(ReactorState *shared, RequestFrame *frame) noexcept nogil:
+    cdef RequestMeter *meter = meter_of(shared.meters, frame.api_key)
+    if meter != NULL:
+        meter.request_bytes += frame.size
+        meter_add(meter, 1, monotonic_us() - frame.received_us)
+
+
+cdef class Connection:
+    """One client's connection. Owns its C state; owner thread only, but `close` may be called anywhere.
+
+    At most one of its requests is in process: from its appearance in `dispatch` to `respond`.
+    """
+
+    def __cinit__(self):
+        self.native = <ConnectionState *> calloc(1, sizeof(ConnectionState))
+        if self.native == NULL:
+            raise MemoryError()
+        self.native.closed = True
+        self.native.fd = -1
+
+    def __dealloc__(self):
+        free(self.native)
+
+    @property
+    def is_closed(self):
+        return self.native.closed
+
+    @property
+    def fd(self):
+        """The socket's descriptor, -1 once closed."""
+        return self.native.fd
+
+    cpdef respond(self, chunks):
+        """Answers the request in process: `chunks` are bytes-like objects and FileRanges, which are *pinned* until
+        sent; the size prefix is added here. None: no answer is due. On a closed connection nothing happens."""
+        cdef ConnectionState *native = self.native
+        if native.closed or native.closing:
+            return
+        if self.shared.thread != 0 and self.shared.thread != <unsigned long> PyThread_get_thread_ident():
+            raise RuntimeError("only the reactor's thread may answer: post() it")
+        if not native.in_process:
+            raise RuntimeError(f"connection {self.id} has no request in process")
+        if chunks is not None:
+            write_answer(self.shared, native, chunks)
+        count_answered(self.shared, &native.frame)
+        request_done(self.shared, native)
+        connection_touch(self.shared, native)  # or it may count as idle before the answer has left
+        connection_want_output(self.shared, native)
+        if not native.queued_answered:
+            native.queued_answered = True
+            queue_push(&self.shared.answered_queue, native)
+
+    def close(self, str reason):
+        """Closes, after answers already given. `reason` goes to `on_close`. Any thread."""
+        if self.shared.thread != 0 and self.shared.thread != <unsigned long> PyThread_get_thread_ident():
+            self.reactor.post(lambda: self.close(reason))
+            return
+        if not self.native.closed and not self.native.closing:
+            self.close_text = reason
+            connection_close(self.shared, self.native, CLOSE_LOCAL, 0)
+
+    def describe_close(self):
+        """Why it was closed, in words."""
+        cdef ConnectionState *native = self.native
+        cdef int reason = native.close_reason
+        if reason == CLOSE_LOCAL:
+            return self.close_text
+        if reason == CLOSE_INVALID_SIZE:
+            limit = self.shared.max_request_bytes
+            more = f" larger than {limit}" if native.close_detail > limit else ""
+            return f"Invalid receive (size = {native.close_detail}{more})"
+        if reason == CLOSE_ERROR:
+            return strerror(<int> native.close_detail).decode()
+        return {
+            CLOSE_BY_PEER: "closed by the peer",
+            CLOSE_IDLE: "idle for too long",
+            CLOSE_NO_MEMORY: "out of memory",
+            CLOSE_SHORT_FILE: f"a file ended {native.close_detail} bytes before the answer did",
+            CLOSE_SHUTDOWN: "shutting down",
+        }.get(reason, "open")
+
+
+@cython.freelist(64)
+cdef class Request:
+    """One request in process: header and body without the size prefix. *Pins* its bytes; so does every slice of
+    `payload`, which may outlive the request and may be modified in place. Exports the buffer protocol itself."""
+
+    def __dealloc__(self):
+        if self.slab != NULL:
+            slab_release(self.slab)
+        if self.owns_data:
+            free(self.data)
+
+    def detach(self):
+        """Moves its bytes out of the slab, which others share, so that it can be kept for long. Before anything else
+        was made of `payload`."""
+        cdef uint8_t *copy
+        if self.slab != NULL:
+            copy = <uint8_t *> malloc(<size_t> self.size)
+            if copy == NULL:
+                raise MemoryError()
+            memcpy(copy, self.data, <size_t> self.size)
+            slab_release(self.slab)
+            self.slab = NULL
+            self.data = copy
+            self.owns_data = True
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.data, self.size, 0, flags)
+
+    def __len__(self):
+        return self.size
+
+    @property
+    def size_in_bytes(self):
+        return self.size
+
+    @property
+    def payload(self):
+        """A writable memoryview."""
+        return PyMemoryView_FromObject(self)

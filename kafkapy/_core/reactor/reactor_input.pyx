@@ -1,0 +1,264 @@
+"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf stratum.
+
+A read lands in a slab that all connections share, and complete frames stay where they landed. Only a tail is copied: up
+to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own, which grows
+as bytes arrive and is never larger than four times what was sent. TLS would stand between `receive` and `take_frame`: a
+transform from the shared slab into another.
+
+A connection with a request in process is not read (Kafka's muting); the socket's own buffer then holds the client back.
+"""
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int32_t, uint8_t
+from libc.string cimport memcpy
+
+from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid
+from kafkapy._core.bytes.primitives cimport load_int16, load_int32
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED,
+    OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
+    connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
+)
+from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_of
+from kafkapy._core.bytes.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
+
+cdef extern from "<sys/uio.h>" nogil:
+    cdef struct iovec:
+        void *iov_base
+        size_t iov_len
+    ssize_t readv(int fd, const iovec *vector, int count)
+
+cdef extern from "<sys/socket.h>" nogil:
+    ssize_t recv(int fd, void *buffer, size_t size, int flags)
+
+cdef enum:
+    READS_PER_TURN = 8              # of one connection in one wake-up
+    ASSEMBLY_MINIMUM = 16384        # first capacity of a slab for a frame that is still arriving
+
+
+cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
+    """Whether no new frame may be read: Python asked for it, or too many bytes of requests are in memory."""
+    return state.intake_paused or (
+        state.queued_max_request_bytes >= 0 and state.reserved_bytes >= state.queued_max_request_bytes)
+
+
+cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Whether the connection's next request may begin."""
+    return not (connection.closed or connection.closing or connection.in_process or connection.blocked
+                or state.draining or connection.output_bytes > OUTPUT_LIMIT)
+
+
+cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32_t size, const uint8_t *data,
+                         size_t available) noexcept nogil:
+    """Moves the `available` first bytes of a frame of `size` bytes to a slab of its own."""
+    cdef size_t capacity = available * 4
+    cdef Slab *slab = slab_take_cached(state.pool, <size_t> size)
+    if slab == NULL:
+        if capacity < ASSEMBLY_MINIMUM:
+            capacity = ASSEMBLY_MINIMUM
+        slab = slab_take(state.pool, capacity if capacity < <size_t> size else <size_t> size)
+    if slab == NULL:
+        connection_close(state, connection, CLOSE_NO_MEMORY, size)
+        return
+    memcpy(slab.data, data, available)
+    slab.used = available
+    connection.assembly = slab
+    connection.assembly_size = size
+    request_reserve(state, connection, size)
+
+
+cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
+                    int32_t size) noexcept nogil:
+    """The connection's request in process; takes over one pin on `slab`."""
+    connection.frame.connection = connection
+    connection.frame.slab = slab
+    connection.frame.data = data
+    connection.frame.size = size
+    connection.frame.received_us = state.now_us
+    connection.frame.api_key = load_int16(data) if size >= 2 else -1
+    connection.frame.waits = False
+    connection.in_process = True
+    state.in_process_count += 1
+    state.requests_received += 1
+
+
+cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Makes the next complete frame the request in process; otherwise puts its beginning where it can grow."""
+    cdef uint8_t *at
+    cdef size_t available
+    cdef size_t taken
+    cdef int32_t size
+    if connection.assembly != NULL:
+        if connection.assembly.used < <size_t> connection.assembly_size:
+            return False
+        set_frame(state, connection, connection.assembly, connection.assembly.data, connection.assembly_size)
+        connection.assembly = NULL
+        return True
+    if connection.input == NULL:
+        return False
+    at = connection.input.data + connection.input_pos
+    available = connection.input_end - connection.input_pos
+    taken = <size_t> (FRAME_PREFIX_BYTES - connection.prefix_size)
+    if available < taken:
+        memcpy(connection.prefix + connection.prefix_size, at, available)
+        connection.prefix_size += <int> available
+        connection_release_input(connection)
+        return False
+    memcpy(connection.prefix + connection.prefix_size, at, taken)
+    connection.prefix_size = 0
+    size = load_int32(connection.prefix)
+    if not frame_size_is_valid(size, state.max_request_bytes):
+        connection_release_input(connection)
+        connection_close(state, connection, CLOSE_INVALID_SIZE, size)
+        return False
+    at += taken
+    available -= taken
+    if available < <size_t> size:
+        begin_assembly(state, connection, size, at, available)
+        connection_release_input(connection)
+        return False
+    slab_retain(connection.input)
+    request_reserve(state, connection, size)
+    set_frame(state, connection, connection.input, at, size)
+    connection.input_pos += taken + <size_t> size
+    if connection.input_pos == connection.input_end:
+        connection_release_input(connection)
+    return True
+
+
+cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """How long it took is known when this wake-up has written its answers."""
+    cdef RequestMeter *meter = meter_of(state.meters, connection.frame.api_key)
+    if meter != NULL:
+        meter.pending += 1
+        meter.request_bytes += connection.frame.size
+
+
+cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Offers the connection's complete frames, in order, to the gate, and the first that it declines to Python.
+
+    What a client has sent ahead is gathered together: one write, one answer on the wire for all of it.
+    """
+    cdef int verdict
+    while may_take(state, connection):
+        if intake_is_blocked(state) and connection.assembly == NULL:
+            break
+        if not take_frame(state, connection):
+            break
+        verdict = GATE_DECLINED
+        if state.gate != NULL:
+            verdict = state.gate(state.gate_context, &connection.frame)
+        if verdict == GATE_DECLINED:
+            connection.queued_python = True
+            queue_push(&state.python_queue, connection)
+            return
+        state.requests_gated += 1
+        count_gated(state, connection)
+        request_done(state, connection)
+        if verdict == GATE_GATHERED:
+            connection.gathered += 1
+        elif verdict == GATE_ANSWERED:
+            connection_want_output(state, connection)
+    if may_take(state, connection) and (connection.readable or connection.input != NULL):
+        connection_want_input(state, connection)
+
+
+cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
+    """Where the next bytes go: the rest of a frame that is arriving, then the shared slab. Entries, or -1: no memory."""
+    cdef Slab *slab = connection.assembly
+    cdef size_t missing
+    cdef size_t room
+    cdef int count = 0
+    if slab != NULL:
+        missing = <size_t> connection.assembly_size - slab.used
+        if slab.used == slab.capacity:
+            room = slab.capacity * 4
+            if slab_grow(slab, room if room < <size_t> connection.assembly_size else <size_t> connection.assembly_size):
+                return -1
+        room = slab.capacity - slab.used
+        vector[0].iov_base = slab.data + slab.used
+        vector[0].iov_len = room if room < missing else missing
+        count = 1
+        # While intake is blocked, only what has begun may be completed.
+        if room < missing or intake_is_blocked(state):
+            return count
+    if state_ensure_input_room(state):
+        return -1
+    slab = state.shared_input
+    vector[count].iov_base = slab.data + slab.used
+    vector[count].iov_len = slab.capacity - slab.used
+    return count + 1
+
+
+cdef void distribute(ReactorState *state, ConnectionState *connection, size_t received) noexcept nogil:
+    """Says of the bytes just read to whom they belong."""
+    cdef Slab *slab = connection.assembly
+    cdef size_t missing
+    if slab != NULL:
+        missing = <size_t> connection.assembly_size - slab.used
+        if missing > slab.capacity - slab.used:
+            missing = slab.capacity - slab.used
+        if received <= missing:
+            slab.used += received
+            return
+        slab.used += missing
+        received -= missing
+    slab = state.shared_input
+    slab_retain(slab)
+    connection.input = slab
+    connection.input_pos = slab.used
+    connection.input_end = slab.used + received
+    slab.used += (received + 15) & ~<size_t> 15
+    if slab.used > slab.capacity:
+        slab.used = slab.capacity
+
+
+cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """One read. Whether it makes sense to read again before looking at what came."""
+    cdef iovec vector[2]
+    cdef size_t room
+    cdef ssize_t received
+    cdef int count = fill_vector(state, connection, vector)
+    if count < 0:
+        connection_close(state, connection, CLOSE_NO_MEMORY, 0)
+        return False
+    room = vector[0].iov_len + (vector[1].iov_len if count == 2 else 0)
+    if count == 1:
+        received = recv(connection.fd, vector[0].iov_base, vector[0].iov_len, 0)
+    else:
+        received = readv(connection.fd, vector, count)
+    if received > 0:
+        state.bytes_received += received
+        connection_touch(state, connection)
+        distribute(state, connection, <size_t> received)
+        if <size_t> received < room and not connection.hangup:
+            connection.readable = False  # drained: the next arrival is a new edge
+        return (connection.readable and connection.input == NULL and connection.assembly != NULL
+                and connection.assembly.used < <size_t> connection.assembly_size)
+    if received == 0:
+        connection.readable = False
+        connection_close(state, connection, CLOSE_BY_PEER, 0)
+    elif errno == EAGAIN:
+        connection.readable = False
+    elif errno != EINTR:
+        connection_close(state, connection, CLOSE_ERROR, errno)
+    return False
+
+
+cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """What one connection may do in phase 1: take up what it still holds, then read, then take up what came."""
+    cdef int turns = 0
+    if connection.closed:
+        return
+    if connection.input != NULL:
+        input_advance(state, connection)
+    if not (may_take(state, connection) and connection.readable and connection.input == NULL):
+        return
+    if connection.assembly == NULL and intake_is_blocked(state):
+        connection_want_input(state, connection)
+        return
+    while receive(state, connection):
+        turns += 1
+        if turns == READS_PER_TURN:
+            break
+    input_advance(state, connection)

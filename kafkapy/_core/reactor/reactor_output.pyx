@@ -1,0 +1,184 @@
+"""Phase 3 of a wake-up: answers -> socket. Leaf stratum.
+
+Memory leaves by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page cache. A header
+before a file range is held back by MSG_MORE, and what lies between ranges by TCP_CORK, so that a fetch answer fills its
+packets. A short range is read into memory instead: one system call in place of four. What the socket does not take
+stays, and EPOLLOUT brings the connection back.
+"""
+
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
+
+from kafkapy._core.reactor.reactor_state cimport (
+    CLOSE_ERROR, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE, OutputChunk, connection_close, connection_touch,
+    connection_want_input, connection_want_output, output_chunk_release, output_reserve,
+)
+from kafkapy._core.bytes.slab cimport slab_retain
+
+cdef extern from "<sys/socket.h>" nogil:
+    cdef struct iovec:
+        void *iov_base
+        size_t iov_len
+    cdef struct msghdr:
+        iovec *msg_iov
+        size_t msg_iovlen
+    int MSG_MORE
+    int MSG_NOSIGNAL
+    ssize_t send(int fd, const void *buffer, size_t size, int flags)
+    ssize_t sendmsg(int fd, const msghdr *message, int flags)
+    int setsockopt(int fd, int level, int option, const void *value, unsigned int length)
+
+cdef extern from "<netinet/tcp.h>" nogil:
+    int TCP_CORK
+
+cdef extern from "<netinet/in.h>" nogil:
+    int IPPROTO_TCP
+
+cdef extern from "<sys/sendfile.h>" nogil:
+    ssize_t sendfile(int out_fd, int in_fd, int64_t *offset, size_t count)
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t pread(int fd, void *buffer, size_t count, int64_t offset)
+
+cdef enum:
+    VECTOR_LIMIT = 32
+    FILE_COPY_LIMIT = 8192          # a range up to this long is read, not sent by the kernel
+    BYTES_PER_TURN = 4194304        # of one connection in one wake-up
+
+
+cdef void set_cork(ConnectionState *connection, int corked) noexcept nogil:
+    if connection.corked != corked:
+        # On a socket that is not TCP this fails and changes nothing: the pieces just leave one by one.
+        setsockopt(connection.fd, IPPROTO_TCP, TCP_CORK, &corked, sizeof(int))
+        connection.corked = corked
+
+
+cdef void drop_head(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    cdef OutputChunk *head = connection.output_head
+    connection.output_head = head.next
+    if head.next == NULL:
+        connection.output_tail = NULL
+    output_chunk_release(state, head)
+
+
+cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent) noexcept nogil:
+    """The kernel took `sent` bytes from the front of the output."""
+    cdef OutputChunk *head
+    state.bytes_sent += sent
+    connection.output_bytes -= sent
+    while sent > 0:
+        head = connection.output_head
+        if sent < head.remaining:
+            head.remaining -= sent
+            if head.fd >= 0:
+                head.position += sent
+            else:
+                head.data += sent
+            return
+        sent -= head.remaining
+        drop_head(state, connection)
+
+
+cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogil:
+    """Turns a short file range into memory. A CloseReason, 0 if all is well."""
+    cdef int64_t done = 0
+    cdef ssize_t count
+    cdef uint8_t *room = output_reserve(state, <size_t> chunk.remaining)
+    if room == NULL:
+        return CLOSE_NO_MEMORY
+    while done < chunk.remaining:
+        count = pread(chunk.fd, room + done, <size_t> (chunk.remaining - done), chunk.position + done)
+        if count == 0:
+            return CLOSE_SHORT_FILE
+        if count > 0:
+            done += count
+        elif errno != EINTR:
+            return CLOSE_ERROR
+    slab_retain(state.shared_output)
+    state.shared_output.used += <size_t> chunk.remaining
+    chunk.slab = state.shared_output
+    chunk.data = room
+    chunk.fd = -1
+    return 0
+
+
+cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """One `send` of the memory at the front of the output: what it returns."""
+    cdef iovec vector[VECTOR_LIMIT]
+    cdef msghdr message
+    cdef OutputChunk *chunk = connection.output_head
+    cdef size_t count = 0
+    cdef int reason
+    while chunk != NULL and count < VECTOR_LIMIT:
+        if chunk.fd >= 0:
+            if chunk.remaining > FILE_COPY_LIMIT:
+                break
+            reason = copy_short_range(state, chunk)
+            if reason:
+                connection_close(state, connection, reason, errno if reason == CLOSE_ERROR else chunk.remaining)
+                return 0
+        vector[count].iov_base = <void *> chunk.data
+        vector[count].iov_len = <size_t> chunk.remaining
+        count += 1
+        chunk = chunk.next
+    if chunk == NULL and count == 1:
+        return send(connection.fd, vector[0].iov_base, vector[0].iov_len, MSG_NOSIGNAL)
+    memset(&message, 0, sizeof(msghdr))
+    message.msg_iov = vector
+    message.msg_iovlen = count
+    return sendmsg(connection.fd, &message, MSG_NOSIGNAL | (MSG_MORE if chunk != NULL else 0))
+
+
+cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """One `sendfile` of the long file range at the front of the output: what it returns."""
+    cdef OutputChunk *head = connection.output_head
+    cdef int64_t position = head.position
+    cdef int64_t count = head.remaining if head.remaining < BYTES_PER_TURN else BYTES_PER_TURN
+    cdef ssize_t sent
+    if head.next != NULL:
+        set_cork(connection, True)
+    sent = sendfile(connection.fd, head.fd, &position, <size_t> count)
+    if sent == 0:
+        connection_close(state, connection, CLOSE_SHORT_FILE, head.remaining)
+    return sent
+
+
+cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Everything has left: close if that was waited for, otherwise the next request may come."""
+    if connection.corked:
+        set_cork(connection, False)
+    if connection.closing:
+        connection_close(state, connection, connection.close_reason, connection.close_detail)
+    elif not connection.in_process and (connection.readable or connection.input != NULL):
+        connection_want_input(state, connection)
+
+
+cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Writes until the output is empty, the socket is full, or the connection had its turn."""
+    cdef OutputChunk *head
+    cdef ssize_t sent
+    cdef int64_t total = 0
+    while connection.output_head != NULL:
+        if total >= BYTES_PER_TURN:
+            connection_want_output(state, connection)
+            return
+        head = connection.output_head
+        if head.fd >= 0 and head.remaining > FILE_COPY_LIMIT:
+            sent = send_range(state, connection)
+        else:
+            sent = send_memory(state, connection)
+        if connection.closed:
+            return
+        if sent >= 0:
+            total += sent
+            consume(state, connection, sent)
+        elif errno == EAGAIN:
+            connection.blocked = True
+            return
+        elif errno != EINTR:
+            connection_close(state, connection, CLOSE_ERROR, errno)
+            return
+        if sent > 0:
+            connection_touch(state, connection)
+    drained(state, connection)

@@ -1,0 +1,193 @@
+# The reactor's C state: what one connection, one request and one answer are while no Python object stands for them.
+#
+# Everything here belongs to the reactor thread. A gate (see `Gate`) is called with these structs in phase 1, without
+# the interpreter lock, and answers through `reactor_output.pxd`.
+from cpython.buffer cimport Py_buffer
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
+
+from kafkapy._core.reactor.request_meter cimport METERS, RequestMeter
+from kafkapy._core.bytes.slab cimport Slab, SlabPool
+
+cdef enum:
+    WATCH_CONNECTION = 0            # first field of whatever an epoll event points at
+    WATCH_CALLBACK = 1
+    WATCH_WAKEUP = 2
+
+cdef enum CloseReason:
+    CLOSE_NONE = 0
+    CLOSE_BY_PEER = 1               # end of stream
+    CLOSE_ERROR = 2                 # detail: errno
+    CLOSE_INVALID_SIZE = 3          # detail: the size prefix
+    CLOSE_IDLE = 4
+    CLOSE_LOCAL = 5                 # Connection.close(): its text is kept in Python
+    CLOSE_SHORT_FILE = 6            # a file range ended before its length
+    CLOSE_NO_MEMORY = 7
+    CLOSE_SHUTDOWN = 8
+
+# The verdict of a gate on one request. A gate that gathers copies the frame and retains its slab: the connection may be
+# closed before `finish`, which then skips it. While requests of a connection are gathered, a gate must not answer
+# another one at once: it gathers or declines it, and Python's answer comes behind theirs.
+cdef enum GateVerdict:
+    GATE_DECLINED = 0               # unusual: the request goes to Python
+    GATE_ANSWERED = 1               # its answer is in the connection's output
+    GATE_NO_ANSWER = 2              # done, and no answer is due (acks=0)
+    GATE_GATHERED = 3               # kept: answered by the gate's `finish` at the end of phase 1, in order
+
+cdef struct RequestFrame:
+    ConnectionState *connection
+    Slab *slab                      # pinned by the frame; NULL when no frame is in process
+    uint8_t *data                   # header and body, without the size prefix; may be modified in place
+    int32_t size
+    int64_t received_us             # monotonic
+    int api_key                     # of the header, -1 if there is none; whatever the client says
+    bint waits                      # declined for now: the gate can serve it when there is more to read
+
+# One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
+# and pin says who keeps the bytes alive.
+cdef struct OutputChunk:
+    OutputChunk *next
+    Slab *slab                      # pinned
+    Py_buffer view                  # held when has_view: a large Python buffer sent without copying
+    PyObject *owner                 # owned reference: the FileRange behind fd
+    void *pin                       # what a gate pinned, let go by release(pin)
+    void (*release)(void *pin) noexcept nogil
+    const uint8_t *data             # next byte to send
+    int64_t position                # next byte of the file
+    int64_t remaining
+    int fd                          # -1: memory
+    bint has_view
+
+# Invariants: in_process => no other frame of this connection is taken; input holds complete frames only while
+# in_process or output is full, otherwise its incomplete tail has moved to prefix or assembly.
+cdef struct ConnectionState:
+    int kind                        # WATCH_CONNECTION
+    int fd                          # -1 once closed
+    bint readable                   # the kernel may hold bytes (edge triggered: ours to remember)
+    bint hangup                     # the peer ended its stream: a short read does not mean "drained"
+    bint blocked                    # the socket took no more; EPOLLOUT will tell
+    bint corked
+    bint in_process                 # one request is with the gate, Python or a purgatory
+    int gathered                    # requests that the gate keeps until `finish`; 0 outside phase 1
+    bint closing                    # close as soon as the output has left
+    bint closed
+    bint queued_input               # membership of the queues of ReactorState
+    bint queued_python
+    bint queued_answered
+    bint queued_output
+    uint8_t prefix[4]               # of a frame whose size is not complete yet
+    int prefix_size                 # 0..3 between reads
+    Slab *input                     # pinned; received and not parsed: data[input_pos:input_end]
+    size_t input_pos
+    size_t input_end
+    Slab *assembly                  # sole pin; a frame that is still arriving, `used` bytes of it are here
+    int32_t assembly_size           # its whole size
+    RequestFrame frame              # in process
+    int64_t reserved_bytes          # its share of ReactorState.reserved_bytes
+    OutputChunk *output_head
+    OutputChunk *output_tail
+    int64_t output_bytes            # not yet taken by the kernel
+    int64_t last_active_ms
+    ConnectionState *older          # least recently used order
+    ConnectionState *newer
+    PyObject *connection            # borrowed: the Connection that owns this struct
+    int close_reason
+    int64_t close_detail
+
+cdef struct ConnectionQueue:
+    ConnectionState **items         # room for every open connection: pushing never allocates
+    size_t count
+
+# Both are called on the reactor's thread, with or without the interpreter lock, and never while a Python callback of the
+# reactor runs: after phase 1's reads and between callbacks of phase 2. `finish` follows whatever may have gathered, so
+# Python never sees a partition whose gathered batches are not written yet.
+ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
+ctypedef void (*GateFinish)(void *context) noexcept nogil
+
+cdef struct ReactorState:
+    unsigned long thread            # identity of the thread in Reactor.run; 0: none
+    int epoll_fd
+    int wakeup_fd
+    int64_t now_us                  # monotonic, read once per wake-up
+    int64_t now_ms                  # the same in milliseconds
+    int64_t waiting_since_us        # when epoll was last asked; 0 while it does not wait
+    int32_t max_request_bytes
+    int64_t queued_max_request_bytes  # -1: no bound
+    int64_t reserved_bytes          # bytes of frames that are arriving or in process
+    int64_t max_idle_ms             # -1: never
+    bint input_urgent               # a queued connection may read although intake is blocked
+    bint intake_paused              # no new frame is read or taken
+    bint draining                   # shutting down: answers leave, nothing comes in
+    size_t in_process_count
+    size_t connection_count
+    size_t queue_capacity
+    SlabPool *pool
+    Slab *shared_input              # where reads land; one pin is ours
+    Slab *shared_output             # where small answers are written; one pin is ours
+    OutputChunk *free_chunks
+    OutputChunk *garbage            # sent; their Python references wait for the interpreter lock
+    ConnectionState *oldest         # least recently used order
+    ConnectionState *newest
+    ConnectionQueue input_queue     # to be read or parsed in the next phase 1
+    ConnectionQueue python_queue    # their frame waits for phase 2
+    ConnectionQueue answered_queue  # answered by Python: their next request is due when the callback has returned
+    ConnectionQueue output_queue    # to be written in phase 3
+    ConnectionQueue closed_queue    # closed; Python is to be told
+    ConnectionQueue spare_queue     # a queue being worked through is swapped with this one
+    Gate gate                       # NULL: every request goes to Python
+    GateFinish gate_finish          # NULL: the gate gathers nothing
+    void *gate_context
+    bint gate_due                   # the gate has something to tell Python
+    int64_t requests_received       # counters since the start
+    int64_t requests_gated
+    int64_t bytes_received
+    int64_t bytes_sent
+    int64_t connections_closed
+    int64_t wakeups
+    int64_t python_phases
+    int64_t idle_us                 # spent waiting in epoll
+    RequestMeter *meters[METERS]    # by API key; NULL until one is needed
+
+# Takes what is queued: the caller works through spare_queue while new entries gather in `queue`.
+cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:
+    cdef ConnectionQueue taken = queue[0]
+    queue[0] = state.spare_queue
+    queue.count = 0
+    state.spare_queue = taken
+    return taken.count
+
+cdef inline void queue_push(ConnectionQueue *queue, ConnectionState *connection) noexcept nogil:
+    queue.items[queue.count] = connection
+    queue.count += 1
+
+cdef enum:
+    OUTPUT_LIMIT = 131072           # with this much unsent, no further request of the connection is taken
+    READ_ROOM_MINIMUM = 16384       # a shared slab with less room than this is replaced before a read
+
+cdef inline int64_t monotonic_us() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <int64_t> now.tv_sec * 1000000 + now.tv_nsec // 1000
+
+cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil
+cdef void state_release(ReactorState *state) noexcept nogil
+cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil
+cdef int state_ensure_input_room(ReactorState *state) noexcept nogil
+
+cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil
+cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil
+cdef void connections_linger(ReactorState *state) noexcept nogil
+cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil
+cdef void connection_release_input(ConnectionState *connection) noexcept nogil
+cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil
+cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil
+
+cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil
+cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil
+cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil
+
+cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil
+cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t size) noexcept nogil
+cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil
+cdef void output_chunk_release(ReactorState *state, OutputChunk *chunk) noexcept nogil

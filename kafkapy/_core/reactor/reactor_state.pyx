@@ -1,0 +1,328 @@
+"""The life of connections, requests and answers as C structs. Leaf stratum: every function runs without the
+interpreter lock, on the reactor thread only.
+
+A connection is closed once: its file descriptor goes at once, its memory is let go, and it waits in `closed_queue`
+until Python has been told; its struct lives as long as the Connection object that owns it.
+"""
+
+from libc.errno cimport EAGAIN, errno
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+from posix.unistd cimport close, usleep
+
+from kafkapy._core.bytes.slab cimport (
+    SHARED_SLAB_BYTES, Slab, slab_is_sole, slab_pool_create, slab_pool_destroy, slab_release, slab_retain, slab_take,
+)
+
+
+cdef extern from "<sys/socket.h>" nogil:
+    enum: MSG_DONTWAIT
+    enum: SHUT_WR
+    ssize_t recv(int fd, void *buffer, size_t size, int flags)
+    int shutdown(int fd, int how)
+
+cdef enum:
+    LINGER_STEPS = 50
+    LINGER_STEP_US = 4000
+    LINGER_READS = 64                   # of 4 KiB, of one connection in one step
+
+
+cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil:
+    """*Owns*: fills `state`, to be undone by `state_release`. 0, or -1 when out of memory."""
+    memset(state, 0, sizeof(ReactorState))
+    state.epoll_fd = -1
+    state.wakeup_fd = -1
+    state.pool = slab_pool_create(cache_limit)
+    return -1 if state.pool == NULL else state_reserve_queues(state, 64)
+
+
+cdef void state_release(ReactorState *state) noexcept nogil:
+    cdef OutputChunk *chunk
+    cdef int index
+    if state.shared_input != NULL:
+        slab_release(state.shared_input)
+    if state.shared_output != NULL:
+        slab_release(state.shared_output)
+    while state.free_chunks != NULL:
+        chunk = state.free_chunks
+        state.free_chunks = chunk.next
+        free(chunk)
+    free(state.input_queue.items)
+    free(state.python_queue.items)
+    free(state.answered_queue.items)
+    free(state.output_queue.items)
+    free(state.closed_queue.items)
+    free(state.spare_queue.items)
+    for index in range(METERS):
+        free(state.meters[index])
+    if state.pool != NULL:
+        slab_pool_destroy(state.pool)
+    memset(state, 0, sizeof(ReactorState))
+
+
+cdef int reserve_queue(ConnectionQueue *queue, size_t capacity) noexcept nogil:
+    cdef void *items = realloc(queue.items, capacity * sizeof(ConnectionState *))
+    if items == NULL:
+        return -1
+    queue.items = <ConnectionState **> items
+    return 0
+
+
+cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil:
+    """Room for `connections` in every queue, so that pushing never allocates. 0, or -1 when out of memory."""
+    cdef size_t capacity = state.queue_capacity if state.queue_capacity else 64
+    while capacity < connections:
+        capacity *= 2
+    if capacity == state.queue_capacity:
+        return 0
+    if (reserve_queue(&state.input_queue, capacity) or reserve_queue(&state.python_queue, capacity)
+            or reserve_queue(&state.answered_queue, capacity) or reserve_queue(&state.output_queue, capacity)
+            or reserve_queue(&state.closed_queue, capacity) or reserve_queue(&state.spare_queue, capacity)):
+        return -1
+    state.queue_capacity = capacity
+    return 0
+
+
+cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noexcept nogil:
+    """`shared` if it has `room`, rewound when nobody else pins it; otherwise another slab in its place."""
+    if shared != NULL:
+        if slab_is_sole(shared):
+            shared.used = 0
+        if shared.capacity - shared.used >= room:
+            return shared
+        slab_release(shared)
+    return slab_take(state.pool, room if room > SHARED_SLAB_BYTES else SHARED_SLAB_BYTES)
+
+
+cdef int state_ensure_input_room(ReactorState *state) noexcept nogil:
+    """Makes `shared_input` ready for a read. 0, or -1 when out of memory."""
+    state.shared_input = shared_with_room(state, state.shared_input, READ_ROOM_MINIMUM)
+    return -1 if state.shared_input == NULL else 0
+
+
+cdef void unlink_order(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    if connection.older != NULL:
+        connection.older.newer = connection.newer
+    else:
+        state.oldest = connection.newer
+    if connection.newer != NULL:
+        connection.newer.older = connection.older
+    else:
+        state.newest = connection.older
+    connection.older = NULL
+    connection.newer = NULL
+
+
+cdef void link_newest(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    connection.older = state.newest
+    connection.newer = NULL
+    if state.newest != NULL:
+        state.newest.newer = connection
+    else:
+        state.oldest = connection
+    state.newest = connection
+    connection.last_active_ms = state.now_ms
+
+
+cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil:
+    """Takes over `fd`. The caller has reserved the queues for it."""
+    memset(connection, 0, sizeof(ConnectionState))
+    connection.kind = WATCH_CONNECTION
+    connection.fd = fd
+    link_newest(state, connection)
+    state.connection_count += 1
+
+
+cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Activity: the connection becomes the most recently used one."""
+    connection.last_active_ms = state.now_ms
+    if state.newest != connection:
+        unlink_order(state, connection)
+        link_newest(state, connection)
+
+
+cdef void connection_release_input(ConnectionState *connection) noexcept nogil:
+    if connection.input != NULL:
+        slab_release(connection.input)
+        connection.input = NULL
+    connection.input_pos = 0
+    connection.input_end = 0
+
+
+cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """The next phase 1 looks at this connection again."""
+    if connection.closed or connection.queued_input:
+        return
+    connection.queued_input = True
+    if connection.assembly != NULL:
+        state.input_urgent = True
+    queue_push(&state.input_queue, connection)
+
+
+cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """The next phase 3 writes what the connection has to say."""
+    if connection.output_head == NULL or connection.blocked or connection.closed or connection.queued_output:
+        return
+    connection.queued_output = True
+    queue_push(&state.output_queue, connection)
+
+
+cdef void discard_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    cdef OutputChunk *chunk = connection.output_head
+    cdef OutputChunk *following
+    while chunk != NULL:
+        following = chunk.next
+        output_chunk_release(state, chunk)
+        chunk = following
+    connection.output_head = NULL
+    connection.output_tail = NULL
+    connection.output_bytes = 0
+
+
+cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
+    """Closes; after the answers already given, if the socket takes them and the reason leaves time for that."""
+    if connection.closed:
+        return
+    if not connection.close_reason:
+        connection.close_reason = reason
+        connection.close_detail = detail
+    if (connection.output_head != NULL and not connection.blocked and not connection.closing
+            and reason in (CLOSE_BY_PEER, CLOSE_INVALID_SIZE, CLOSE_LOCAL)):
+        connection.closing = True
+        connection_want_output(state, connection)
+        return
+    connection.closed = True
+    close(connection.fd)
+    connection.fd = -1
+    connection_release_input(connection)
+    if connection.assembly != NULL:
+        slab_release(connection.assembly)
+        connection.assembly = NULL
+    request_done(state, connection)
+    discard_output(state, connection)
+    unlink_order(state, connection)
+    state.connection_count -= 1
+    state.connections_closed += 1
+    queue_push(&state.closed_queue, connection)
+
+
+cdef void connections_linger(ReactorState *state) noexcept nogil:
+    """Before all connections are closed at a stop: ends our side and drops what still comes until the peers have ended
+    theirs, 200 ms at most. Closing over unread bytes would reset a connection, and its peer would lose answers that are
+    on their way: a producer would send again what a clean restart no longer recognises as the same.
+    """
+    cdef uint8_t dropped[4096]
+    cdef ConnectionState *connection = state.oldest
+    cdef ssize_t received
+    cdef int reads
+    cdef size_t waiting = state.connection_count
+    cdef int step = 0
+    while connection != NULL:
+        shutdown(connection.fd, SHUT_WR)
+        connection.hangup = False
+        connection = connection.newer
+    while waiting and step < LINGER_STEPS:
+        waiting = 0
+        connection = state.oldest
+        while connection != NULL:
+            if not connection.hangup:
+                for reads in range(LINGER_READS):
+                    received = recv(connection.fd, dropped, sizeof(dropped), MSG_DONTWAIT)
+                    if received <= 0:
+                        connection.hangup = received == 0 or errno != EAGAIN
+                        break
+                waiting += not connection.hangup
+            connection = connection.newer
+        if waiting:
+            usleep(LINGER_STEP_US)
+        step += 1
+
+
+cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
+    """Counts a frame of `size` bytes against the bound on buffered requests."""
+    connection.reserved_bytes += size
+    state.reserved_bytes += size
+
+
+cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """The request in process, if any, is over: its memory is let go and the next may come."""
+    state.reserved_bytes -= connection.reserved_bytes
+    connection.reserved_bytes = 0
+    if connection.frame.slab != NULL:
+        slab_release(connection.frame.slab)
+        connection.frame.slab = NULL
+    if connection.in_process:
+        connection.in_process = False
+        state.in_process_count -= 1
+
+
+cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """For a gate's `finish`: a request that it kept has its answer in the output, or needs none, or has lost its peer."""
+    connection.gathered -= 1
+    if not connection.closed:
+        connection_want_output(state, connection)
+
+
+cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
+    """Room for `size` bytes to write an answer into, to be followed at once by `output_commit`. NULL: no memory."""
+    state.shared_output = shared_with_room(state, state.shared_output, size)
+    if state.shared_output == NULL:
+        return NULL
+    return state.shared_output.data + state.shared_output.used
+
+
+cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t size) noexcept nogil:
+    """Appends the `size` bytes written at `output_reserve` to the connection's output. 0, or -1: no memory."""
+    cdef Slab *slab = state.shared_output
+    cdef uint8_t *data = slab.data + slab.used
+    cdef OutputChunk *tail = connection.output_tail
+    if tail != NULL and tail.slab == slab and tail.data + tail.remaining == data:
+        tail.remaining += <int64_t> size
+        connection.output_bytes += <int64_t> size
+    else:
+        tail = output_append(state, connection, <int64_t> size)
+        if tail == NULL:
+            return -1
+        slab_retain(slab)
+        tail.slab = slab
+        tail.data = data
+    slab.used += size
+    return 0
+
+
+cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
+    """A new last piece of `size` bytes of the connection's output; the caller says where they are. NULL: no memory."""
+    cdef OutputChunk *chunk = state.free_chunks
+    if chunk != NULL:
+        state.free_chunks = chunk.next
+        memset(chunk, 0, sizeof(OutputChunk))
+    else:
+        chunk = <OutputChunk *> calloc(1, sizeof(OutputChunk))
+        if chunk == NULL:
+            return NULL
+    chunk.fd = -1
+    chunk.remaining = size
+    if connection.output_tail != NULL:
+        connection.output_tail.next = chunk
+    else:
+        connection.output_head = chunk
+    connection.output_tail = chunk
+    connection.output_bytes += size
+    return chunk
+
+
+cdef void output_chunk_release(ReactorState *state, OutputChunk *chunk) noexcept nogil:
+    """Lets go of a piece that is unlinked; what Python holds waits in `garbage` for the interpreter lock."""
+    if chunk.slab != NULL:
+        slab_release(chunk.slab)
+        chunk.slab = NULL
+    if chunk.pin != NULL:
+        chunk.release(chunk.pin)
+        chunk.pin = NULL
+    if chunk.has_view or chunk.owner != NULL:
+        chunk.next = state.garbage
+        state.garbage = chunk
+    else:
+        chunk.next = state.free_chunks
+        state.free_chunks = chunk

@@ -1,6 +1,0 @@
-# Phase 1: sockets -> slabs -> frames -> gate or Python queue.
-from kafkapy._core.reactor_state cimport ConnectionState, ReactorState
-
-cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil
-cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil
-cdef bint intake_is_blocked(ReactorState *state) noexcept nogil

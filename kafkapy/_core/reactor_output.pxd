@@ -1,4 +1,0 @@
-# Phase 3: answers -> sockets.
-from kafkapy._core.reactor_state cimport ConnectionState, ReactorState
-
-cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcept nogil

@@ -1,0 +1,111 @@
+"""Fetched bytes, taken out record by record: offsets, control batches, aborted transactions, damage."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from kafkapy._core.bytes.message_set import build_message_set
+from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.bytes.wire import Reader
+from kafkapy._core.client.fetched_records import FetchedRecords
+from kafkapy.errors import ApiError, Error
+
+
+def batch(base_offset, values, **settings):
+    builder = RecordBatchBuilder(base_offset, **settings)
+    for at, value in enumerate(values):
+        builder.append(1000 + at, b"k", value, [("h", b"1")] if at == 0 else ())
+    return builder.build()
+
+
+def marker(base_offset, producer_id, kind):
+    builder = RecordBatchBuilder(base_offset, producer_id=producer_id, is_transactional=True, is_control=True)
+    builder.append(1, b"\x00\x00" + kind.to_bytes(2, "big"), b"\x00\x00\x00\x00\x00\x00")
+    return builder.build()
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_from_the_middle_of_a_batch_and_in_portions(codec):
+    data = batch(10, [b"a", b"b", b"c"], compression=codec) + batch(13, [b"d", None], compression=codec)
+    fetched = FetchedRecords(data, "t", 2, 11)
+    assert fetched.end_offset == 15
+    assert [(each.offset, each.value) for each in fetched.take(2)] == [(11, b"b"), (12, b"c")]
+    assert (fetched.next_offset, fetched.is_exhausted) == (13, False)
+    last = fetched.take(10)
+    assert [(each.offset, each.value, each.headers) for each in last] == [(13, b"d", (("h", b"1"),)), (14, None, ())]
+    assert (last[0].topic, last[0].partition, last[0].timestamp, last[0].timestamp_type) == ("t", 2, 1000, 0)
+    assert fetched.is_exhausted and fetched.next_offset == 15
+
+
+def test_an_incomplete_tail_is_left_for_the_next_fetch():
+    whole, cut = batch(0, [b"a"]), batch(1, [b"b" * 100])
+    fetched = FetchedRecords(whole + cut[:-1], "t", 0, 0)
+    assert fetched.end_offset == 1
+    assert [each.value for each in fetched.take(10)] == [b"a"]
+    assert fetched.is_exhausted
+
+
+def test_log_append_time():
+    data = bytearray(batch(0, [b"a", b"b"], timestamp_type=1))
+    assert [(each.timestamp, each.timestamp_type) for each in FetchedRecords(data, "t", 0, 0).take(9)] == [
+        (1001, 1),
+        (1001, 1),
+    ]
+
+
+ABORTED_AND_COMMITTED = (
+    batch(0, [b"aborted"], producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    + batch(1, [b"committed"], producer_id=2, producer_epoch=0, base_sequence=0, is_transactional=True)
+    + batch(2, [b"plain"])
+    + marker(3, 1, 0)
+    + batch(4, [b"later"], producer_id=1, producer_epoch=0, base_sequence=1, is_transactional=True)
+    + marker(5, 2, 1)
+    + marker(6, 1, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("read_committed", "expected"),
+    [(True, [b"committed", b"plain", b"later"]), (False, [b"aborted", b"committed", b"plain", b"later"])],
+)
+def test_aborted_transactions_and_markers(read_committed, expected):
+    fetched = FetchedRecords(ABORTED_AND_COMMITTED, "t", 0, 0, aborted=[(0, 1)], read_committed=read_committed)
+    assert [each.value for each in fetched.take(100)] == expected
+    assert fetched.next_offset == 7
+
+
+def test_damage_is_met_where_it_is():
+    damaged = bytearray(batch(0, [b"a"]) + batch(1, [b"b"]))
+    damaged[-1] ^= 1
+    fetched = FetchedRecords(damaged, "t", 0, 0)
+    assert [each.value for each in fetched.take(10)] == [b"a"]
+    assert (fetched.next_offset, fetched.is_exhausted) == (1, False)
+    with pytest.raises(ApiError) as found:
+        fetched.take(10)
+    assert found.value.error is Error.CORRUPT_MESSAGE
+    assert [each.value for each in FetchedRecords(damaged, "t", 0, 0, check_crcs=False).take(1)] == [b"a"]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_messages_of_old_formats(magic):
+    data = build_message_set([(5, 100, b"k", b"a"), (6, 101, None, b"b")], magic=magic)
+    fetched = FetchedRecords(data, "t", 0, 6)
+    assert [(each.offset, each.key, each.value) for each in fetched.take(10)] == [(6, None, b"b")]
+    assert fetched.take(10) == [] and fetched.is_exhausted and fetched.next_offset == 7
+
+
+@pytest.mark.parametrize("make", [lambda view: FetchedRecords(view, "t", 0, 0), RecordBatch, Reader])
+def test_a_collection_leaves_the_pinned_view_alone(make):
+    """In a cycle that nobody holds any more the collector would clear the memoryview, though it is exported."""
+
+    class Holder:
+        pass
+
+    holder = Holder()
+    holder.itself = holder
+    holder.view = memoryview(bytearray(batch(0, [b"a" * 10_000])))
+    holder.reader = make(holder.view)
+    del holder
+    gc.collect()

@@ -1,0 +1,257 @@
+"""The data gate in a running broker: what it takes, whom it wakes, what happens when the disk fails."""
+
+from __future__ import annotations
+
+import random
+import resource
+import socket
+
+import pytest
+
+from kafkapy._core.broker_state.partition_state import PartitionState
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy._core.gate.data_gate import DataGate
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from tests.api_client import ask, request_bytes
+from tests.reactor_harness import frame, receive_frame
+from tests.twin_brokers import BrokerTwin
+
+CONSUMER = 1
+PRODUCER = 2
+
+
+@pytest.fixture
+def twin(tmp_path):
+    twin = BrokerTwin(tmp_path, gated=True)
+    yield twin
+    twin.stop()
+
+
+def produce_request(topic: str, partition: int = 0, *, acks: int = 1, count: int = 1, size: int = 10) -> ProduceRequest:
+    builder = RecordBatchBuilder()
+    for _ in range(count):
+        builder.append(1_700_000_000_000, None, bytes(size))
+    data = ProduceRequest.PartitionProduceData(index=partition, records=builder.build())
+    return ProduceRequest(
+        acks=acks, timeout_ms=1000, topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[data])]
+    )
+
+
+def produce(twin: BrokerTwin, topic: str, partition: int = 0, **keywords) -> ProduceResponse.PartitionProduceResponse:
+    request = produce_request(topic, partition, **keywords)
+    response = ask(twin.connection(PRODUCER), ApiKey.PRODUCE, 9, request, ProduceResponse)
+    return response.responses[0].partition_responses[0]
+
+
+def fetch_request(topic: str, offset: int, *, max_wait_ms: int = 0, min_bytes: int = 1) -> FetchRequest:
+    asked = FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+    return FetchRequest(
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[asked])],
+    )
+
+
+def open_gate(twin: BrokerTwin, topic: str) -> int:
+    """The first batch of a segment is Python's, and the second, for which it reads the first timestamp."""
+    twin.create_topic(topic, 1, {})
+    return [produce(twin, topic).base_offset for _ in range(2)][-1] + 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partitions_are_found_until_they_are_removed(seed):
+    chance = random.Random(seed)
+    gate = DataGate(print, print, fetch_max_bytes=1)
+    expected: dict[tuple[str, int], PartitionState] = {}
+    ids = {f"topic{number}": chance.randbytes(16) for number in range(40)}
+    for _ in range(4000):
+        topic, index = chance.choice(list(ids)), chance.randrange(4)
+        if chance.random() < 0.5:
+            state = expected[topic, index] = PartitionState()
+            gate.add(state, topic, ids[topic], index)
+        elif (topic, index) in expected:
+            gate.remove(expected.pop((topic, index)), topic, ids[topic], index)
+        assert gate.find(topic, index) is expected.get((topic, index))
+        assert gate.find_by_id(ids[topic], index) is expected.get((topic, index))
+    assert gate.partition_count == len(expected)
+    for topic, topic_id in ids.items():
+        for index in range(4):
+            assert gate.find(topic, index) is gate.find_by_id(topic_id, index) is expected.get((topic, index))
+
+
+def test_offsets_continue_where_python_was(twin):
+    offset = open_gate(twin, "topic")
+    before = twin.broker.gate.counters()["batches_appended"]
+    assert [produce(twin, "topic", count=3).base_offset for _ in range(4)] == [offset + 3 * at for at in range(4)]
+    assert twin.broker.gate.counters()["batches_appended"] == before + 4
+
+
+def test_nothing_passes_a_gate_that_somebody_shut(twin):
+    offset = open_gate(twin, "topic")
+    gate = twin.broker.gate
+    for shut, opened, passes in (("quotas", None, 0), ("acls", "quotas", 0), (None, "acls", 1), (None, "acls", 1)):
+        if shut:
+            gate.shut(shut)
+        if opened:
+            gate.open(opened)
+        before = gate.counters()["batches_appended"]
+        assert produce(twin, "topic").base_offset == offset
+        assert gate.counters()["batches_appended"] - before == passes
+        assert bool(gate.shut_by) != passes
+        offset += 1
+
+
+def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
+    offset = open_gate(twin, "topic")
+    for sequence in range(2):  # the first makes the producer known, and is Python's
+        batches = [idempotent_batch(sequence + at) for at in range(5)] if sequence else [idempotent_batch(0)]
+        sent = [produce_bytes(batch, correlation_id=at) for at, batch in enumerate(batches)]
+        behind = frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset), correlation_id=99))
+        before = twin.broker.gate.counters()["batches_appended"]
+        *produced, fetched = twin.wake_up({PRODUCER: [*sent, behind]})[PRODUCER]
+        responses = [ProduceResponse.decode(answer, 8, 4) for answer in produced]
+        answers = [response.responses[0].partition_responses[0] for response in responses]
+        assert [int.from_bytes(answer[:4], "big") for answer in produced] == list(range(len(sent)))
+        assert [(answer.error_code, answer.base_offset) for answer in answers] == [
+            (0, offset + at) for at in range(len(sent))
+        ]
+        offset += len(sent)
+        data = FetchResponse.decode(fetched, 12, 5).responses[0].partitions[0]
+        assert (int.from_bytes(fetched[:4], "big"), data.high_watermark) == (99, offset)
+        assert twin.broker.gate.counters()["batches_appended"] - before == 5 * sequence
+
+
+def test_a_failed_sequence_among_those_sent_ahead_fails_alone(twin):
+    offset = open_gate(twin, "topic")
+    twin.wake_up({PRODUCER: [produce_bytes(idempotent_batch(0))]})
+    sequences = [1, 2, 2, 7, 3]
+    answers = twin.wake_up({PRODUCER: [produce_bytes(idempotent_batch(sequence)) for sequence in sequences]})[PRODUCER]
+    found = [ProduceResponse.decode(answer, 8, 4).responses[0].partition_responses[0] for answer in answers]
+    assert [(each.error_code, each.base_offset) for each in found] == [
+        (0, offset + 1),
+        (0, offset + 2),
+        (0, offset + 2),
+        (Error.OUT_OF_ORDER_SEQUENCE_NUMBER, -1),
+        (0, offset + 3),
+    ]
+
+
+def idempotent_batch(sequence: int) -> bytes:
+    builder = RecordBatchBuilder(producer_id=5, producer_epoch=0, base_sequence=sequence)
+    builder.append(1_700_000_000_000, None, b"value")
+    return builder.build()
+
+
+def produce_bytes(batch: bytes, *, correlation_id: int = 0) -> bytes:
+    data = ProduceRequest.PartitionProduceData(index=0, records=batch)
+    topic = ProduceRequest.TopicProduceData(name="topic", partition_data=[data])
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
+    return frame(request_bytes(ApiKey.PRODUCE, 8, request, correlation_id=correlation_id))
+
+
+def test_a_waiting_fetch_is_woken_by_a_gated_append(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    for number in range(3):
+        request = fetch_request("topic", offset + number, max_wait_ms=60_000)
+        consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, request)))
+        wait_until_watched(twin, "topic")
+        assert produce(twin, "topic").error_code == 0
+        response = FetchResponse.decode(receive_frame(consumer), 12, 5)
+        data = response.responses[0].partitions[0]
+        assert (data.error_code, data.high_watermark, len(data.records) > 0) == (0, offset + number + 1, True)
+    assert twin.broker.gate.counters()["batches_appended"] == 3
+    assert not partition_of(twin, "topic").is_watched
+
+
+def test_a_fetch_waits_until_it_has_enough(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    request = fetch_request("topic", offset, max_wait_ms=60_000, min_bytes=300)
+    consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, request)))
+    wait_until_watched(twin, "topic")
+    produce(twin, "topic", size=100)
+    assert partition_of(twin, "topic").is_watched
+    produce(twin, "topic", size=100)
+    response = FetchResponse.decode(receive_frame(consumer), 12, 5)
+    assert response.responses[0].partitions[0].high_watermark == offset + 2
+
+
+def test_the_gate_loses_partitions_with_their_topic(twin):
+    open_gate(twin, "topic")
+    open_gate(twin, "other")
+    assert twin.broker.gate.partition_count == 2
+    twin.delete_topic("topic")
+    assert twin.broker.gate.partition_count == 1
+    assert produce(twin, "topic").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert produce(twin, "other").error_code == 0
+
+
+def test_a_failed_write_is_answered_and_takes_the_directory_offline(tmp_path):
+    properties = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "metadata.log.dir": f"{tmp_path}/a"}
+    twin = BrokerTwin(tmp_path, gated=True, properties=properties)
+    names = [f"topic{number}" for number in range(4)]
+    for name in names:
+        open_gate(twin, name)
+        produce(twin, name, size=200_000)
+    name = next(name for name in names if (tmp_path / "b" / f"{name}-0").exists())
+    log_file = tmp_path / "b" / f"{name}-0" / f"{0:020d}.log"
+    content = log_file.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 50, limits[1]))
+    try:
+        before = twin.broker.gate.counters()["batches_appended"]
+        failed = produce(twin, name, size=200)
+        assert (failed.error_code, failed.base_offset) == (Error.KAFKA_STORAGE_ERROR, -1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert log_file.read_bytes() == content
+    assert twin.broker.gate.counters()["batches_appended"] == before
+    assert produce(twin, name).error_code == Error.KAFKA_STORAGE_ERROR
+    assert not twin.broker.log_manager.directories[1].is_online
+    twin.stop()
+
+
+def partition_of(twin: BrokerTwin, topic: str):
+    return twin.broker.replica_manager.partitions[topic, 0]
+
+
+def wait_until_watched(twin: BrokerTwin, topic: str) -> None:
+    """The reactor has seen what was sent before: another connection's answer comes after it."""
+    probe = socket.create_connection(twin.address, timeout=20)
+    partition = partition_of(twin, topic)
+    for _ in range(1000):
+        if partition.is_watched:
+            break
+        ask(probe, ApiKey.FETCH, 12, fetch_request(topic, 0, min_bytes=0), FetchResponse)
+    assert partition.is_watched
+    probe.close()
+
+
+def test_a_waiting_fetch_whose_client_has_gone_is_forgotten(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset, max_wait_ms=60_000))))
+    wait_until_watched(twin, "topic")
+    twin.connections.pop(CONSUMER).close()
+    assert produce(twin, "topic").error_code == 0
+    assert twin.broker.replica_manager.delayed_operations.fetch.delayed_count == 0
+    assert not partition_of(twin, "topic").is_watched
+
+
+def test_a_fetch_that_waits_goes_the_python_way_when_the_gate_is_shut(twin):
+    offset = open_gate(twin, "topic")
+    consumer = twin.connection(CONSUMER)
+    consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset, max_wait_ms=60_000))))
+    wait_until_watched(twin, "topic")
+    before = twin.broker.gate.counters()["fetches_answered"]
+    twin.broker.gate.shut("quotas")
+    assert produce(twin, "topic").error_code == 0
+    response = FetchResponse.decode(receive_frame(consumer), 12, 5)
+    assert response.responses[0].partitions[0].high_watermark == offset + 1
+    assert twin.broker.gate.counters()["fetches_answered"] == before
