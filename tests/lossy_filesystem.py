@@ -1,7 +1,7 @@
 """A Filesystem that knows what would survive a power failure: what was synced for certain, the rest by chance.
 
 Contents are kept by inode, as they were at their last `sync_file`; names by directory, as they were at its last
-`sync_directory`; what is there at the beginning is durable. `pull_the_plug(target)` writes that world into a new
+`sync_directory`; what is there at the beginning is durable. `pull_the_plug(target)` writes what survives into a new
 directory. Inodes seen stay open, so that the kernel does not give their numbers to other files.
 """
 

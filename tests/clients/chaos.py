@@ -50,7 +50,7 @@ class Deliveries:
             return sum(map(len, self.values.values()))
 
 
-class ChaosWorld:
+class ChaosHarness:
     """A broker that is reached through the proxy only, and a topic and a group for each protocol."""
 
     def __init__(self, directory: Path, seed: int) -> None:
@@ -174,11 +174,11 @@ class ChaosWorld:
 
 def run_rounds(directory: Path, rounds: int, seed: int) -> dict[str, int]:
     """So many rounds with one broker; how many faults there were of each kind."""
-    world = ChaosWorld(directory, seed)
-    with world.broker, world.proxy:
+    harness = ChaosHarness(directory, seed)
+    with harness.broker, harness.proxy:
         for protocol in PROTOCOLS:
-            with Producer(bootstrap_servers=world.bootstrap) as producer:
+            with Producer(bootstrap_servers=harness.bootstrap) as producer:
                 producer.partitions_for(protocol)
         for number in range(rounds):
-            world.round(number)
-    return world.proxy.faults
+            harness.round(number)
+    return harness.proxy.faults

@@ -84,7 +84,7 @@ STEPS: tuple[Step, ...] = (create, create, produce, produce, produce, produce, c
 WHOLE_LIFE: tuple[Step, ...] = (create, produce, create, roll, checkpoint, alter, grow, produce, delete, roll, create)
 
 
-class World:
+class Harness:
     """A directory that goes from one power failure to the next, and what its clients were promised.
 
     Owns the filesystem, to be closed.
@@ -110,7 +110,7 @@ class World:
     def live(self, end_at: int | None, steps: Iterable[Step], *, killed: bool = False, by_chance: bool = False) -> int:
         """Starts a broker, works with it, stops it cleanly, unless the power fails at its sync number `end_at`.
 
-        The world is then the one that survived (with `by_chance` more than was synced may have). `killed`: only the
+        The harness is then the one that survived (with `by_chance` more than was synced may have). `killed`: only the
         process ends there; what it wrote is not lost, and not durable. Returns the syncs.
         """
         filesystem, before = self._filesystem, self._filesystem.syncs

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from kafkapy.storage.filesystem import Filesystem
-from tests.cleaner_world import CleanerWorld, Workload, check_cleaned, check_kept, clean_all
+from tests.harness.cleaner import CleanerHarness, Workload, check_cleaned, check_kept, clean_all
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
@@ -44,39 +44,39 @@ for each in ("sync_file", "sync_directory", "rename", "write_file", "unlink", "o
 
 def dirty_log(root, seed):
     """A log in several segments that was never cleaned, closed; its workload."""
-    workload = Workload(CleanerWorld(root), random.Random(seed), cleaning=False, old_formats=False)
+    workload = Workload(CleanerHarness(root), random.Random(seed), cleaning=False, old_formats=False)
     for _ in range(25):
         workload.step()
     workload.finish()
     workload.write()
     workload.finish()
-    workload.world.log_.close()
+    workload.harness.log_.close()
     return workload
 
 
 def reopened(workload, root, filesystem, *, is_flushed):
     """The workload's log as another process finds it; after an unclean stop."""
-    world = CleanerWorld(root, filesystem=filesystem)
-    world.log_.close_after_failure()
-    end_offset = workload.world.log_.log_end_offset
-    world.reopen(recovery_point=end_offset if is_flushed else 0)
-    other = Workload(world, workload.chance)
+    harness = CleanerHarness(root, filesystem=filesystem)
+    harness.log_.close_after_failure()
+    end_offset = workload.harness.log_.log_end_offset
+    harness.reopen(recovery_point=end_offset if is_flushed else 0)
+    other = Workload(harness, workload.chance)
     other.latest, other.markers, other.stamped = workload.latest, workload.markers, workload.stamped
     return other
 
 
 def check_recovered(workload, root, *, is_flushed):
     found = reopened(workload, root, Filesystem(), is_flushed=is_flushed)
-    world = found.world
-    assert world.log_.log_end_offset == workload.world.log_.log_end_offset
-    assert not [path for path in world.path.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
+    harness = found.harness
+    assert harness.log_.log_end_offset == workload.harness.log_.log_end_offset
+    assert not [path for path in harness.path.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
     check_kept(found)
-    for segment in world.log_.segments:
+    for segment in harness.log_.segments:
         segment.offset_index.sanity_check()
         segment.time_index.sanity_check()
-    clean_all(world)
+    clean_all(harness)
     check_cleaned(found)
-    world.log_.close()
+    harness.log_.close()
 
 
 @pytest.mark.timeout(300)
@@ -94,12 +94,12 @@ def test_kill_at_every_call(tmp_path, seed, is_flushed):
         found = reopened(workload, root, filesystem, is_flushed=is_flushed)
         filesystem.calls, filesystem.kill_at = 0, kill_at
         try:
-            clean_all(found.world)
-            found.world.run_scheduled()
+            clean_all(found.harness)
+            found.harness.run_scheduled()
             killed = False
         except Killed:
             killed = True
-        found.world.log_.close_after_failure()
+        found.harness.log_.close_after_failure()
         check_recovered(workload, root, is_flushed=is_flushed)
         shutil.rmtree(root)
         kill_at += 1
@@ -119,15 +119,15 @@ def test_kill_at_every_call_of_the_recovery(tmp_path):
         found = reopened(workload, interrupted, filesystem, is_flushed=True)
         filesystem.calls, filesystem.kill_at = 0, kill_at
         with suppress(Killed):
-            clean_all(found.world)
-            found.world.run_scheduled()
-        found.world.log_.close_after_failure()
+            clean_all(found.harness)
+            found.harness.run_scheduled()
+        found.harness.log_.close_after_failure()
         again, killed = 0, True
         while killed:
             root = tmp_path / f"{kill_at}-{again}"
             shutil.copytree(interrupted, root)
             try:
-                CleanerWorld(root, filesystem=KillingFilesystem(again)).log_.close_after_failure()
+                CleanerHarness(root, filesystem=KillingFilesystem(again)).log_.close_after_failure()
                 killed = False
             except Killed:
                 again += 1
@@ -150,15 +150,15 @@ def test_power_failure_at_every_sync(tmp_path, is_flushed):
         found = reopened(workload, root, filesystem, is_flushed=is_flushed)
         filesystem.fail_at = filesystem.syncs + fail_at
         try:
-            clean_all(found.world)
-            found.world.run_scheduled()
+            clean_all(found.harness)
+            found.harness.run_scheduled()
             failed = False
         except PowerFailure:
             failed = True
         survived = tmp_path / f"survived-{fail_at}"
         filesystem.pull_the_plug(str(survived))
         filesystem.close()
-        found.world.log_.close_after_failure()
+        found.harness.log_.close_after_failure()
         check_recovered(workload, survived, is_flushed=is_flushed)
         shutil.rmtree(root)
         shutil.rmtree(survived)

@@ -38,7 +38,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("failing_disk"))
 
 
-class World:
+class Harness:
     """A broker with two log directories on a disk that can fail; `t` has a partition in each."""
 
     def __init__(self, directory: Path, library: Path, settings: dict[str, str] | None = None) -> None:
@@ -89,8 +89,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, library: Path) -> Iterator[World]:
-    made = World(tmp_path, library)
+def harness(tmp_path: Path, library: Path) -> Iterator[Harness]:
+    made = Harness(tmp_path, library)
     yield made
     if made.broker.is_running:
         made.broker.kill()
@@ -105,37 +105,37 @@ class Failure(NamedTuple):
     path: str
     operations: int
     error: int
-    trigger: Callable[[World, int], None]
+    trigger: Callable[[Harness, int], None]
 
 
-def append(world: World, index: int) -> None:
-    assert world.produce(index) is Error.KAFKA_STORAGE_ERROR
+def append(harness: Harness, index: int) -> None:
+    assert harness.produce(index) is Error.KAFKA_STORAGE_ERROR
 
 
-def append_until_roll(world: World, index: int) -> None:
+def append_until_roll(harness: Harness, index: int) -> None:
     for _ in range(5):
-        if world.produce(index, LARGE) is not Error.NONE:
+        if harness.produce(index, LARGE) is not Error.NONE:
             return
     raise AssertionError("the segment did not roll")
 
 
-def wait_for_checkpoint(world: World, index: int) -> None:
-    wait_until_offline(world)
+def wait_for_checkpoint(harness: Harness, index: int) -> None:
+    wait_until_offline(harness)
 
 
-def create_and_delete(world: World, index: int) -> None:
-    assert world.witness.delete("t") is Error.NONE
-    wait_until_offline(world)
+def create_and_delete(harness: Harness, index: int) -> None:
+    assert harness.witness.delete("t") is Error.NONE
+    wait_until_offline(harness)
 
 
-def create_topic(world: World, index: int) -> None:
+def create_topic(harness: Harness, index: int) -> None:
     """Acknowledged, as the metadata has it; the partition goes to the directory that works."""
-    assert world.witness.create("new", 2) is Error.NONE
+    assert harness.witness.create("new", 2) is Error.NONE
 
 
-def wait_until_offline(world: World) -> None:
+def wait_until_offline(harness: Harness) -> None:
     for _ in range(1000):
-        if "Stopping serving logs in dir" in world.broker.log():
+        if "Stopping serving logs in dir" in harness.broker.log():
             return
         time.sleep(0.01)
     raise AssertionError("the directory is still online")
@@ -156,49 +156,49 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_one_of_two_directories_fails(name: str, world: World) -> None:
+def test_one_of_two_directories_fails(name: str, harness: Harness) -> None:
     path, operations, error, trigger = FAILURES[name]
-    world.begin()
-    index = world.partition_in(world.log_dirs[1])
-    world.disk.fail(path.format(index), operations, error)
+    harness.begin()
+    index = harness.partition_in(harness.log_dirs[1])
+    harness.disk.fail(path.format(index), operations, error)
     if "checkpoint" in path:
-        assert world.produce(index) is Error.NONE  # there is something to checkpoint
-    trigger(world, index)
-    assert world.disk.hits > 0
-    world.disk.fail("/second/", EVERY_CHANGE, error)
-    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and os.strerror(error) in line]
-    if "t" in world.witness.topics:
-        assert world.produce(index) is Error.KAFKA_STORAGE_ERROR
-        assert world.produce(1 - index) is Error.NONE
-        assert world.witness.grow("t", 4) is Error.NONE
-        assert world.produce(3) is Error.NONE
-    assert world.witness.create("later", 2) is Error.NONE
-    assert world.witness.produce("later", 0, b"value") is Error.NONE
-    assert world.witness.produce("later", 1, b"value") is Error.NONE
-    world.stop_and_heal()
-    world.check()
+        assert harness.produce(index) is Error.NONE  # there is something to checkpoint
+    trigger(harness, index)
+    assert harness.disk.hits > 0
+    harness.disk.fail("/second/", EVERY_CHANGE, error)
+    assert [line for line in harness.errors() if "Stopping serving logs in dir" in line and os.strerror(error) in line]
+    if "t" in harness.witness.topics:
+        assert harness.produce(index) is Error.KAFKA_STORAGE_ERROR
+        assert harness.produce(1 - index) is Error.NONE
+        assert harness.witness.grow("t", 4) is Error.NONE
+        assert harness.produce(3) is Error.NONE
+    assert harness.witness.create("later", 2) is Error.NONE
+    assert harness.witness.produce("later", 0, b"value") is Error.NONE
+    assert harness.witness.produce("later", 1, b"value") is Error.NONE
+    harness.stop_and_heal()
+    harness.check()
 
 
 @pytest.mark.parametrize("is_in_memory", [True, False], ids=["while it is open", "after a restart"])
-def test_reading_fails(is_in_memory: bool, world: World) -> None:
+def test_reading_fails(is_in_memory: bool, harness: Harness) -> None:
     """A consumer gets the error, or no answer, never something else; the broker and its other directory go on."""
-    world.begin()
-    index = world.partition_in(world.log_dirs[1])
+    harness.begin()
+    index = harness.partition_in(harness.log_dirs[1])
     for _ in range(5):
-        assert world.produce(index, LARGE) is Error.NONE
+        assert harness.produce(index, LARGE) is Error.NONE
     if not is_in_memory:
-        world.broker.stop()
-        world.start()
-    (topic_id,) = world.witness.topic_ids().values()
-    world.disk.fail("/second/t-", READ, errno.EIO)
+        harness.broker.stop()
+        harness.start()
+    (topic_id,) = harness.witness.topic_ids().values()
+    harness.disk.fail("/second/t-", READ, errno.EIO)
     with pytest.raises((NoAnswer, AssertionError), match=r"KAFKA_STORAGE_ERROR|^$"):
-        world.witness.read(topic_id, index)
-    assert world.disk.hits > 0
-    world.witness.connect(world.broker.port)
-    assert len(world.witness.read(topic_id, 1 - index)) == 1
-    assert world.produce(1 - index) is Error.NONE
-    world.stop_and_heal()
-    world.check()
+        harness.witness.read(topic_id, index)
+    assert harness.disk.hits > 0
+    harness.witness.connect(harness.broker.port)
+    assert len(harness.witness.read(topic_id, 1 - index)) == 1
+    assert harness.produce(1 - index) is Error.NONE
+    harness.stop_and_heal()
+    harness.check()
 
 
 # -- the directory without which there is no broker ----------------------------------------------------------------
@@ -213,96 +213,96 @@ FATAL_FAILURES = {
 
 
 @pytest.mark.parametrize("name", FATAL_FAILURES)
-def test_the_directory_of_the_metadata_log_fails(name: str, world: World) -> None:
+def test_the_directory_of_the_metadata_log_fails(name: str, harness: Harness) -> None:
     """The process ends with status 1, as Apache Kafka does; what it had not acknowledged may be there or not."""
     path, operations, error, reason = FATAL_FAILURES[name]
-    world.begin()
-    index = world.partition_in(world.log_dirs[0])
-    world.disk.fail(path.format(index), operations, error)
+    harness.begin()
+    index = harness.partition_in(harness.log_dirs[0])
+    harness.disk.fail(path.format(index), operations, error)
     answer = Error.NONE
     try:
         while answer is Error.NONE:  # the snapshot comes after some topics
-            topic = f"new-{len(world.witness.topics)}"
-            answer = world.produce(index) if "append beside" in name else world.witness.create(topic)
-        assert answer is Error.KAFKA_STORAGE_ERROR or world.witness.maybe
+            topic = f"new-{len(harness.witness.topics)}"
+            answer = harness.produce(index) if "append beside" in name else harness.witness.create(topic)
+        assert answer is Error.KAFKA_STORAGE_ERROR or harness.witness.maybe
     except NoAnswer:
-        assert world.disk.hits > 0
-    assert_fatal(world, reason, os.strerror(error))
-    world.disk.heal()
-    world.check()
+        assert harness.disk.hits > 0
+    assert_fatal(harness, reason, os.strerror(error))
+    harness.disk.heal()
+    harness.check()
 
 
-def assert_fatal(world: World, *reasons: str) -> None:
+def assert_fatal(harness: Harness, *reasons: str) -> None:
     """The broker ended by itself, with status 1 and one line that says why."""
-    assert world.broker.process is not None
-    assert world.broker.process.wait(world.broker.stop_timeout_s) == 1
-    (line,) = [line for line in world.errors() if "Fatal error, the broker stops" in line]
+    assert harness.broker.process is not None
+    assert harness.broker.process.wait(harness.broker.stop_timeout_s) == 1
+    (line,) = [line for line in harness.errors() if "Fatal error, the broker stops" in line]
     assert all(reason in line for reason in reasons), line
-    assert "Traceback" not in world.broker.log()
+    assert "Traceback" not in harness.broker.log()
 
 
 def test_the_last_directory_fails(tmp_path: Path, library: Path) -> None:
-    world = World(tmp_path, library, {"log.dirs": str(tmp_path / "first")})
-    world.log_dirs.pop()
-    world.begin()
-    world.disk.fail("/first/t-1/", WRITE, errno.ENOSPC)
+    harness = Harness(tmp_path, library, {"log.dirs": str(tmp_path / "first")})
+    harness.log_dirs.pop()
+    harness.begin()
+    harness.disk.fail("/first/t-1/", WRITE, errno.ENOSPC)
     try:
-        world.produce(1)
+        harness.produce(1)
     except NoAnswer:
-        assert world.disk.hits > 0
-    assert_fatal(world, "all log directories have failed", os.strerror(errno.ENOSPC))
-    world.disk.heal()
-    world.check()
+        assert harness.disk.hits > 0
+    assert_fatal(harness, "all log directories have failed", os.strerror(errno.ENOSPC))
+    harness.disk.heal()
+    harness.check()
 
 
 # -- while it starts, while it stops -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["after a stop", "after a kill"])
-def test_a_directory_that_cannot_be_read_at_start(kill: bool, world: World) -> None:
+def test_a_directory_that_cannot_be_read_at_start(kill: bool, harness: Harness) -> None:
     """The rest is served; no empty log takes the place of what is not to be seen; later it is there again."""
-    world.begin()
-    index = world.partition_in(world.log_dirs[1])
-    world.broker.kill() if kill else world.broker.stop()
-    world.disk.fail("/second/.lock" if kill else "/second/t-", CREATE | READ, errno.EIO)
+    harness.begin()
+    index = harness.partition_in(harness.log_dirs[1])
+    harness.broker.kill() if kill else harness.broker.stop()
+    harness.disk.fail("/second/.lock" if kill else "/second/t-", CREATE | READ, errno.EIO)
     if not kill:
-        world.log_dirs[1].joinpath(".kafka_cleanshutdown").unlink()  # so that the log is read
-    world.start()
-    assert world.disk.hits > 0
-    assert world.produce(index) is Error.KAFKA_STORAGE_ERROR
-    assert world.produce(1 - index) is Error.NONE
-    assert world.witness.grow("t", 4) is Error.NONE
-    assert world.broker.stop() == 0
-    assert f"t-{index}" not in os.listdir(world.log_dirs[0])
-    world.disk.heal()
-    world.check()
+        harness.log_dirs[1].joinpath(".kafka_cleanshutdown").unlink()  # so that the log is read
+    harness.start()
+    assert harness.disk.hits > 0
+    assert harness.produce(index) is Error.KAFKA_STORAGE_ERROR
+    assert harness.produce(1 - index) is Error.NONE
+    assert harness.witness.grow("t", 4) is Error.NONE
+    assert harness.broker.stop() == 0
+    assert f"t-{index}" not in os.listdir(harness.log_dirs[0])
+    harness.disk.heal()
+    harness.check()
 
 
-def test_the_first_directory_cannot_be_read_at_start(world: World) -> None:
-    world.begin()
-    assert world.broker.stop() == 0
-    world.disk.fail("/first/.lock", CREATE, errno.EACCES)
+def test_the_first_directory_cannot_be_read_at_start(harness: Harness) -> None:
+    harness.begin()
+    assert harness.broker.stop() == 0
+    harness.disk.fail("/first/.lock", CREATE, errno.EACCES)
     with pytest.raises(AssertionError, match="exit 1"):
-        world.broker.start()
-    assert "Traceback" not in world.broker.log()
-    last = world.broker.log().splitlines()[-1]
+        harness.broker.start()
+    assert "Traceback" not in harness.broker.log()
+    last = harness.broker.log().splitlines()[-1]
     assert "the metadata log's directory" in last
     assert os.strerror(errno.EACCES) in last
-    world.disk.heal()
-    world.check()
+    harness.disk.heal()
+    harness.check()
 
 
 @pytest.mark.parametrize("directory", ["first", "second"])
-def test_a_disk_that_fails_at_a_clean_stop(directory: str, world: World) -> None:
+def test_a_disk_that_fails_at_a_clean_stop(directory: str, harness: Harness) -> None:
     """No marker is left where something could not be written: the next start recovers."""
-    world.begin()
-    world.disk.fail(f"/{directory}/t-", SYNC | WRITE | CREATE, errno.EIO)
-    status = world.broker.stop()
-    assert world.disk.hits > 0
+    harness.begin()
+    harness.disk.fail(f"/{directory}/t-", SYNC | WRITE | CREATE, errno.EIO)
+    status = harness.broker.stop()
+    assert harness.disk.hits > 0
     assert status == (1 if directory == "first" else 0)
-    assert not (world.log_dirs[directory == "second"] / ".kafka_cleanshutdown").exists()
-    world.disk.heal()
-    world.check()
+    assert not (harness.log_dirs[directory == "second"] / ".kafka_cleanshutdown").exists()
+    harness.disk.heal()
+    harness.check()
 
 
 # -- a disk that is really full ------------------------------------------------------------------------------------
@@ -320,37 +320,37 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(path)], check=True)
 
 
-def test_a_full_disk(small_disk: Path, world: World) -> None:
+def test_a_full_disk(small_disk: Path, harness: Harness) -> None:
     """Until nothing fits any more, segments rolling on the way; then room is made and all is there."""
-    world.begin()
-    index = world.partition_in(small_disk)
+    harness.begin()
+    index = harness.partition_in(small_disk)
     filled = 0
-    while world.produce(index, os.urandom(100_000)) is Error.NONE:
+    while harness.produce(index, os.urandom(100_000)) is Error.NONE:
         filled += 1
     assert filled > 100
-    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
-    assert world.produce(1 - index) is Error.NONE
-    assert world.broker.stop() == 0
+    assert [line for line in harness.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert harness.produce(1 - index) is Error.NONE
+    assert harness.broker.stop() == 0
     subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
-    world.check()
+    harness.check()
 
 
-def test_a_disk_that_fills_up_at_every_place(small_disk: Path, world: World) -> None:
+def test_a_disk_that_fills_up_at_every_place(small_disk: Path, harness: Harness) -> None:
     """With a little less room each time something else is the first that does not fit: batch, index, snapshot."""
-    world.begin()
-    index = world.partition_in(small_disk)
+    harness.begin()
+    index = harness.partition_in(small_disk)
     ballast = small_disk / "ballast"
     for free in (0, 1, 2, 3, 5, 9):
         room = shutil.disk_usage(small_disk).free - 1_300_000 - free * 4096
         ballast.write_bytes(bytes(room))
-        while world.produce(index, os.urandom(97_000)) is Error.NONE:
+        while harness.produce(index, os.urandom(97_000)) is Error.NONE:
             pass
-        assert world.broker.kill() < 0
+        assert harness.broker.kill() < 0
         ballast.unlink()
-        world.start()
-        world.witness.check()
-    assert world.broker.stop() == 0
-    world.check()
+        harness.start()
+        harness.witness.check()
+    assert harness.broker.stop() == 0
+    harness.check()
 
 
 def fill_up(ballast: Path) -> None:
@@ -365,24 +365,24 @@ def fill_up(ballast: Path) -> None:
                 raise
 
 
-def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, world: World) -> None:
+def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, harness: Harness) -> None:
     """A record still fits into the segment's last page; the file of recovery points does not."""
-    world.begin()
-    index = world.partition_in(small_disk)
+    harness.begin()
+    index = harness.partition_in(small_disk)
     fill_up(small_disk / "ballast")
-    assert world.produce(index) is Error.NONE
-    wait_until_offline(world)
-    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
-    assert world.produce(index) is Error.KAFKA_STORAGE_ERROR and world.produce(1 - index) is Error.NONE
-    assert world.broker.stop() == 0
+    assert harness.produce(index) is Error.NONE
+    wait_until_offline(harness)
+    assert [line for line in harness.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert harness.produce(index) is Error.KAFKA_STORAGE_ERROR and harness.produce(1 - index) is Error.NONE
+    assert harness.broker.stop() == 0
     (small_disk / "ballast").unlink()
-    world.check()
+    harness.check()
 
 
 def test_a_disk_that_fills_up_during_cleaning(small_disk: Path, tmp_path: Path, library: Path) -> None:
     """The cleaned segments do not fit beside the old ones, which stay."""
     settings = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
-    filling = World(tmp_path, library, {**settings, "log.cleaner.enable": "false"})
+    filling = Harness(tmp_path, library, {**settings, "log.cleaner.enable": "false"})
     filling.start()
     filling.witness.become_producer()
     assert filling.witness.create("t", 2, cleanup_policy="compact") is Error.NONE
@@ -392,12 +392,12 @@ def test_a_disk_that_fills_up_during_cleaning(small_disk: Path, tmp_path: Path, 
     assert filling.produce(1 - index) is Error.NONE
     assert filling.broker.stop() == 0
     (small_disk / "ballast").write_bytes(bytes(shutil.disk_usage(small_disk).free - 4_000_000))
-    world = World(tmp_path, library, settings)
-    world.witness = filling.witness
-    world.start()
-    wait_until_offline(world)
-    assert [line for line in world.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
-    assert world.produce(1 - index) is Error.NONE
-    assert world.broker.stop() == 0
+    harness = Harness(tmp_path, library, settings)
+    harness.witness = filling.witness
+    harness.start()
+    wait_until_offline(harness)
+    assert [line for line in harness.errors() if "Stopping serving logs in dir" in line and "No space left" in line]
+    assert harness.produce(1 - index) is Error.NONE
+    assert harness.broker.stop() == 0
     (small_disk / "ballast").unlink()
-    world.check()
+    harness.check()

@@ -1,6 +1,6 @@
 """Pulls the plug after every sync of a log's life and opens what was durable: nothing acknowledged is lost.
 
-With `flush.messages=1` an append is acknowledged when it returns. The world that survives holds only what went through
+With `flush.messages=1` an append is acknowledged when it returns. What survives holds only what went through
 `sync_file` and `sync_directory` of the filesystem seam.
 """
 
@@ -12,7 +12,7 @@ from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition, random_uuid
-from tests.log_world import batch, values_of
+from tests.harness.log import batch, values_of
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 from tests.mock_clock import MockClock
 
@@ -76,7 +76,7 @@ class Broker:
 
 
 def check(path, broker):
-    """Opens the surviving world with an honest disk."""
+    """Opens the surviving directory with an honest disk."""
     survivor = Broker(path, LossyFilesystem(str(path)), acknowledged=broker.acknowledged).start()
     log = survivor.manager.get_log(PARTITION)
     if log is None:

@@ -5,8 +5,8 @@ import pytest
 from kafkapy.controller.producer_ids import allocate_producer_ids
 from kafkapy.controller.topics import delete_topics
 from kafkapy.errors import ApiError
+from tests.harness.metadata import QuorumHarness
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
-from tests.metadata_world import QuorumWorld
 
 SETTINGS = {"metadata_log_max_record_bytes_between_snapshots": "700", "metadata_max_retention_bytes": "3000"}
 
@@ -15,28 +15,28 @@ class Life:
     """Two runs of a quorum with topics, producer ids, snapshots and small segments; what it was told is `promised`."""
 
     def __init__(self, directory, filesystem):
-        self.world = QuorumWorld(directory, filesystem, **SETTINGS)
+        self.harness = QuorumHarness(directory, filesystem, **SETTINGS)
         self.topics = {}
         self.last_producer_id = -1
         self.epoch = 0
 
     def live(self):
         for run in range(2):
-            self.world.start()
-            self.world.quorum.log.segment_bytes = 900
-            self.epoch = self.world.loop.image.epoch
+            self.harness.start()
+            self.harness.quorum.log.segment_bytes = 900
+            self.epoch = self.harness.loop.image.epoch
             for number in range(6):
                 name = f"r{run}t{number}"
-                self.world.create_topic(name)
-                self.topics[name] = self.world.loop.image.topics.by_name[name].topic_id
-                block = self.world.loop.submit(lambda image: allocate_producer_ids(image, 1)).result()
+                self.harness.create_topic(name)
+                self.topics[name] = self.harness.loop.image.topics.by_name[name].topic_id
+                block = self.harness.loop.submit(lambda image: allocate_producer_ids(image, 1)).result()
                 self.last_producer_id = block.first_producer_id + block.size - 1
-            self.world.stop()
-            if self.world.faults:
-                raise self.world.faults[0]
+            self.harness.stop()
+            if self.harness.faults:
+                raise self.harness.faults[0]
 
     def end(self):
-        loop = getattr(self.world, "loop", None)
+        loop = getattr(self.harness, "loop", None)
         if loop is not None:
             loop.stop()
 
@@ -61,15 +61,15 @@ def check_moment(tmp_path, fail_at):
     survived = tmp_path / f"after{fail_at}"
     filesystem.pull_the_plug(str(survived))
     filesystem.close()
-    world = QuorumWorld(survived, **SETTINGS)
-    image = world.start().image
+    harness = QuorumHarness(survived, **SETTINGS)
+    image = harness.start().image
     found = {name: topic.topic_id for name, topic in image.topics.by_name.items()}
     assert life.topics.items() <= found.items()
     assert image.next_producer_id > life.last_producer_id
     assert image.epoch > life.epoch
     assert all(topic.partitions[0].leader == 1 for topic in image.topics.by_name.values())
-    world.stop()
-    assert not world.faults
+    harness.stop()
+    assert not harness.faults
 
 
 def test_sampled_moments(tmp_path):
@@ -85,16 +85,16 @@ def test_what_a_killed_broker_left_is_durable_before_anything_follows_from_it(tm
     directory = tmp_path / "life"
     directory.mkdir()
     filesystem = LossyFilesystem(str(directory))
-    world = QuorumWorld(directory, filesystem)
-    world.start()
-    world.create_topic("t")
+    harness = QuorumHarness(directory, filesystem)
+    harness.start()
+    harness.create_topic("t")
     filesystem.fail_at = filesystem.syncs
-    deletion = world.loop.submit(lambda image: delete_topics(image, list(image.topics.by_id)))
+    deletion = harness.loop.submit(lambda image: delete_topics(image, list(image.topics.by_id)))
     assert isinstance(deletion.exception(), ApiError)
-    world.loop.stop()
+    harness.loop.stop()
     filesystem.fail_at = None
-    assert "t" not in QuorumWorld(directory, filesystem).open().topics.by_name
+    assert "t" not in QuorumHarness(directory, filesystem).open().topics.by_name
     survived = tmp_path / "survived"
     filesystem.pull_the_plug(str(survived))
     filesystem.close()
-    assert "t" not in QuorumWorld(survived).open().topics.by_name
+    assert "t" not in QuorumHarness(survived).open().topics.by_name

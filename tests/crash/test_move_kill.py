@@ -12,9 +12,9 @@ import pytest
 
 from kafkapy.errors import Error
 from kafkapy.storage.filesystem import Filesystem
+from tests.harness.move import T0, MoveHarness
+from tests.harness.replica import partition_image
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
-from tests.move_world import T0, MoveWorld
-from tests.replica_world import partition_image
 
 
 class Killed(BaseException):
@@ -46,14 +46,14 @@ for each in ("sync_file", "sync_directory", "rename", "write_file", "unlink", "o
 
 
 def build(root, filesystem, assigned, *, synced=False):
-    """A partition of three segments in the first directory; the world and what was acknowledged."""
-    world = MoveWorld(root, filesystem=filesystem, assigned=assigned)
-    log = world.create({"flush.messages": "1"} if synced else None)
+    """A partition of three segments in the first directory; the harness and what was acknowledged."""
+    harness = MoveHarness(root, filesystem=filesystem, assigned=assigned)
+    log = harness.create({"flush.messages": "1"} if synced else None)
     written = []
 
     def write():
         value = b"%d" % len(written)
-        (answer,) = world.append(value)
+        (answer,) = harness.append(value)
         if answer.error is Error.NONE:
             written.append(value)
 
@@ -61,13 +61,13 @@ def build(root, filesystem, assigned, *, synced=False):
         for _ in range(4):
             write()
         log.roll()
-    world.meanwhile = write
-    return world, written
+    harness.meanwhile = write
+    return harness, written
 
 
 def check(root, assigned, written):
     """A start after the kill: one log has it all; the move can be made again and ends."""
-    again = MoveWorld(root, assigned=assigned)
+    again = MoveHarness(root, assigned=assigned)
     again.put_topic("t", [partition_image()])
     assert again.values() == written
     again.append(b"after")
@@ -88,15 +88,15 @@ def test_kill_at_every_call(tmp_path):
         root = tmp_path / f"{kill_at}"
         root.mkdir()
         filesystem, assigned = KillingFilesystem(), {}
-        world, written = build(root, filesystem, assigned)
+        harness, written = build(root, filesystem, assigned)
         filesystem.calls, filesystem.kill_at = 0, kill_at
         try:
-            world.move(world.second)
+            harness.move(harness.second)
             killed = False
         except Killed:
             killed = True
         filesystem.kill_at = None
-        world.log_manager.unlock()
+        harness.log_manager.unlock()
         check(root, assigned, written)
         shutil.rmtree(root)
         kill_at += 1
@@ -109,15 +109,15 @@ def test_power_failure_at_every_sync(tmp_path, seed):
     while failed:
         root, after = tmp_path / f"{fail_at}", tmp_path / f"{fail_at}-after"
         root.mkdir()
-        MoveWorld(root).log_manager.unlock()
+        MoveHarness(root).log_manager.unlock()
         filesystem, assigned = LossyFilesystem(str(root)), {}
-        world, written = build(root, filesystem, assigned, synced=True)
+        harness, written = build(root, filesystem, assigned, synced=True)
         filesystem.fail_at = filesystem.syncs + fail_at
         with suppress(PowerFailure):
-            world.move(world.second)
+            harness.move(harness.second)
         failed = filesystem.syncs >= filesystem.fail_at
         filesystem.pull_the_plug(str(after), random.Random(seed) if seed else None)
-        world.log_manager.unlock()
+        harness.log_manager.unlock()
         check(after, assigned, written)
         shutil.rmtree(root)
         shutil.rmtree(after)

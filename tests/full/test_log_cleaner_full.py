@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cleaner_world import check_cleaned, run_workload
+from tests.harness.cleaner import check_cleaned, run_workload
 
 CASES = 10_000
 SLICES = 100
@@ -18,4 +18,4 @@ def test_workloads(tmp_path, part):
         root.mkdir()
         workload = run_workload(root, seed, steps=30)
         check_cleaned(workload)
-        workload.world.log_.close_after_failure()
+        workload.harness.log_.close_after_failure()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.power_failure import WHOLE_LIFE, World
+from tests.crash.power_failure import WHOLE_LIFE, Harness
 
 pytestmark = [
     pytest.mark.full,
@@ -20,12 +20,12 @@ SEEDS = 60
 @pytest.mark.parametrize("log_dirs", [1, 2])
 @pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
 def test_every_sync_of_a_life(by_chance: bool, log_dirs: int, tmp_path: Path) -> None:
-    syncs = World(tmp_path / "whole", seed=5, log_dirs=log_dirs).live(None, WHOLE_LIFE)
+    syncs = Harness(tmp_path / "whole", seed=5, log_dirs=log_dirs).live(None, WHOLE_LIFE)
     for number in range(syncs):
-        world = World(tmp_path / "life", seed=5, log_dirs=log_dirs)
-        world.live(number, WHOLE_LIFE, by_chance=by_chance)
-        world.check()
-        world.close()
+        harness = Harness(tmp_path / "life", seed=5, log_dirs=log_dirs)
+        harness.live(number, WHOLE_LIFE, by_chance=by_chance)
+        harness.check()
+        harness.close()
         shutil.rmtree(tmp_path / "life")
     print(f"{syncs} syncs")
 
@@ -37,11 +37,11 @@ def test_many_failures_in_a_row(by_chance: bool, tmp_path: Path) -> None:
     print(f"seeds from {first}")
     for seed in range(first, first + SEEDS):
         chance = random.Random(seed)
-        world = World(tmp_path / "lives", seed, log_dirs=chance.randint(1, 2))
+        harness = Harness(tmp_path / "lives", seed, log_dirs=chance.randint(1, 2))
         for _ in range(6):
-            world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), by_chance=by_chance)
-        world.check()
-        world.close()
+            harness.live(chance.randrange(chance.choice((40, 160))), harness.any_steps(15), by_chance=by_chance)
+        harness.check()
+        harness.close()
         shutil.rmtree(tmp_path / "lives")
 
 
@@ -50,10 +50,10 @@ def test_kills_and_power_failures(tmp_path: Path) -> None:
     print(f"seeds from {first}")
     for seed in range(first, first + SEEDS):
         chance = random.Random(seed)
-        world = World(tmp_path / "lives", seed, log_dirs=chance.randint(1, 2))
+        harness = Harness(tmp_path / "lives", seed, log_dirs=chance.randint(1, 2))
         for _ in range(6):
             killed = chance.random() < 0.5
-            world.live(chance.randrange(chance.choice((40, 160))), world.any_steps(15), killed=killed)
-        world.check()
-        world.close()
+            harness.live(chance.randrange(chance.choice((40, 160))), harness.any_steps(15), killed=killed)
+        harness.check()
+        harness.close()
         shutil.rmtree(tmp_path / "lives")

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from kafkapy.storage.future_replica import FutureReplica
-from tests.cleaner_world import CleanerWorld, Workload, batches_of
-from tests.log_world import LogWorld
+from tests.harness.cleaner import CleanerHarness, Workload, batches_of
+from tests.harness.log import LogHarness
 
 
 def producers_of(log):
@@ -49,13 +49,13 @@ def committed_of(log, start):
 @pytest.mark.parametrize("seed", range(40))
 def test_copy(tmp_path, seed):
     chance = random.Random(seed)
-    world = CleanerWorld(tmp_path / "current")
-    workload = Workload(world, chance)
+    harness = CleanerHarness(tmp_path / "current")
+    workload = Workload(harness, chance)
     for _ in range(chance.randrange(60)):
         workload.step()
-    current = world.log_
-    other = LogWorld(tmp_path / "future")
-    future = other.log(world.overrides)
+    current = harness.log_
+    other = LogHarness(tmp_path / "future")
+    future = other.log(harness.overrides)
     replica = FutureReplica(current, future)
     workload.cleaning = False  # paused by then
     for _ in range(chance.randrange(30)):
@@ -88,14 +88,14 @@ def test_copy(tmp_path, seed):
     for segment in future.segments:
         segment.offset_index.sanity_check()
         segment.time_index.sanity_check()
-    assert not world.failures and not other.failures
+    assert not harness.failures and not other.failures
     current.close()
     future.close()
 
 
 def with_producers_forgotten(workload):
     """After a truncation the next sequence is the one that the log expects."""
-    entries = workload.world.log_.producers.entries
+    entries = workload.harness.log_.producers.entries
     for producer_id in list(workload.sequences):
         entry = entries.get(producer_id)
         workload.sequences[producer_id] = 0 if entry is None else entry.last_sequence + 1

@@ -5,7 +5,7 @@ Tombstones, transactions, idempotent producers, all codecs, old formats; maps an
 
 import pytest
 
-from tests.cleaner_world import check_cleaned, run_workload
+from tests.harness.cleaner import check_cleaned, run_workload
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.log_world import LogWorld, batch, values_of
+from tests.harness.log import LogHarness, batch, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 1000}
 
@@ -17,8 +17,8 @@ class LogMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        self.world = LogWorld(self.directory.name)
-        self.log = self.world.log(CONFIG)
+        self.harness = LogHarness(self.directory.name)
+        self.log = self.harness.log(CONFIG)
         self.records = []
         self.start = 0
         self.epoch = 0
@@ -73,8 +73,8 @@ class LogMachine(RuleBasedStateMachine):
         if clean:
             self.log.close()
             recovery_point = self.log.recovery_point
-        self.world.is_clean = clean
-        self.log = self.world.log(CONFIG, recovery_point=recovery_point, log_start_offset=self.start)
+        self.harness.is_clean = clean
+        self.log = self.harness.log(CONFIG, recovery_point=recovery_point, log_start_offset=self.start)
         self.epoch = max(self.epoch, self.log.latest_epoch)
 
     @rule(data=st.data(), max_bytes=st.sampled_from((1, 500, 100_000)))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.consumer_group_world import ConsumerGroupWorld
+from tests.scenarios.consumer_group_harness import ConsumerGroupHarness
 
 SCENARIOS = sorted(Path(__file__).parent.glob("consumer_group_*.txt"))
 
@@ -18,11 +18,11 @@ SCENARIOS = sorted(Path(__file__).parent.glob("consumer_group_*.txt"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_transcript(path: Path) -> None:
     expected = path.read_text().splitlines()
-    world = ConsumerGroupWorld()
+    harness = ConsumerGroupHarness()
     actual: list[str] = []
     for line in expected:
         if line.startswith("> "):
-            actual += [line, *world.run(line[2:])]
+            actual += [line, *harness.run(line[2:])]
         elif not line or line.startswith("#"):
             actual.append(line)
     if os.environ.get("UPDATE_SCENARIOS"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.controller_world import ControllerWorld
+from tests.scenarios.controller_harness import ControllerHarness
 
 SCENARIOS = sorted(Path(__file__).parent.glob("controller_*.txt"))
 
@@ -18,11 +18,11 @@ SCENARIOS = sorted(Path(__file__).parent.glob("controller_*.txt"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_transcript(path: Path) -> None:
     expected = path.read_text().splitlines()
-    world = ControllerWorld()
+    harness = ControllerHarness()
     actual: list[str] = []
     for line in expected:
         if line.startswith("> "):
-            actual += [line, *world.run(line[2:])]
+            actual += [line, *harness.run(line[2:])]
         elif not line or line.startswith("#"):
             actual.append(line)
     if os.environ.get("UPDATE_SCENARIOS"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.group_world import GroupWorld
+from tests.scenarios.group_harness import GroupHarness
 
 SCENARIOS = sorted(Path(__file__).parent.glob("group_*.txt"))
 
@@ -26,12 +26,12 @@ def test_transcript(path: Path) -> None:
 
 def play(transcript: list[str]) -> list[str]:
     """The transcript with the answers replaced by what is answered now; comments and blank lines stay."""
-    world = GroupWorld()
+    harness = GroupHarness()
     played: list[str] = []
     for line in transcript:
         if line.startswith("> "):
             played.append(line)
-            played.extend(world.run(line[2:]))
+            played.extend(harness.run(line[2:]))
         elif not line or line.startswith("#"):
             played.append(line)
     return played

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.transaction_world import TransactionWorld
+from tests.scenarios.transaction_harness import TransactionHarness
 
 SCENARIOS = sorted(Path(__file__).parent.glob("transaction_*.txt"))
 
@@ -26,12 +26,12 @@ def test_transcript(path: Path) -> None:
 
 def play(transcript: list[str]) -> list[str]:
     """The transcript with the answers replaced by what is answered now; comments and blank lines stay."""
-    world = TransactionWorld()
+    harness = TransactionHarness()
     played: list[str] = []
     for line in transcript:
         if line.startswith("> "):
             played.append(line)
-            played.extend(world.run(line[2:]))
+            played.extend(harness.run(line[2:]))
         elif not line or line.startswith("#"):
             played.append(line)
     return played

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.replica.fetch import FetchParams, FetchPartition
-from tests.replica_world import NODE_ID, ReplicaWorld, partition_image, values_of
+from tests.harness.replica import NODE_ID, ReplicaHarness, partition_image, values_of
 
 FOLLOWER_ID = 2
 TRACE = Path(__file__).with_name("watermark_trace.txt")
@@ -17,8 +17,8 @@ TRACE = Path(__file__).with_name("watermark_trace.txt")
 class Follower:
     """A follower by the book: fetches at its own end, appends, then takes over min(own end, the leader's watermark)."""
 
-    def __init__(self, world):
-        self.world = world
+    def __init__(self, harness):
+        self.harness = harness
         self.log_end_offset = 0
         self.high_watermark = 0
 
@@ -29,7 +29,7 @@ class Follower:
             replica_id=FOLLOWER_ID, replica_epoch=102, max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=1 << 20
         )
         asked = FetchPartition("t", 0, self.log_end_offset, 1 << 20, log_start_offset=0)
-        self.world.manager.fetch_messages(params, [asked], lambda results: self._append(results[0][1], answers))
+        self.harness.manager.fetch_messages(params, [asked], lambda results: self._append(results[0][1], answers))
         return answers
 
     def _append(self, result, answers):
@@ -40,14 +40,14 @@ class Follower:
 
 
 @pytest.fixture
-def world(tmp_path):
-    made = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
+def harness(tmp_path):
+    made = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
     made.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID))])
     return made
 
 
-def state(world, follower):
-    partition = world.partition()
+def state(harness, follower):
+    partition = harness.partition()
     remote = partition.remote_replicas[FOLLOWER_ID].log_end_offset
     return [
         partition.log.log_end_offset,
@@ -58,33 +58,33 @@ def state(world, follower):
     ]
 
 
-def test_trace(world):
-    follower = Follower(world)
+def test_trace(harness):
+    follower = Follower(harness)
     lines = [line for line in TRACE.read_text().splitlines() if line and not line.startswith("#")]
     assert len(lines) == 4
     for line in lines:
         event, expected = (part.strip() for part in line.split("|"))
         fetch = re.fullmatch(r"fetch at (\d+), answer: (\d+) records?, high (\d+)", event)
         if event == "produce":
-            assert [answer.error for answer in world.append(b"record")] == [0]
+            assert [answer.error for answer in harness.append(b"record")] == [0]
         elif fetch:
             offset, count, high_watermark = map(int, fetch.groups())
             assert follower.log_end_offset == offset
             assert follower.fetch() == [(count, high_watermark)]
         else:
             assert event == "start"
-        assert state(world, follower) == [int(word) for word in expected.split()], event
+        assert state(harness, follower) == [int(word) for word in expected.split()], event
 
 
-def test_the_same_end_if_the_fetch_was_already_parked(world):
-    follower = Follower(world)
+def test_the_same_end_if_the_fetch_was_already_parked(harness):
+    follower = Follower(harness)
     parked = follower.fetch(max_wait_ms=500)
     assert parked == []
-    world.append(b"record")
+    harness.append(b"record")
     assert parked == [(1, 0)]
     parked = follower.fetch(max_wait_ms=500)
-    world.scheduler.advance(499)
+    harness.scheduler.advance(499)
     assert parked == []
-    world.scheduler.advance(1)
+    harness.scheduler.advance(1)
     assert parked == [(0, 1)]
-    assert state(world, follower) == [1, 1, 1, 1, 1]
+    assert state(harness, follower) == [1, 1, 1, 1, 1]

@@ -9,7 +9,7 @@ from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka, kafka_directory
 from tests.server_process import ServerProcess
 from tests.swap.dump import dump_everything
-from tests.swap.world import SwappedWorld
+from tests.swap.harness import SwappedHarness
 
 HEAP = ("-Xmx512M",)
 
@@ -36,18 +36,18 @@ def pass_back_and_forth(variant: Variant, directory: Path) -> None:
         kafka_directory(variant.version), directory, dynamic=variant.dynamic, log_dir_count=variant.log_dirs, heap=HEAP
     )
     ours = BrokerProcess(directory, config=kafka.config, port=kafka.port)
-    world = SwappedWorld()
+    harness = SwappedHarness()
     turns: list[ServerProcess] = [ours, kafka, ours] if variant.made_by_kafkapy else [kafka, ours, kafka, ours]
     for server in turns:
         server.start()
         try:
-            world.check(server.bootstrap)
+            harness.check(server.bootstrap)
             # Only a directory of 4.x has groups of KIP-848 by default, and librdkafka's members of them.
-            world.write(server.bootstrap, with_consumer_protocol=variant.version.startswith("4."))
-            world.check(server.bootstrap)
+            harness.write(server.bootstrap, with_consumer_protocol=variant.version.startswith("4."))
+            harness.check(server.bootstrap)
         finally:
             end(server, killed=variant.killed)
-        world.check_directories(kafka.log_dirs)
+        harness.check_directories(kafka.log_dirs)
         if server is ours and not variant.killed:
             dump_everything(kafka_directory("4.3.0"), kafka.log_dirs)
 

@@ -8,17 +8,17 @@ import pytest
 
 from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka
+from tests.swap.harness import SwappedHarness
 from tests.swap.swap import HEAP
-from tests.swap.world import SwappedWorld
 
 
 @pytest.mark.timeout(600)
 def test_apache_kafka_on_a_live_directory(kafka_43: Path, tmp_path: Path) -> None:
     kafka = ApacheKafka(kafka_43, tmp_path / "shared", dynamic=True, heap=HEAP)
     ours = BrokerProcess(tmp_path / "shared", config=kafka.config, port=kafka.port)
-    world = SwappedWorld()
+    harness = SwappedHarness()
     with ours:
-        world.write(ours.bootstrap)
+        harness.write(ours.bootstrap)
         metadata_log = kafka.log_dirs[0] / "__cluster_metadata-0" / "00000000000000000000.log"
         before = metadata_log.stat().st_size
         intruder = ApacheKafka(
@@ -33,12 +33,12 @@ def test_apache_kafka_on_a_live_directory(kafka_43: Path, tmp_path: Path) -> Non
             intruder.start()
         assert metadata_log.stat().st_size > before, "it is expected to append: else this test tests nothing"
         assert ours.is_running
-        world.check(ours.bootstrap)
-        world.write(ours.bootstrap)
+        harness.check(ours.bootstrap)
+        harness.write(ours.bootstrap)
         assert "another program appended to it while this broker runs on it; what it wrote is cut off" in ours.log()
-        world.check(ours.bootstrap)
+        harness.check(ours.bootstrap)
         ours.restart()
-        world.check(ours.bootstrap)
+        harness.check(ours.bootstrap)
     with kafka:
-        world.check(kafka.bootstrap)
-    world.check_directories(kafka.log_dirs)
+        harness.check(kafka.bootstrap)
+    harness.check_directories(kafka.log_dirs)

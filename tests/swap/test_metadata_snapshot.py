@@ -10,8 +10,8 @@ from tests.broker_process import BrokerProcess
 from tests.peers import ApacheKafka, run_tool
 from tests.server_process import ServerProcess
 from tests.swap.dump import dump_everything
+from tests.swap.harness import SwappedHarness
 from tests.swap.swap import HEAP, end
-from tests.swap.world import SwappedWorld
 
 CONFIG_TOOL = "kafka.admin.ConfigCommand"
 SMALL = {"metadata.log.max.record.bytes.between.snapshots": "2000"}
@@ -47,23 +47,23 @@ class Users:
 def test_each_begins_at_a_snapshot_of_the_other(kafka_43: Path, tmp_path: Path) -> None:
     kafka = ApacheKafka(kafka_43, tmp_path, dynamic=True, heap=HEAP, properties=SMALL)
     ours = BrokerProcess(tmp_path, config=kafka.config, port=kafka.port)
-    world, users = SwappedWorld(), Users(kafka_43)
+    harness, users = SwappedHarness(), Users(kafka_43)
     turns: list[ServerProcess] = [ours, kafka, ours]
     last = 0
     for server in turns:
         server.start()
         try:
-            world.check(server.bootstrap)
+            harness.check(server.bootstrap)
             users.check(server.bootstrap)
             users.write(server.bootstrap)
-            world.write(server.bootstrap)
+            harness.write(server.bootstrap)
             users.check(server.bootstrap)
         finally:
             end(server, killed=False)
         newest = newest_snapshot(kafka.log_dirs[0])
         assert newest > last, "this broker has made no snapshot: the next one would begin at the old one"
         last = newest
-    world.check_directories(kafka.log_dirs)
+    harness.check_directories(kafka.log_dirs)
     dump_everything(kafka_43, kafka.log_dirs)
 
 

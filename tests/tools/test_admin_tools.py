@@ -9,24 +9,24 @@ import pytest
 from tests.broker_process import BrokerProcess
 from tests.peers import kafka_directory
 from tests.tools.admin_comparisons import SAMPLE
-from tests.tools.admin_tool_world import AdminToolWorld, member_of
+from tests.tools.admin_tool_harness import AdminToolHarness, member_of
 from tests.tools.comparison import Comparison
 from tests.tools.tool_host import ToolHost
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminToolWorld]:
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdminToolHarness]:
     classes, files = tmp_path_factory.mktemp("classes"), tmp_path_factory.mktemp("files")
     with (
         BrokerProcess(tmp_path_factory.mktemp("broker")) as broker,
         ToolHost(kafka_directory("4.3.0"), classes) as host,
     ):
-        made = AdminToolWorld(host, broker.bootstrap, files)
+        made = AdminToolHarness(host, broker.bootstrap, files)
         with member_of(broker.bootstrap, "active", "orders-active"):
             yield made
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("comparison", SAMPLE, ids=lambda each: f"{each.tool} {each.words}")
-def test_same_as_apache_kafkas(world: AdminToolWorld, comparison: Comparison) -> None:
-    world.compare(comparison)
+def test_same_as_apache_kafkas(harness: AdminToolHarness, comparison: Comparison) -> None:
+    harness.compare(comparison)

@@ -48,7 +48,7 @@ NOT_YET = (Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS, 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
 
-class World:
+class Harness:
     """One broker with a stable group, a committed offset, an id at epoch 1 or later with an open transaction that the
     group is part of, and an id without one (`idle`).
 
@@ -258,20 +258,20 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     with BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES) as server:
-        yield World(server)
+        yield Harness(server)
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory: pytest.TempPathFactory, kafka_43: Any) -> Iterator[World]:
+def theirs(tmp_path_factory: pytest.TempPathFactory, kafka_43: Any) -> Iterator[Harness]:
     directory = tmp_path_factory.mktemp("kafka")
     with ApacheKafka(kafka_43, directory, heap=("-Xmx512M",), properties=PROPERTIES) as server:
-        yield World(server)
+        yield Harness(server)
 
 
 OTHER = [JoinGroupRequest.JoinGroupRequestProtocol(name="other", metadata=SUBSCRIPTION)]
-CASES: dict[str, Callable[[World], Any]] = {
+CASES: dict[str, Callable[[Harness], Any]] = {
     "heartbeat of an unknown member": lambda on: on.heartbeat(member_id="nobody"),
     "heartbeat of an unknown instance": lambda on: on.heartbeat(group_instance_id="nobody"),
     "heartbeat of a stale generation": lambda on: on.heartbeat(generation_id=on.generation - 1),
@@ -349,29 +349,29 @@ CASES: dict[str, Callable[[World], Any]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_code_is_kafkas_and_nothing_changes(name: str, ours: World, theirs: World) -> None:
+def test_the_code_is_kafkas_and_nothing_changes(name: str, ours: Harness, theirs: Harness) -> None:
     before = ours.state()
-    answers = [CASES[name](world) for world in (ours, theirs)]
+    answers = [CASES[name](harness) for harness in (ours, theirs)]
     assert answers[0] == answers[1]
     assert answers[0] not in (Error.NONE, [Error.NONE, Error.NONE])
     assert ours.state() == before
 
 
-def test_a_sequence_number_that_was_is_acknowledged_and_not_written(ours: World, theirs: World) -> None:
-    for world in (ours, theirs):
-        before = world.log_end("sequences")
-        assert world.write("sequences", *world.idempotent, 9) == Error.NONE
-        assert world.log_end("sequences") == before
+def test_a_sequence_number_that_was_is_acknowledged_and_not_written(ours: Harness, theirs: Harness) -> None:
+    for harness in (ours, theirs):
+        before = harness.log_end("sequences")
+        assert harness.write("sequences", *harness.idempotent, 9) == Error.NONE
+        assert harness.log_end("sequences") == before
 
 
-def test_an_older_epoch_is_fenced_after_the_open_transaction_is_aborted(ours: World, theirs: World) -> None:
+def test_an_older_epoch_is_fenced_after_the_open_transaction_is_aborted(ours: Harness, theirs: Harness) -> None:
     """Whoever knows the producer id ends the open transaction, as a new instance does; its epoch is looked at then."""
-    for world in (ours, theirs):
-        producer_id, epoch = world.init("aborted")
-        producer_id, epoch = world.init("aborted")
-        assert world.add_partitions(producer_id, epoch, transactional_id="aborted") == Error.NONE
+    for harness in (ours, theirs):
+        producer_id, epoch = harness.init("aborted")
+        producer_id, epoch = harness.init("aborted")
+        assert harness.add_partitions(producer_id, epoch, transactional_id="aborted") == Error.NONE
         codes = []
         while not codes or codes[-1] == Error.CONCURRENT_TRANSACTIONS:
-            codes.append(world.init_answer("aborted", producer_id=producer_id, producer_epoch=epoch - 1).error_code)
+            codes.append(harness.init_answer("aborted", producer_id=producer_id, producer_epoch=epoch - 1).error_code)
         assert codes[0] == Error.CONCURRENT_TRANSACTIONS
         assert codes[-1] == Error.PRODUCER_FENCED

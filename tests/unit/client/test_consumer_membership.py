@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 INTERVAL_MS = 500
 POLL_S = 0.2
@@ -116,9 +116,9 @@ class Listener:
 
 @pytest.fixture
 def coordinator():
-    world = Coordinator()
-    yield world
-    world.close()
+    harness = Coordinator()
+    yield harness
+    harness.close()
 
 
 def consumer_of(coordinator, **settings):

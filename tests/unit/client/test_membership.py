@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 MEMBER_ID = "member-1"
 
@@ -80,9 +80,9 @@ class Coordinator(MemoryBrokers):
 
 @pytest.fixture
 def coordinator():
-    world = Coordinator()
-    yield world
-    world.close()
+    harness = Coordinator()
+    yield harness
+    harness.close()
 
 
 def consumer_of(coordinator, **settings):

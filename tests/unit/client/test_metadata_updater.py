@@ -10,14 +10,14 @@ from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.types import TopicPartition
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 
 @pytest.fixture
 def brokers():
-    world = MemoryBrokers(node_ids=(1, 2))
-    yield world
-    world.close()
+    harness = MemoryBrokers(node_ids=(1, 2))
+    yield harness
+    harness.close()
 
 
 @pytest.fixture

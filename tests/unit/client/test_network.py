@@ -15,14 +15,14 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 
 @pytest.fixture
 def brokers():
-    world = MemoryBrokers()
-    yield world
-    world.close()
+    harness = MemoryBrokers()
+    yield harness
+    harness.close()
 
 
 def network_of(brokers, **settings):

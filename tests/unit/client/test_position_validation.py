@@ -12,7 +12,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 T0 = TopicPartition("t", 0)
 
@@ -70,9 +70,9 @@ class Brokers(MemoryBrokers):
 
 @pytest.fixture
 def brokers():
-    world = Brokers()
-    yield world
-    world.close()
+    harness = Brokers()
+    yield harness
+    harness.close()
 
 
 def consumer_of(brokers, reset="earliest"):

@@ -10,7 +10,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.produce import ProduceResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 
 class Brokers(MemoryBrokers):
@@ -52,9 +52,9 @@ class Brokers(MemoryBrokers):
 
 @pytest.fixture
 def brokers():
-    world = Brokers()
-    yield world
-    world.close()
+    harness = Brokers()
+    yield harness
+    harness.close()
 
 
 def producer_of(brokers, **settings):

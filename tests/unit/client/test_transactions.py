@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.end_txn import EndTxnResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.produce import ProduceResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from tests.client_world import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers, client_settings
 
 
 class Brokers(MemoryBrokers):
@@ -81,9 +81,9 @@ class Brokers(MemoryBrokers):
 
 @pytest.fixture
 def brokers():
-    world = Brokers()
-    yield world
-    world.close()
+    harness = Brokers()
+    yield harness
+    harness.close()
 
 
 def begun(brokers):

@@ -14,7 +14,7 @@ from kafkapy.controller.partitions import assign_directories
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import RECOVERING
 from kafkapy.protocol.record_frame import encode_metadata_record
-from tests.metadata_world import bootstrapped, commit, registration, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, commit, registration, with_brokers, with_topic
 
 CLEAN_STOP = "01050200000000{id}040001010104ffffffff0605020000000107050200000001"
 DIRECTORIES = (b"\x11" * 16, b"\x22" * 16)

@@ -11,7 +11,7 @@ from kafkapy.controller.configs import (
 )
 from kafkapy.errors import Error
 from kafkapy.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from tests.metadata_world import bootstrapped, broker_config, commit, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, broker_config, commit, with_brokers, with_topic
 
 CONFIG = broker_config()
 TOPIC = (TOPIC_RESOURCE, "t")

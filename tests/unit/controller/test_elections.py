@@ -7,7 +7,7 @@ from kafkapy.controller.elections import elect_leaders
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import RECOVERING
 from kafkapy.types import TopicPartition
-from tests.metadata_world import bootstrapped, commit, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, commit, with_brokers, with_topic
 
 PREFERRED, UNCLEAN = 0, 1
 T0 = TopicPartition("t", 0)

@@ -6,7 +6,7 @@ from kafkapy.controller.broker_registration import fence_broker
 from kafkapy.controller.partitions import AlterPartition, alter_partition, assign_directories, partitions_to_assign
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.record_frame import encode_metadata_record
-from tests.metadata_world import DIRECTORY, OTHER_DIRECTORY, bootstrapped, commit, with_brokers, with_topic
+from tests.harness.metadata import DIRECTORY, OTHER_DIRECTORY, bootstrapped, commit, with_brokers, with_topic
 
 IMAGE = with_topic(with_brokers(bootstrapped(), 1, 2), "t", 1, 2)
 TOPIC_ID = IMAGE.topics.by_name["t"].topic_id

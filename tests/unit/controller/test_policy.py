@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlter
 from kafkapy.server.auto_topic_creation import create_missing_topic
 from kafkapy.server.handlers.configs import handle_alter_configs, handle_incremental_alter_configs
 from kafkapy.server.handlers.topics import handle_create_partitions, handle_create_topics
-from tests.admin_world import AdminWorld, error_of
+from tests.harness.admin import AdminHarness, error_of
 from tests.policies import FailsToConfigure, NamePolicy, RetentionPolicy
 
 SET, DELETE, APPEND = 0, 1, 2
@@ -32,14 +32,14 @@ POLICIES = {
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AdminWorld(tmp_path / "data", **POLICIES)
-    world.create_topic("t")
-    yield world
-    world.loop.stop()
+def harness(tmp_path):
+    harness = AdminHarness(tmp_path / "data", **POLICIES)
+    harness.create_topic("t")
+    yield harness
+    harness.loop.stop()
 
 
-def create(world, name, partitions=1, replication_factor=1, configs=(), assignments=(), version=7, **fields):
+def create(harness, name, partitions=1, replication_factor=1, configs=(), assignments=(), version=7, **fields):
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -50,11 +50,11 @@ def create(world, name, partitions=1, replication_factor=1, configs=(), assignme
             for index, replicas in assignments
         ],
     )
-    [answer] = world.send(handle_create_topics, CreateTopicsRequest(topics=[topic], **fields), version).topics
+    [answer] = harness.send(handle_create_topics, CreateTopicsRequest(topics=[topic], **fields), version).topics
     return error_of(answer)
 
 
-def alter(world, kind, name, *changes, **fields):
+def alter(harness, kind, name, *changes, **fields):
     """Changes are (key, operation, value)."""
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
         resource_type=kind,
@@ -65,34 +65,34 @@ def alter(world, kind, name, *changes, **fields):
         ],
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], **fields)
-    [answer] = world.send(handle_incremental_alter_configs, request, 1).responses
+    [answer] = harness.send(handle_incremental_alter_configs, request, 1).responses
     return error_of(answer)
 
 
-def alter_all(world, *entries):
+def alter_all(harness, *entries):
     resource = AlterConfigsRequest.AlterConfigsResource(
         resource_type=TOPIC_RESOURCE,
         resource_name="t",
         configs=[AlterConfigsRequest.AlterableConfig(name=key, value=value) for key, value in entries],
     )
-    [answer] = world.send(handle_alter_configs, AlterConfigsRequest(resources=[resource]), 2).responses
+    [answer] = harness.send(handle_alter_configs, AlterConfigsRequest(resources=[resource]), 2).responses
     return error_of(answer)
 
 
 @pytest.mark.parametrize("version", [2, 7])
 @pytest.mark.parametrize("word", REFUSED)
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_a_topic_that_the_policy_refuses(world, word, version, validate_only):
-    assert create(world, f"{word}-topic", version=version, validate_only=validate_only) == REFUSED[word]
-    assert f"{word}-topic" not in world.metadata.image.topics.by_name
+def test_a_topic_that_the_policy_refuses(harness, word, version, validate_only):
+    assert create(harness, f"{word}-topic", version=version, validate_only=validate_only) == REFUSED[word]
+    assert f"{word}-topic" not in harness.metadata.image.topics.by_name
 
 
-def test_what_the_policy_of_topics_sees(world):
-    assert create(world, "counted", 2, 1, [("retention.ms", "5000")])[0] == Error.NONE
-    assert create(world, "defaults", -1, -1)[0] == Error.NONE
-    assert create(world, "assigned", -1, -1, assignments=[(0, [1]), (1, [1])])[0] == Error.NONE
-    assert create(world, "violation-too", 1, 3)[0] == Error.INVALID_REPLICATION_FACTOR
-    assert create(world, "violation too")[0] == Error.INVALID_TOPIC_EXCEPTION
+def test_what_the_policy_of_topics_sees(harness):
+    assert create(harness, "counted", 2, 1, [("retention.ms", "5000")])[0] == Error.NONE
+    assert create(harness, "defaults", -1, -1)[0] == Error.NONE
+    assert create(harness, "assigned", -1, -1, assignments=[(0, [1]), (1, [1])])[0] == Error.NONE
+    assert create(harness, "violation-too", 1, 3)[0] == Error.INVALID_REPLICATION_FACTOR
+    assert create(harness, "violation too")[0] == Error.INVALID_TOPIC_EXCEPTION
     assert NamePolicy.seen == [
         CreateTopicRequest("counted", 2, 1, None, {"retention.ms": "5000"}),
         CreateTopicRequest("defaults", 1, 1, None, {}),
@@ -102,38 +102,40 @@ def test_what_the_policy_of_topics_sees(world):
     assert RetentionPolicy.seen == [AlterConfigRequest(TOPIC_RESOURCE, "counted", {"retention.ms": "5000"})]
 
 
-def test_a_topic_whose_configuration_is_refused(world):
-    assert create(world, "topic", configs=[("retention.ms", "666")]) == REFUSED["violation"]
+def test_a_topic_whose_configuration_is_refused(harness):
+    assert create(harness, "topic", configs=[("retention.ms", "666")]) == REFUSED["violation"]
 
 
-def test_a_topic_that_would_be_created_by_itself(world, caplog):
-    create_missing_topic(world.services, "violation-topic")
-    assert create(world, "after")[0] == Error.NONE  # the controller is behind it
-    assert "violation-topic" not in world.metadata.image.topics.by_name
+def test_a_topic_that_would_be_created_by_itself(harness, caplog):
+    create_missing_topic(harness.services, "violation-topic")
+    assert create(harness, "after")[0] == Error.NONE  # the controller is behind it
+    assert "violation-topic" not in harness.metadata.image.topics.by_name
 
 
-def test_more_partitions_are_not_asked_about(world):
+def test_more_partitions_are_not_asked_about(harness):
     topic = CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=3, assignments=None)
-    [answer] = world.send(handle_create_partitions, CreatePartitionsRequest(topics=[topic]), 3).results
+    [answer] = harness.send(handle_create_partitions, CreatePartitionsRequest(topics=[topic]), 3).results
     assert (answer.error_code, NamePolicy.seen) == (0, [])
 
 
 @pytest.mark.parametrize("value", RetentionPolicy.WORDS)
-def test_a_change_that_the_policy_refuses(world, value):
+def test_a_change_that_the_policy_refuses(harness, value):
     refused = REFUSED[RetentionPolicy.WORDS[value]]
-    assert alter(world, TOPIC_RESOURCE, "t", ("retention.ms", SET, value)) == refused
-    assert alter(world, TOPIC_RESOURCE, "t", ("retention.ms", SET, value), validate_only=True) == refused
-    assert alter_all(world, ("retention.ms", value)) == refused
-    assert not world.metadata.image.config(TOPIC_RESOURCE, "t")
+    assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, value)) == refused
+    assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, value), validate_only=True) == refused
+    assert alter_all(harness, ("retention.ms", value)) == refused
+    assert not harness.metadata.image.config(TOPIC_RESOURCE, "t")
 
 
-def test_what_the_policy_of_changes_sees(world):
-    assert alter(world, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "2000000"), ("retention.ms", DELETE, None))[0] == 0
-    assert alter(world, TOPIC_RESOURCE, "t", ("cleanup.policy", APPEND, "compact"))[0] == 0
-    assert alter(world, BROKER_RESOURCE, "", ("num.io.threads", SET, "9"))[0] == 0
-    assert alter(world, CLIENT_METRICS_RESOURCE, "sub", ("interval.ms", SET, "1000"))[0] == 0
-    assert alter_all(world, ("max.message.bytes", "2001"))[0] == 0
-    assert alter(world, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "x"))[0] == Error.INVALID_CONFIG
+def test_what_the_policy_of_changes_sees(harness):
+    assert (
+        alter(harness, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "2000000"), ("retention.ms", DELETE, None))[0] == 0
+    )
+    assert alter(harness, TOPIC_RESOURCE, "t", ("cleanup.policy", APPEND, "compact"))[0] == 0
+    assert alter(harness, BROKER_RESOURCE, "", ("num.io.threads", SET, "9"))[0] == 0
+    assert alter(harness, CLIENT_METRICS_RESOURCE, "sub", ("interval.ms", SET, "1000"))[0] == 0
+    assert alter_all(harness, ("max.message.bytes", "2001"))[0] == 0
+    assert alter(harness, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "x"))[0] == Error.INVALID_CONFIG
     assert RetentionPolicy.seen == [
         AlterConfigRequest(TOPIC_RESOURCE, "t", {"segment.bytes": "2000000", "retention.ms": None}),
         AlterConfigRequest(TOPIC_RESOURCE, "t", {"cleanup.policy": "delete,compact"}),

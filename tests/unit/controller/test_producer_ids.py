@@ -5,7 +5,7 @@ import pytest
 from kafkapy.controller.producer_ids import MAX_PRODUCER_ID, allocate_producer_ids
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.record_frame import encode_metadata_record
-from tests.metadata_world import bootstrapped, commit, with_brokers
+from tests.harness.metadata import bootstrapped, commit, with_brokers
 
 
 def test_blocks_follow_each_other():

@@ -5,7 +5,7 @@ import pytest
 from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.errors import Error
 from kafkapy.types import TopicPartition
-from tests.metadata_world import bootstrapped, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, with_brokers, with_topic
 
 T0 = TopicPartition("t", 0)
 

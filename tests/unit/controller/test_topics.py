@@ -7,7 +7,7 @@ from kafkapy.controller.topics import MorePartitions, NewTopic, create_partition
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED
 from kafkapy.types import ZERO_UUID
-from tests.metadata_world import (
+from tests.harness.metadata import (
     DIRECTORY,
     OTHER_DIRECTORY,
     bootstrapped,

@@ -27,7 +27,7 @@ from kafkapy.protocol.messages.coordinator_records import (
 from kafkapy.types import TopicPartition
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
-from tests.scenarios.group_world import SETTINGS, MockSchedule
+from tests.scenarios.group_harness import SETTINGS, MockSchedule
 
 
 class TickingClock(MockClock):
@@ -38,7 +38,7 @@ class TickingClock(MockClock):
         return super().monotonic_ms()
 
 
-class World:
+class Harness:
     def __init__(self, log: MemoryCoordinatorLog, clock: MockClock | None = None) -> None:
         self.log = log
         self.clock = clock or MockClock()
@@ -80,12 +80,12 @@ def test_load_goes_on_between_slices() -> None:
     log = MemoryCoordinatorLog()
     for number in range(5):
         log.append_raw(batch(number, commit("g", number, number)))
-    world = World(log, TickingClock())
-    world.coordinator.elect(0, 0)
-    assert world.fetch("g") is Error.COORDINATOR_LOAD_IN_PROGRESS
-    assert world.coordinator.list_groups([], []).error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
-    world.schedule.advance(0)
-    fetched = world.fetch("g")
+    harness = Harness(log, TickingClock())
+    harness.coordinator.elect(0, 0)
+    assert harness.fetch("g") is Error.COORDINATOR_LOAD_IN_PROGRESS
+    assert harness.coordinator.list_groups([], []).error_code == Error.COORDINATOR_LOAD_IN_PROGRESS
+    harness.schedule.advance(0)
+    fetched = harness.fetch("g")
     assert isinstance(fetched, list)
     assert [entry.offset for entry in fetched] == [0, 1, 2, 3, 4]
 
@@ -94,23 +94,23 @@ def test_resignation_ends_a_load() -> None:
     log = MemoryCoordinatorLog()
     for number in range(5):
         log.append_raw(batch(number, commit("g", number)))
-    world = World(log, TickingClock())
-    world.coordinator.elect(0, 0)
-    world.coordinator.resign(0)
-    world.schedule.advance(0)
-    assert world.fetch("g") is Error.NOT_COORDINATOR
+    harness = Harness(log, TickingClock())
+    harness.coordinator.elect(0, 0)
+    harness.coordinator.resign(0)
+    harness.schedule.advance(0)
+    assert harness.fetch("g") is Error.NOT_COORDINATOR
 
 
 def test_damaged_log_is_not_served() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, CoordinatorRecord(b"\x00\x02\x00\xff", b"")))
-    world = World(log)
-    world.coordinator.elect(0, 0)
-    assert world.fetch("g") is Error.NOT_COORDINATOR
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    assert harness.fetch("g") is Error.NOT_COORDINATOR
     # The next leader epoch is a new chance.
     log.batches = []
-    world.coordinator.elect(0, 1)
-    assert world.fetch("g") == []
+    harness.coordinator.elect(0, 1)
+    assert harness.fetch("g") == []
 
 
 def test_a_log_that_ends_too_early_is_not_served() -> None:
@@ -120,9 +120,9 @@ def test_a_log_that_ends_too_early_is_not_served() -> None:
 
     log = ShortLog()
     log.append_raw(batch(0, commit("g", 1)))
-    world = World(log)
-    world.coordinator.elect(0, 0)
-    assert world.fetch("g") is Error.NOT_COORDINATOR
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    assert harness.fetch("g") is Error.NOT_COORDINATOR
 
 
 def test_offsets_in_transactions_of_a_log() -> None:
@@ -133,10 +133,10 @@ def test_offsets_in_transactions_of_a_log() -> None:
     log.append_raw(batch(2, commit("g", 7, 2), producer_id=3, **transactional))
     log.append_raw(marker(3, 1, committed=True))
     log.append_raw(marker(4, 2, committed=False))
-    world = World(log)
-    world.coordinator.elect(0, 0)
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
     wanted = [("t", 0, bytes(16)), ("t", 1, bytes(16)), ("t", 2, bytes(16))]
-    fetched = world.coordinator.fetch_offsets(FetchCall("g", wanted, require_stable=True))
+    fetched = harness.coordinator.fetch_offsets(FetchCall("g", wanted, require_stable=True))
     assert [(entry.offset, entry.error) for entry in fetched] == [
         (5, Error.NONE),
         (-1, Error.NONE),
@@ -148,9 +148,9 @@ def test_offsets_in_transactions_of_a_log() -> None:
 def test_records_of_the_future_are_left_alone(key: bytes) -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, CoordinatorRecord(key, b"?"), commit("g", 1)))
-    world = World(log)
-    world.coordinator.elect(0, 0)
-    assert [entry.offset for entry in world.fetch("g")] == [1]  # type: ignore[union-attr]
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    assert [entry.offset for entry in harness.fetch("g")] == [1]  # type: ignore[union-attr]
 
 
 def consumer_group(group: str) -> list[CoordinatorRecord]:
@@ -172,12 +172,12 @@ def consumer_group(group: str) -> list[CoordinatorRecord]:
 def test_consumer_groups_of_apache_kafka_are_kept_and_readable() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, *consumer_group("g")))
-    world = World(log)
-    world.coordinator.elect(0, 0)
-    assert [entry.offset for entry in world.fetch("g")] == [42]  # type: ignore[union-attr]
-    (listed,) = world.coordinator.list_groups([], []).groups
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    assert [entry.offset for entry in harness.fetch("g")] == [42]  # type: ignore[union-attr]
+    (listed,) = harness.coordinator.list_groups([], []).groups
     assert (listed.group_id, listed.group_type, listed.protocol_type) == ("g", "consumer", "consumer")
-    assert world.coordinator.describe_group("g", 6).error_message == "Group g is not a classic group."
+    assert harness.coordinator.describe_group("g", 6).error_message == "Group g is not a classic group."
 
 
 SESSION_MS = 45_000
@@ -186,19 +186,19 @@ SESSION_MS = 45_000
 def test_a_classic_member_takes_a_consumer_group_over_when_its_members_are_gone() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, *consumer_group("g")))
-    world = World(log)
-    world.coordinator.elect(0, 0)
-    world.schedule.advance(SESSION_MS)
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
+    harness.schedule.advance(SESSION_MS)
     before = len(log.records)
     answers: list[Any] = []
     call = JoinCall("g", "", None, "c", "/h", 10000, 10000, "consumer", [("range", b"")], "", 3, answers.append)
-    world.coordinator.join_group(call)
+    harness.coordinator.join_group(call)
     deleted = [record.key[1] for record in log.records[before:] if record.value is None]
     assert deleted == [6, 4, 3]
-    world.schedule.advance(3000)
+    harness.schedule.advance(3000)
     assert answers[0].error_code == Error.NONE
     # A later load finds the classic group, with the offsets of the old one.
-    again = World(log)
+    again = Harness(log)
     again.coordinator.elect(0, 1)
     assert [entry.offset for entry in again.fetch("g")] == [42]  # type: ignore[union-attr]
     assert [group.group_type for group in again.coordinator.list_groups([], []).groups] == ["classic"]
@@ -207,15 +207,15 @@ def test_a_classic_member_takes_a_consumer_group_over_when_its_members_are_gone(
 def test_a_consumer_group_can_be_deleted_when_its_members_are_gone() -> None:
     log = MemoryCoordinatorLog()
     log.append_raw(batch(0, *consumer_group("g")))
-    world = World(log)
-    world.coordinator.elect(0, 0)
+    harness = Harness(log)
+    harness.coordinator.elect(0, 0)
     answers: list[Any] = []
-    world.coordinator.delete_groups(["g"], answers.append)
-    world.schedule.advance(SESSION_MS)
-    world.coordinator.delete_groups(["g"], answers.append)
+    harness.coordinator.delete_groups(["g"], answers.append)
+    harness.schedule.advance(SESSION_MS)
+    harness.coordinator.delete_groups(["g"], answers.append)
     assert answers == [{"g": Error.NON_EMPTY_GROUP}, {"g": Error.NONE}]
-    assert world.fetch("g") == []
-    assert world.coordinator.list_groups([], []).groups == []
+    assert harness.fetch("g") == []
+    assert harness.coordinator.list_groups([], []).groups == []
 
 
 class ExpiredEntry:
@@ -238,8 +238,8 @@ class SameMoment:
 
 def test_a_timer_cancelled_or_replaced_in_the_moment_it_expires_does_nothing() -> None:
     schedule, ran = SameMoment(), []
-    world = World(MemoryCoordinatorLog())
-    partition = ActivePartition(world.coordinator._runtime, TopicPartition("__consumer_offsets", 0), 0)
+    harness = Harness(MemoryCoordinatorLog())
+    partition = ActivePartition(harness.coordinator._runtime, TopicPartition("__consumer_offsets", 0), 0)
     partition._runtime = SimpleNamespace(schedule=schedule, run=lambda _, operation, *__: operation(None))  # type: ignore[assignment]
 
     def note(name: str, *cancelled: str) -> Any:

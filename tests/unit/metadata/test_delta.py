@@ -7,7 +7,7 @@ from kafkapy.metadata.delta import REPLAY, MetadataDelta
 from kafkapy.metadata.image import EMPTY_IMAGE, TOPIC_RESOURCE
 from kafkapy.protocol.messages import metadata_records as records
 from kafkapy.protocol.messages.metadata_records import METADATA_RECORDS
-from tests.metadata_world import DIRECTORY, OTHER_DIRECTORY, bootstrapped, replay, with_brokers, with_topic
+from tests.harness.metadata import DIRECTORY, OTHER_DIRECTORY, bootstrapped, replay, with_brokers, with_topic
 
 TRANSACTIONS = {"BeginTransactionRecord", "EndTransactionRecord", "AbortTransactionRecord"}
 ID = bytes(15) + b"\x09"

@@ -6,7 +6,7 @@ from kafkapy.metadata.image import EMPTY_IMAGE
 from kafkapy.metadata.image_writer import snapshot_records
 from kafkapy.protocol.messages import metadata_records as records
 from kafkapy.protocol.record_frame import decode_metadata_record, encode_metadata_record
-from tests.metadata_world import bootstrapped, replay, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, replay, with_brokers, with_topic
 
 ORDER = [
     "FeatureLevelRecord", "RegisterBrokerRecord", "RegisterControllerRecord", "TopicRecord", "ConfigRecord",

@@ -15,7 +15,7 @@ from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy._core.broker_state.topic_counters import COUNTER_NAMES, TopicCounters
 from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
-from tests.log_world import LogWorld, batch
+from tests.harness.log import LogHarness, batch
 
 NUMBERS = [0, 1, -1, 9, 10, 99, 100, 2**63 - 1, -(2**63)]
 
@@ -53,7 +53,7 @@ def test_what_has_no_row_goes_to_the_last():
 
 
 def test_logs_say_their_offsets_and_sizes(tmp_path):
-    log = LogWorld(tmp_path).log()
+    log = LogHarness(tmp_path).log()
     log.append_as_leader(batch(3), 0)
     partition = PartitionState()
     partition.log = log

@@ -17,18 +17,18 @@ from kafkapy.protocol.messages.metadata_records import (
 from kafkapy.quorum.controller_loop import LONG_REPLAY
 from kafkapy.quorum.metadata_batch import decode_control_batch, decode_metadata_batch, metadata_batches
 from kafkapy.quorum.metadata_log import EMPTY_PRODUCER_SNAPSHOT
-from tests.metadata_world import QuorumWorld
+from tests.harness.metadata import QuorumHarness
 
 
 @pytest.fixture
-def world(tmp_path):
-    return QuorumWorld(tmp_path / "data")
+def harness(tmp_path):
+    return QuorumHarness(tmp_path / "data")
 
 
-def contents(world):
+def contents(harness):
     """(epoch, record type) of everything in the log."""
     found = []
-    for batch in iterate_batches(world.log_file.read_bytes()):
+    for batch in iterate_batches(harness.log_file.read_bytes()):
         decode = decode_control_batch if batch.is_control else decode_metadata_batch
         found += [(batch.partition_leader_epoch, type(message).__name__) for message in decode(batch)]
     return found
@@ -41,69 +41,69 @@ FIRST_START = [
 ]  # fmt: skip
 
 
-def test_first_start_writes_what_kafka_writes(world):
-    world.start()
-    assert contents(world) == [(1, kind) for kind in FIRST_START]
-    image = world.loop.image
+def test_first_start_writes_what_kafka_writes(harness):
+    harness.start()
+    assert contents(harness) == [(1, kind) for kind in FIRST_START]
+    image = harness.loop.image
     assert image.metadata_version == 30 and image.elr_enabled
     assert image.brokers[1].epoch == 13 and image.brokers[1].is_active
-    world.stop()
+    harness.stop()
 
 
-def test_clean_cycles(world):
-    world.start()
-    world.create_topic("a", 3)
-    before = world.loop.image.topics.by_name["a"]
+def test_clean_cycles(harness):
+    harness.start()
+    harness.create_topic("a", 3)
+    before = harness.loop.image.topics.by_name["a"]
     for cycle in range(1, 4):
-        world.stop()
-        stopped = world.loop.image.topics.by_name["a"].partitions[0]
+        harness.stop()
+        stopped = harness.loop.image.topics.by_name["a"].partitions[0]
         assert (stopped.leader, stopped.isr, stopped.elr) == (-1, (), (1,))
-        image = world.start().image
+        image = harness.start().image
         partition = image.topics.by_name["a"].partitions[2]
         assert image.topics.by_name["a"].topic_id == before.topic_id
         assert (partition.leader, partition.isr, partition.leader_epoch) == (1, (1,), 2 * cycle)
         assert (partition.leader_recovery_state, image.epoch) == (0, cycle + 1)
-    world.stop()
-    assert not world.faults
+    harness.stop()
+    assert not harness.faults
 
 
-def test_kill_and_start(world):
-    world.start()
-    world.create_topic("a")
-    world.kill()
-    image = world.start().image
+def test_kill_and_start(harness):
+    harness.start()
+    harness.create_topic("a")
+    harness.kill()
+    image = harness.start().image
     partition = image.topics.by_name["a"].partitions[0]
     assert (partition.leader, partition.isr, partition.elr, partition.last_known_elr) == (1, (1,), (), ())
     assert partition.leader_recovery_state == 1
-    world.stop()
+    harness.stop()
 
 
-def test_the_marker_of_another_epoch_is_an_unclean_stop(world):
-    world.start()
-    world.create_topic("a")
-    world.stop()
-    image = world.start(clean_broker_epoch=world.broker_epoch + 1).image
+def test_the_marker_of_another_epoch_is_an_unclean_stop(harness):
+    harness.start()
+    harness.create_topic("a")
+    harness.stop()
+    image = harness.start(clean_broker_epoch=harness.broker_epoch + 1).image
     assert image.topics.by_name["a"].partitions[0].leader_recovery_state == 1
-    world.stop()
+    harness.stop()
 
 
-def test_files_of_a_clean_stop(world):
-    world.start()
+def test_files_of_a_clean_stop(harness):
+    harness.start()
     for number in range(40):
-        world.create_topic(f"t{number}", 4)
-    end = world.loop.image.offset
-    world.stop()
-    directory = world.metadata_directory
+        harness.create_topic(f"t{number}", 4)
+    end = harness.loop.image.offset
+    harness.stop()
+    directory = harness.metadata_directory
     names = sorted(path.name for path in directory.iterdir())
     stem = f"{0:020d}"
-    end = world.quorum.log.end_offset
+    end = harness.quorum.log.end_offset
     assert names == sorted([
         f"{stem}-{0:010d}.checkpoint", f"{stem}.index", f"{stem}.log", f"{stem}.timeindex", f"{end:020d}.snapshot",
         "leader-epoch-checkpoint", "partition.metadata", "quorum-state",
     ])  # fmt: skip
     assert (directory / f"{end:020d}.snapshot").read_bytes() == EMPTY_PRODUCER_SNAPSHOT
     assert (directory / "leader-epoch-checkpoint").read_text() == "0\n1\n1 0\n"
-    content = world.log_file.read_bytes()
+    content = harness.log_file.read_bytes()
     index = (directory / f"{stem}.index").read_bytes()
     assert len(index) % 8 == 0 and len(index) // 8 >= 2
     for start in range(0, len(index), 8):
@@ -113,126 +113,126 @@ def test_files_of_a_clean_stop(world):
     assert len(time_index) == 12  # the mock clock stands still: one timestamp, one entry
 
 
-def test_an_idle_log_does_not_grow(world):
-    world.start()
-    size = world.log_file.stat().st_size
-    world.clock.advance(3_600_000)
-    world.loop.submit(lambda image: ControllerResult([], None)).result()
-    assert world.log_file.stat().st_size == size
-    world.stop()
+def test_an_idle_log_does_not_grow(harness):
+    harness.start()
+    size = harness.log_file.stat().st_size
+    harness.clock.advance(3_600_000)
+    harness.loop.submit(lambda image: ControllerResult([], None)).result()
+    assert harness.log_file.stat().st_size == size
+    harness.stop()
 
 
-def test_missing_helper_files_are_rebuilt(world):
-    world.start()
-    world.create_topic("a")
-    world.stop()
-    for path in world.metadata_directory.iterdir():
+def test_missing_helper_files_are_rebuilt(harness):
+    harness.start()
+    harness.create_topic("a")
+    harness.stop()
+    for path in harness.metadata_directory.iterdir():
         if path.suffix != ".log" and path.suffix != ".checkpoint":
             path.unlink()
-    assert "a" in world.start().image.topics.by_name
-    world.stop()
-    assert (world.metadata_directory / "leader-epoch-checkpoint").read_text().startswith("0\n2\n1 0\n2 ")
+    assert "a" in harness.start().image.topics.by_name
+    harness.stop()
+    assert (harness.metadata_directory / "leader-epoch-checkpoint").read_text().startswith("0\n2\n1 0\n2 ")
 
 
-def test_the_epoch_is_never_below_that_of_quorum_state(world):
-    world.start()
-    world.stop()
-    state = world.metadata_directory / "quorum-state"
+def test_the_epoch_is_never_below_that_of_quorum_state(harness):
+    harness.start()
+    harness.stop()
+    state = harness.metadata_directory / "quorum-state"
     state.write_text(state.read_text().replace('"leaderEpoch":1', '"leaderEpoch":41'))
-    assert world.start().image.epoch == 42
-    world.stop()
+    assert harness.start().image.epoch == 42
+    harness.stop()
 
 
 @pytest.mark.parametrize("torn", [1, 11, 60, 70])
-def test_torn_tail_is_cut_off_with_a_warning(world, torn, caplog):
-    world.start()
-    world.create_topic("a")
-    world.stop()
-    whole = world.log_file.read_bytes()
-    tail, _ = metadata_batches(world.quorum.log.end_offset, 1, 0, [(TopicRecord(name="x", topic_id=bytes(16)), 0)])
-    world.log_file.write_bytes(whole + tail[0][:torn])
+def test_torn_tail_is_cut_off_with_a_warning(harness, torn, caplog):
+    harness.start()
+    harness.create_topic("a")
+    harness.stop()
+    whole = harness.log_file.read_bytes()
+    tail, _ = metadata_batches(harness.quorum.log.end_offset, 1, 0, [(TopicRecord(name="x", topic_id=bytes(16)), 0)])
+    harness.log_file.write_bytes(whole + tail[0][:torn])
     with caplog.at_level(logging.WARNING):
-        image = world.open()
+        image = harness.open()
     assert "torn tail" in caplog.text and list(image.topics.by_name) == ["a"]
-    assert world.log_file.read_bytes() == whole
+    assert harness.log_file.read_bytes() == whole
 
 
-def test_damage_in_the_middle_is_refused_and_nothing_is_written(world):
-    world.start()
-    world.create_topic("a")
-    world.create_topic("b")
-    world.stop()
-    content = bytearray(world.log_file.read_bytes())
+def test_damage_in_the_middle_is_refused_and_nothing_is_written(harness):
+    harness.start()
+    harness.create_topic("a")
+    harness.create_topic("b")
+    harness.stop()
+    content = bytearray(harness.log_file.read_bytes())
     positions = [batch.position for batch in iterate_batches(bytes(content))]
     for position, change in ((positions[5], 70), (positions[5], 9), (positions[5], 0)):
         damaged = bytearray(content)
         damaged[position + change] ^= 0xFF
-        world.log_file.write_bytes(damaged)
-        before = snapshot_of(world.directory)
-        with pytest.raises(StorageError, match=rf"{world.log_file.name}, position {position}"):
-            world.open()
-        assert snapshot_of(world.directory) == before
+        harness.log_file.write_bytes(damaged)
+        before = snapshot_of(harness.directory)
+        with pytest.raises(StorageError, match=rf"{harness.log_file.name}, position {position}"):
+            harness.open()
+        assert snapshot_of(harness.directory) == before
 
 
 def snapshot_of(directory):
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def appended(world, *batches):
-    with world.log_file.open("ab") as file:
+def appended(harness, *batches):
+    with harness.log_file.open("ab") as file:
         file.writelines(batches)
 
 
-def test_unknown_records_are_refused_and_named(world):
-    world.start()
-    world.stop()
-    end = world.quorum.log.end_offset
+def test_unknown_records_are_refused_and_named(harness):
+    harness.start()
+    harness.stop()
+    end = harness.quorum.log.end_offset
     builder = RecordBatchBuilder(end, partition_leader_epoch=1)
     builder.append(0, None, bytes.fromhex("016300"))
     newer = metadata_batches(end, 1, 0, [(FeatureLevelRecord(name="metadata.version", feature_level=31), 0)])[0][0]
-    clean = world.log_file.read_bytes()
+    clean = harness.log_file.read_bytes()
     for batch, text in ((builder.build(), "unknown api key 99"), (newer, "metadata.version is finalized at level 31")):
-        world.log_file.write_bytes(clean + batch)
-        before = snapshot_of(world.directory)
+        harness.log_file.write_bytes(clean + batch)
+        before = snapshot_of(harness.directory)
         with pytest.raises(StorageError, match=text):
-            world.open()
-        assert snapshot_of(world.directory) == before
+            harness.open()
+        assert snapshot_of(harness.directory) == before
 
 
-def test_an_open_transaction_is_aborted(world):
-    world.start()
-    world.stop()
+def test_an_open_transaction_is_aborted(harness):
+    harness.start()
+    harness.stop()
     records = [(BeginTransactionRecord(), 0), (TopicRecord(name="x", topic_id=bytes(15) + b"\x07"), 0)]
-    appended(world, *metadata_batches(world.quorum.log.end_offset, 1, 0, records)[0])
-    assert world.start().image.topics.by_name == {}
-    assert (2, "AbortTransactionRecord") in contents(world)
-    world.stop()
+    appended(harness, *metadata_batches(harness.quorum.log.end_offset, 1, 0, records)[0])
+    assert harness.start().image.topics.by_name == {}
+    assert (2, "AbortTransactionRecord") in contents(harness)
+    harness.stop()
 
 
-def test_foreign_batches_behind_ours_are_cut_off(world, caplog):
-    world.start()
-    foreign, _ = metadata_batches(world.loop.image.offset, 9, 0, [(BrokerRegistrationChangeRecord(), 0)])
-    appended(world, *foreign)
+def test_foreign_batches_behind_ours_are_cut_off(harness, caplog):
+    harness.start()
+    foreign, _ = metadata_batches(harness.loop.image.offset, 9, 0, [(BrokerRegistrationChangeRecord(), 0)])
+    appended(harness, *foreign)
     with caplog.at_level(logging.ERROR):
-        world.create_topic("a")
+        harness.create_topic("a")
     assert "another program appended" in caplog.text
-    world.stop()
-    assert all(epoch == 1 for epoch, _ in contents(world))
-    assert "a" in world.start().image.topics.by_name
-    world.stop()
+    harness.stop()
+    assert all(epoch == 1 for epoch, _ in contents(harness))
+    assert "a" in harness.start().image.topics.by_name
+    harness.stop()
 
 
 def test_voters_of_others_are_refused(tmp_path):
-    world = QuorumWorld(tmp_path / "data", controller_quorum_voters="1@localhost:9093,2@localhost:9095")
+    harness = QuorumHarness(tmp_path / "data", controller_quorum_voters="1@localhost:9093,2@localhost:9095")
     with pytest.raises(ConfigError, match="only a quorum of this node"):
-        world.open()
+        harness.open()
 
 
 def test_a_moved_controller_listener_is_recorded_once(tmp_path):
-    world = QuorumWorld(tmp_path / "data")
-    world.start()
-    world.stop()
-    moved = QuorumWorld(tmp_path / "data")
+    harness = QuorumHarness(tmp_path / "data")
+    harness.start()
+    harness.stop()
+    moved = QuorumHarness(tmp_path / "data")
     moved.config.listeners[1] = moved.config.listeners[1]._replace(port=9999)
     for _ in range(2):
         moved.start(13)
@@ -244,105 +244,105 @@ def test_a_moved_controller_listener_is_recorded_once(tmp_path):
 # -- snapshots
 
 
-def snapshots(world):
-    return sorted(path.name for path in world.metadata_directory.glob("*.checkpoint"))
+def snapshots(harness):
+    return sorted(path.name for path in harness.metadata_directory.glob("*.checkpoint"))
 
 
 def test_snapshots_by_bytes_and_what_they_stand_for(tmp_path):
-    world = QuorumWorld(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="500")
-    world.start()
+    harness = QuorumHarness(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="500")
+    harness.start()
     for number in range(20):
-        world.create_topic(f"t{number}")
-    world.stop()
-    assert len(snapshots(world)) > 3
-    whole = world.open()
-    for path in world.metadata_directory.glob("*.log"):
+        harness.create_topic(f"t{number}")
+    harness.stop()
+    assert len(snapshots(harness)) > 3
+    whole = harness.open()
+    for path in harness.metadata_directory.glob("*.log"):
         path.unlink()
-    alone = world.open()
+    alone = harness.open()
     assert set(alone.topics.by_name) <= set(whole.topics.by_name) and len(alone.topics.by_name) >= 18
     assert alone.features == whole.features and alone.brokers[1].epoch == whole.brokers[1].epoch
-    assert world.quorum.is_dynamic
-    assert (world.metadata_directory / f"{alone.offset:020d}.log").exists()
-    world.start()
-    world.create_topic("more")
-    world.stop()
-    assert "more" in world.open().topics.by_name
+    assert harness.quorum.is_dynamic
+    assert (harness.metadata_directory / f"{alone.offset:020d}.log").exists()
+    harness.start()
+    harness.create_topic("more")
+    harness.stop()
+    assert "more" in harness.open().topics.by_name
 
 
-def test_a_stop_leaves_a_snapshot_if_the_next_start_would_replay_long(world):
-    world.start()
-    formatted = snapshots(world)
-    world.create_topic("a", LONG_REPLAY // 5)
-    world.stop()  # changes each of them once more
-    assert snapshots(world) == formatted
-    world.start()
-    world.create_topic("b", LONG_REPLAY // 5)
-    world.stop()
-    assert len(snapshots(world)) == len(formatted) + 1
-    assert set(world.open().topics.by_name) == {"a", "b"}
-    assert world.quorum.records_behind_snapshot == 0
+def test_a_stop_leaves_a_snapshot_if_the_next_start_would_replay_long(harness):
+    harness.start()
+    formatted = snapshots(harness)
+    harness.create_topic("a", LONG_REPLAY // 5)
+    harness.stop()  # changes each of them once more
+    assert snapshots(harness) == formatted
+    harness.start()
+    harness.create_topic("b", LONG_REPLAY // 5)
+    harness.stop()
+    assert len(snapshots(harness)) == len(formatted) + 1
+    assert set(harness.open().topics.by_name) == {"a", "b"}
+    assert harness.quorum.records_behind_snapshot == 0
 
 
-def test_unfinished_snapshots_go(world):
-    world.start()
-    world.stop()
+def test_unfinished_snapshots_go(harness):
+    harness.start()
+    harness.stop()
     for suffix in (".checkpoint.part", ".checkpoint.deleted"):
-        (world.metadata_directory / f"{5:020d}-{1:010d}{suffix}").write_bytes(b"half")
-    world.open()
-    assert not [name for name in world.metadata_directory.iterdir() if "checkpoint." in name.name]
+        (harness.metadata_directory / f"{5:020d}-{1:010d}{suffix}").write_bytes(b"half")
+    harness.open()
+    assert not [name for name in harness.metadata_directory.iterdir() if "checkpoint." in name.name]
 
 
 def test_snapshots_by_time(tmp_path):
-    world = QuorumWorld(tmp_path / "data", metadata_log_max_snapshot_interval_ms="60000")
-    world.start()
-    world.create_topic("a")
-    assert len(snapshots(world)) == 1
-    world.clock.advance(60_001)
-    world.create_topic("b")
-    world.stop()
-    assert len(snapshots(world)) == 2
+    harness = QuorumHarness(tmp_path / "data", metadata_log_max_snapshot_interval_ms="60000")
+    harness.start()
+    harness.create_topic("a")
+    assert len(snapshots(harness)) == 1
+    harness.clock.advance(60_001)
+    harness.create_topic("b")
+    harness.stop()
+    assert len(snapshots(harness)) == 2
 
 
 def test_old_segments_and_snapshots_go(tmp_path):
-    world = QuorumWorld(
+    harness = QuorumHarness(
         tmp_path / "data",
         metadata_log_max_record_bytes_between_snapshots="2000",
         metadata_log_segment_bytes="8388608",
         metadata_max_retention_bytes="8000",
     )
-    world.start()
-    world.quorum.log.segment_bytes = 1500
+    harness.start()
+    harness.quorum.log.segment_bytes = 1500
     for number in range(60):
-        world.create_topic(f"t{number}")
-    assert world.quorum.log.start_offset > 0
-    world.stop()
-    size = sum(path.stat().st_size for path in world.metadata_directory.iterdir())
+        harness.create_topic(f"t{number}")
+    assert harness.quorum.log.start_offset > 0
+    harness.stop()
+    size = sum(path.stat().st_size for path in harness.metadata_directory.iterdir())
     assert size < 20_000
-    image = world.start().image
+    image = harness.start().image
     assert len(image.topics.by_name) == 60
-    world.stop()
+    harness.stop()
 
 
 def test_a_log_that_begins_late_needs_its_snapshot(tmp_path):
-    world = QuorumWorld(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="1000")
-    world.start()
+    harness = QuorumHarness(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="1000")
+    harness.start()
     for number in range(10):
-        world.create_topic(f"t{number}")
-    world.stop()
-    shutil.move(world.log_file, world.metadata_directory / f"{999:020d}.log")
+        harness.create_topic(f"t{number}")
+    harness.stop()
+    shutil.move(harness.log_file, harness.metadata_directory / f"{999:020d}.log")
     with pytest.raises(StorageError, match="not"):
-        world.open()
+        harness.open()
 
 
 def test_damaged_snapshot_is_refused(tmp_path):
-    world = QuorumWorld(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="1000")
-    world.start()
-    world.create_topic("a", 20)
-    world.stop()
-    path = world.metadata_directory / snapshots(world)[-1]
+    harness = QuorumHarness(tmp_path / "data", metadata_log_max_record_bytes_between_snapshots="1000")
+    harness.start()
+    harness.create_topic("a", 20)
+    harness.stop()
+    path = harness.metadata_directory / snapshots(harness)[-1]
     content = bytearray(path.read_bytes())
     content[200] ^= 0xFF
     path.unlink()
     path.write_bytes(content)
     with pytest.raises(StorageError, match="damaged at position"):
-        world.open()
+        harness.open()

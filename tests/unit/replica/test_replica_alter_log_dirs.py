@@ -4,8 +4,8 @@ import pytest
 
 from kafkapy.errors import Error
 from kafkapy.types import TopicPartition
-from tests.move_world import T0, MoveWorld
-from tests.replica_world import partition_image
+from tests.harness.move import T0, MoveHarness
+from tests.harness.replica import partition_image
 
 
 class Threads:
@@ -29,151 +29,151 @@ def threads():
 
 
 @pytest.fixture
-def world(tmp_path, threads):
-    made = MoveWorld(tmp_path, start_thread=threads)
+def harness(tmp_path, threads):
+    made = MoveHarness(tmp_path, start_thread=threads)
     made.create()
     for number in range(10):
         made.append(b"%d" % number)
     return made
 
 
-def current_of(world):
-    return world.log_manager.get_log(T0)
+def current_of(harness):
+    return harness.log_manager.get_log(T0)
 
 
-def test_a_move(world, threads):
-    assert world.move(world.second) is Error.NONE
-    assert world.names() == [[("t-0", "")], [("t-0", "future")]]
-    moved = current_of(world)
+def test_a_move(harness, threads):
+    assert harness.move(harness.second) is Error.NONE
+    assert harness.names() == [[("t-0", "")], [("t-0", "future")]]
+    moved = current_of(harness)
     threads.run()
-    log = current_of(world)
-    assert log is not moved and log is world.partition().log and log.directory is world.second
-    assert world.names() == [[("t-0", "delete")], [("t-0", "")]]
-    assert world.assigned == {T0: world.second.directory_id}
-    assert world.log_manager.futures.logs() == [] and world.cleaner.state_of(T0) is None
-    world.append(b"10")
-    assert world.values() == [b"%d" % number for number in range(11)]
+    log = current_of(harness)
+    assert log is not moved and log is harness.partition().log and log.directory is harness.second
+    assert harness.names() == [[("t-0", "delete")], [("t-0", "")]]
+    assert harness.assigned == {T0: harness.second.directory_id}
+    assert harness.log_manager.futures.logs() == [] and harness.cleaner.state_of(T0) is None
+    harness.append(b"10")
+    assert harness.values() == [b"%d" % number for number in range(11)]
     assert (log.high_watermark, log.leader_epochs.entries) == (11, moved.leader_epochs.entries)
 
 
-def test_records_that_come_in_meanwhile(world, threads):
+def test_records_that_come_in_meanwhile(harness, threads):
     written = 10
 
     def meanwhile():
         nonlocal written
-        world.append(b"%d" % written)
+        harness.append(b"%d" % written)
         written += 1
 
-    world.meanwhile = meanwhile
-    world.move(world.second)
+    harness.meanwhile = meanwhile
+    harness.move(harness.second)
     threads.run()
-    assert written > 10 and current_of(world).directory is world.second
-    assert world.values() == [b"%d" % number for number in range(written)]
+    assert written > 10 and current_of(harness).directory is harness.second
+    assert harness.values() == [b"%d" % number for number in range(written)]
 
 
-def test_a_fetch_that_waits_is_answered_and_goes_on(world, threads):
-    world.move(world.second)
-    answers = world.fetch(10, max_wait_ms=1000)
+def test_a_fetch_that_waits_is_answered_and_goes_on(harness, threads):
+    harness.move(harness.second)
+    answers = harness.fetch(10, max_wait_ms=1000)
     threads.run()
     assert [answer.error for answer in answers] == [Error.NONE]
-    again = world.fetch(10, max_wait_ms=1000)
-    world.append(b"more")
+    again = harness.fetch(10, max_wait_ms=1000)
+    harness.append(b"more")
     assert len(again) == 1 and again[0].high_watermark == 11
 
 
 def test_idempotent_producers_go_on(tmp_path):
-    world = MoveWorld(tmp_path)
-    log = world.create()
+    harness = MoveHarness(tmp_path)
+    log = harness.create()
     of_producer = {"producer_id": 5, "producer_epoch": 0}
-    world.append(b"a", base_sequence=0, **of_producer)
-    world.move(world.second)
-    assert current_of(world) is not log
-    (again,) = world.append(b"a", base_sequence=0, **of_producer)
-    (gap,) = world.append(b"c", base_sequence=2, **of_producer)
-    (following,) = world.append(b"b", base_sequence=1, **of_producer)
+    harness.append(b"a", base_sequence=0, **of_producer)
+    harness.move(harness.second)
+    assert current_of(harness) is not log
+    (again,) = harness.append(b"a", base_sequence=0, **of_producer)
+    (gap,) = harness.append(b"c", base_sequence=2, **of_producer)
+    (following,) = harness.append(b"b", base_sequence=1, **of_producer)
     assert (again.error, gap.error) == (Error.NONE, Error.OUT_OF_ORDER_SEQUENCE_NUMBER)
-    assert (following.error, current_of(world).log_end_offset) == (Error.NONE, 2)
+    assert (following.error, current_of(harness).log_end_offset) == (Error.NONE, 2)
 
 
-def test_codes(world, tmp_path):
-    moves = world.moves
+def test_codes(harness, tmp_path):
+    moves = harness.moves
     assert moves.alter({T0: "/nowhere"}) == {T0: Error.LOG_DIR_NOT_FOUND}
-    assert moves.alter({T0: world.first.path + "/"}) == {T0: Error.LOG_DIR_NOT_FOUND}
-    assert world.move(world.second, TopicPartition("t", 1)) is Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert world.move(world.second, TopicPartition("x" * 245, 0)) is Error.INVALID_TOPIC_EXCEPTION
-    world.put_topic("elsewhere", [partition_image(replicas=(2,), leader=2)])
-    assert world.move(world.second, TopicPartition("elsewhere", 0)) is Error.REPLICA_NOT_AVAILABLE
-    assert world.move(world.first) is Error.NONE and world.log_manager.futures.get(T0) is None
+    assert moves.alter({T0: harness.first.path + "/"}) == {T0: Error.LOG_DIR_NOT_FOUND}
+    assert harness.move(harness.second, TopicPartition("t", 1)) is Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert harness.move(harness.second, TopicPartition("x" * 245, 0)) is Error.INVALID_TOPIC_EXCEPTION
+    harness.put_topic("elsewhere", [partition_image(replicas=(2,), leader=2)])
+    assert harness.move(harness.second, TopicPartition("elsewhere", 0)) is Error.REPLICA_NOT_AVAILABLE
+    assert harness.move(harness.first) is Error.NONE and harness.log_manager.futures.get(T0) is None
 
 
 def test_a_cordoned_directory(tmp_path):
-    world = MoveWorld(tmp_path, overrides={"cordoned.log.dirs": str(tmp_path / "logs1")})
-    world.create()
-    assert world.move(world.second) is Error.INVALID_REPLICA_ASSIGNMENT
+    harness = MoveHarness(tmp_path, overrides={"cordoned.log.dirs": str(tmp_path / "logs1")})
+    harness.create()
+    assert harness.move(harness.second) is Error.INVALID_REPLICA_ASSIGNMENT
 
 
-def test_offline_directories(world, threads):
+def test_offline_directories(harness, threads):
     other = TopicPartition("u", 0)
-    world.put_topic("u", [partition_image()])
-    assert world.log_manager.directory_of(other) is world.second
-    world.log_manager.take_offline(world.second.path, OSError(5, "Input/output error"))
-    assert world.move(world.second) is Error.KAFKA_STORAGE_ERROR
-    assert world.move(world.first, other) is Error.KAFKA_STORAGE_ERROR
+    harness.put_topic("u", [partition_image()])
+    assert harness.log_manager.directory_of(other) is harness.second
+    harness.log_manager.take_offline(harness.second.path, OSError(5, "Input/output error"))
+    assert harness.move(harness.second) is Error.KAFKA_STORAGE_ERROR
+    assert harness.move(harness.first, other) is Error.KAFKA_STORAGE_ERROR
     assert not threads.waiting
 
 
-def test_a_wish_for_a_partition_that_is_not_there_yet(world):
-    assert world.move(world.first, TopicPartition("later", 0)) is Error.UNKNOWN_TOPIC_OR_PARTITION
-    world.put_topic("later", [partition_image()])
-    assert world.log_manager.directory_of(TopicPartition("later", 0)) is world.first
+def test_a_wish_for_a_partition_that_is_not_there_yet(harness):
+    assert harness.move(harness.first, TopicPartition("later", 0)) is Error.UNKNOWN_TOPIC_OR_PARTITION
+    harness.put_topic("later", [partition_image()])
+    assert harness.log_manager.directory_of(TopicPartition("later", 0)) is harness.first
 
 
-def test_back_again_gives_the_move_up(world, threads):
-    world.move(world.second)
-    assert world.move(world.first) is Error.NONE
-    assert world.names() == [[("t-0", "")], [("t-0", "delete")]]
+def test_back_again_gives_the_move_up(harness, threads):
+    harness.move(harness.second)
+    assert harness.move(harness.first) is Error.NONE
+    assert harness.names() == [[("t-0", "")], [("t-0", "delete")]]
     threads.run()
-    assert current_of(world).directory is world.first and world.values()
-    assert world.move(world.second) is Error.NONE
+    assert current_of(harness).directory is harness.first and harness.values()
+    assert harness.move(harness.second) is Error.NONE
     threads.run()
-    assert current_of(world).directory is world.second
+    assert current_of(harness).directory is harness.second
 
 
-def test_a_topic_deleted_meanwhile(world, threads):
-    world.move(world.second)
-    world.delete_topic("t")
-    assert world.names() == [[("t-0", "delete")], [("t-0", "delete")]]
+def test_a_topic_deleted_meanwhile(harness, threads):
+    harness.move(harness.second)
+    harness.delete_topic("t")
+    assert harness.names() == [[("t-0", "delete")], [("t-0", "delete")]]
     threads.run()
-    assert not world.failures and world.log_manager.futures.logs() == []
+    assert not harness.failures and harness.log_manager.futures.logs() == []
 
 
-def test_the_target_fails(world, threads):
-    world.move(world.second)
-    world.log_manager.take_offline(world.second.path, OSError(5, "Input/output error"))
+def test_the_target_fails(harness, threads):
+    harness.move(harness.second)
+    harness.log_manager.take_offline(harness.second.path, OSError(5, "Input/output error"))
     threads.run()
-    assert current_of(world).directory is world.first and len(world.values()) == 10
-    assert world.assigned == {}
+    assert current_of(harness).directory is harness.first and len(harness.values()) == 10
+    assert harness.assigned == {}
 
 
-def test_a_damaged_source_ends_the_move(world, threads):
-    world.move(world.second)
-    segment = current_of(world).segments.active
+def test_a_damaged_source_ends_the_move(harness, threads):
+    harness.move(harness.second)
+    segment = current_of(harness).segments.active
     with open(segment.path(".log"), "r+b") as file:
         file.seek(segment.size - 1)
         file.write(b"\xff")
     threads.run()
-    assert current_of(world).directory is world.first
-    assert world.names() == [[("t-0", "")], [("t-0", "delete")]] and not world.failures
+    assert current_of(harness).directory is harness.first
+    assert harness.names() == [[("t-0", "")], [("t-0", "delete")]] and not harness.failures
 
 
 def test_a_start_goes_on_with_a_move(tmp_path, threads):
-    world = MoveWorld(tmp_path, start_thread=threads)
-    world.create()
-    world.append(b"a", b"b")
-    world.move(world.second)
-    world.moves.stop()
-    world.log_manager.shutdown(1)
-    again = MoveWorld(tmp_path, start_thread=threads)
+    harness = MoveHarness(tmp_path, start_thread=threads)
+    harness.create()
+    harness.append(b"a", b"b")
+    harness.move(harness.second)
+    harness.moves.stop()
+    harness.log_manager.shutdown(1)
+    again = MoveHarness(tmp_path, start_thread=threads)
     assert again.names() == [[("t-0", "")], [("t-0", "future")]]
     again.put_topic("t", [partition_image()])
     threads.waiting.clear()
@@ -182,9 +182,9 @@ def test_a_start_goes_on_with_a_move(tmp_path, threads):
     assert again.names() == [[("t-0", "delete")], [("t-0", "")]] and again.values() == [b"a", b"b"]
 
 
-def test_two_futures_are_refused(tmp_path, world, threads):
-    world.move(world.second)
-    world.log_manager.shutdown(1)
+def test_two_futures_are_refused(tmp_path, harness, threads):
+    harness.move(harness.second)
+    harness.log_manager.shutdown(1)
     (future,) = (tmp_path / "logs1").glob("*-future")
     future.rename(tmp_path / "logs0" / ("t-0." + "0" * 32 + "-future"))
     (tmp_path / "logs1" / future.name).mkdir()
@@ -192,4 +192,4 @@ def test_two_futures_are_refused(tmp_path, world, threads):
         (tmp_path / "logs0" / "t-0" / "partition.metadata").read_bytes()
     )
     with pytest.raises(Exception, match="Duplicate log directories"):
-        MoveWorld(tmp_path)
+        MoveHarness(tmp_path)

@@ -9,21 +9,21 @@ import pytest
 from kafkapy.errors import ApiError, Error
 from kafkapy.replica.fetch import FetchParams, FetchPartition
 from kafkapy.types import TopicPartition, random_uuid
-from tests.replica_world import NODE_ID, ReplicaWorld, batch, partition_image, values_of
+from tests.harness.replica import NODE_ID, ReplicaHarness, batch, partition_image, values_of
 
 FOLLOWER_ID = 2
 
 
 @pytest.fixture
-def world(tmp_path):
-    made = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
+def harness(tmp_path):
+    made = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
     made.put_topic("t", [partition_image(), partition_image()])
     return made
 
 
 @pytest.fixture
 def replicated(tmp_path):
-    made = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
+    made = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
     made.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID))])
     return made
 
@@ -36,49 +36,49 @@ def errors_of(answers):
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
-def test_a_sole_replica_answers_at_once(world, acks):
-    first = world.append(b"a", b"b", acks=acks)
-    second = world.append(b"c", acks=acks)
+def test_a_sole_replica_answers_at_once(harness, acks):
+    first = harness.append(b"a", b"b", acks=acks)
+    second = harness.append(b"c", acks=acks)
     assert [(answer.error, answer.base_offset, answer.log_start_offset) for answer in first + second] == [
         (Error.NONE, 0, 0),
         (Error.NONE, 2, 0),
     ]
-    assert world.partition().log.high_watermark == 3
+    assert harness.partition().log.high_watermark == 3
     assert second[0].log_append_time_ms == -1
 
 
-def test_log_append_time_is_answered(world):
-    world.put_topic("stamped", [partition_image()], configs={"message.timestamp.type": "LogAppendTime"})
-    assert world.append(b"a", name="stamped")[0].log_append_time_ms == world.clock.now_ms()
+def test_log_append_time_is_answered(harness):
+    harness.put_topic("stamped", [partition_image()], configs={"message.timestamp.type": "LogAppendTime"})
+    assert harness.append(b"a", name="stamped")[0].log_append_time_ms == harness.clock.now_ms()
 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767])
-def test_other_acks_are_refused_and_nothing_is_written(world, acks):
-    assert errors_of(world.append(b"a", acks=acks)) == [Error.INVALID_REQUIRED_ACKS]
-    assert world.partition().log.log_end_offset == 0
+def test_other_acks_are_refused_and_nothing_is_written(harness, acks):
+    assert errors_of(harness.append(b"a", acks=acks)) == [Error.INVALID_REQUIRED_ACKS]
+    assert harness.partition().log.log_end_offset == 0
 
 
-def test_internal_topics_are_not_for_clients_and_other_partitions_go_on(world):
-    world.put_topic("__consumer_offsets", [partition_image()])
+def test_internal_topics_are_not_for_clients_and_other_partitions_go_on(harness):
+    harness.put_topic("__consumer_offsets", [partition_image()])
     answers = {}
     internal, plain = TopicPartition("__consumer_offsets", 0), TopicPartition("t", 0)
-    world.manager.append_records(
+    harness.manager.append_records(
         1000, 1, {internal: memoryview(batch(b"a")), plain: memoryview(batch(b"b"))}, answers.update
     )
     assert answers[internal].error is Error.INVALID_TOPIC_EXCEPTION
     assert answers[plain].error is Error.NONE
-    world.manager.append_records(
+    harness.manager.append_records(
         1000, 1, {internal: memoryview(batch(b"a"))}, answers.update, internal_topics_allowed=True
     )
     assert answers[internal].error is Error.NONE
 
 
-def test_errors_are_those_of_the_partition(world):
+def test_errors_are_those_of_the_partition(harness):
     broken = batch(b"a")
     broken[-1] ^= 1
     unknown, corrupt, good = TopicPartition("nothing", 0), TopicPartition("t", 0), TopicPartition("t", 1)
     answers = {}
-    world.manager.append_records(
+    harness.manager.append_records(
         1000,
         -1,
         {unknown: memoryview(batch(b"a")), corrupt: memoryview(broken), good: memoryview(batch(b"b"))},
@@ -89,13 +89,13 @@ def test_errors_are_those_of_the_partition(world):
     assert answers[good].error is Error.NONE
 
 
-def test_refused_records_are_named(world):
+def test_refused_records_are_named(harness):
     builder_fields = {"producer_id": -1}
     late = batch(b"a", **builder_fields)
-    world.clock.set_now_ms(world.clock.now_ms() - 2 * 3600 * 1000)
+    harness.clock.set_now_ms(harness.clock.now_ms() - 2 * 3600 * 1000)
     answers = []
     topic_partition = TopicPartition("t", 0)
-    world.manager.append_records(1000, 1, {topic_partition: memoryview(late)}, lambda r: answers.extend(r.values()))
+    harness.manager.append_records(1000, 1, {topic_partition: memoryview(late)}, lambda r: answers.extend(r.values()))
     assert answers[0].error is Error.INVALID_TIMESTAMP
     assert answers[0].error_message == "One or more records have been rejected due to invalid timestamp"
     assert answers[0].record_errors[0][0] == 0
@@ -128,30 +128,32 @@ def test_a_timeout_is_reported_for_the_partitions_that_still_wait(replicated):
 
 
 def test_min_insync_replicas_is_checked_before_the_append(tmp_path):
-    world = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), overrides={"min.insync.replicas": "2"})
-    world.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), isr=(NODE_ID,))])
-    assert errors_of(world.append(b"a", acks=-1)) == [Error.NOT_ENOUGH_REPLICAS]
-    assert world.partition().log.log_end_offset == 0
-    assert errors_of(world.append(b"a", acks=1)) == [Error.NONE]
-    assert world.partition().log.high_watermark == 0  # it stands still below min.insync.replicas
+    harness = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), overrides={"min.insync.replicas": "2"})
+    harness.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), isr=(NODE_ID,))])
+    assert errors_of(harness.append(b"a", acks=-1)) == [Error.NOT_ENOUGH_REPLICAS]
+    assert harness.partition().log.log_end_offset == 0
+    assert errors_of(harness.append(b"a", acks=1)) == [Error.NONE]
+    assert harness.partition().log.high_watermark == 0  # it stands still below min.insync.replicas
 
 
 def test_min_insync_replicas_is_checked_again_after_the_append(tmp_path):
-    world = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), overrides={"min.insync.replicas": "2"})
+    harness = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), overrides={"min.insync.replicas": "2"})
     replicas = (NODE_ID, FOLLOWER_ID)
-    world.put_topic("t", [partition_image(replicas=replicas)])
-    answers = world.append(b"a", acks=-1)
-    world.put_topic("t", [partition_image(replicas=replicas, isr=(NODE_ID,), partition_epoch=1)])
+    harness.put_topic("t", [partition_image(replicas=replicas)])
+    answers = harness.append(b"a", acks=-1)
+    harness.put_topic("t", [partition_image(replicas=replicas, isr=(NODE_ID,), partition_epoch=1)])
     assert answers == []  # the high watermark does not move below the minimum
-    world.put_topic("t", [partition_image(replicas=replicas, partition_epoch=2)], configs={"min.insync.replicas": "1"})
-    replicated_answers = world.append(b"b", acks=-1)
-    world.fetch(2, replica_id=FOLLOWER_ID)
+    harness.put_topic(
+        "t", [partition_image(replicas=replicas, partition_epoch=2)], configs={"min.insync.replicas": "1"}
+    )
+    replicated_answers = harness.append(b"b", acks=-1)
+    harness.fetch(2, replica_id=FOLLOWER_ID)
     assert errors_of(answers) == errors_of(replicated_answers) == [Error.NONE]
 
 
-def test_a_partition_with_fewer_replicas_than_the_minimum_takes_records(world):
-    world.put_topic("strict", [partition_image()], configs={"min.insync.replicas": "3"})
-    assert errors_of(world.append(b"a", name="strict", acks=-1)) == [Error.NONE]
+def test_a_partition_with_fewer_replicas_than_the_minimum_takes_records(harness):
+    harness.put_topic("strict", [partition_image()], configs={"min.insync.replicas": "3"})
+    assert errors_of(harness.append(b"a", name="strict", acks=-1)) == [Error.NONE]
 
 
 def test_waiting_produce_hears_of_a_lost_leadership(replicated):
@@ -163,17 +165,17 @@ def test_waiting_produce_hears_of_a_lost_leadership(replicated):
     assert errors_of(replicated.append(b"a")) == [Error.NOT_LEADER_OR_FOLLOWER]
 
 
-def test_a_deleted_topic_is_let_go_of_before_its_log(world):
-    log = world.partition().log
-    topic = world.metadata.image.topics.by_name["t"]
-    world.manager.drop_topics([topic._replace(topic_id=bytes(16))])  # an older topic of the name
-    assert world.partition().log is log
+def test_a_deleted_topic_is_let_go_of_before_its_log(harness):
+    log = harness.partition().log
+    topic = harness.metadata.image.topics.by_name["t"]
+    harness.manager.drop_topics([topic._replace(topic_id=bytes(16))])  # an older topic of the name
+    assert harness.partition().log is log
     assert not log.is_deleted
-    world.manager.drop_topics([topic])
-    assert TopicPartition("t", 0) not in world.manager.partitions
+    harness.manager.drop_topics([topic])
+    assert TopicPartition("t", 0) not in harness.manager.partitions
     assert log.is_deleted
     assert os.path.isdir(log.path)
-    world.delete_topic("t")
+    harness.delete_topic("t")
     assert not os.path.exists(os.path.join(log.directory.path, "t-0"))
 
 
@@ -186,13 +188,13 @@ def test_waiting_produce_hears_of_a_deletion(replicated):
 # -- fetch -------------------------------------------------------------------------------------------------------
 
 
-def test_fetch_answers_what_is_there(world):
-    world.append(b"a", b"b")
-    (result,) = world.fetch(0)
+def test_fetch_answers_what_is_there(harness):
+    harness.append(b"a", b"b")
+    (result,) = harness.fetch(0)
     assert values_of(result) == [b"a", b"b"]
     assert (result.high_watermark, result.last_stable_offset, result.log_start_offset) == (2, 2, 0)
     assert result.aborted_transactions is None
-    (committed,) = world.fetch(0, isolation_level=1)
+    (committed,) = harness.fetch(0, isolation_level=1)
     assert committed.aborted_transactions == []
 
 
@@ -202,137 +204,137 @@ def test_consumers_read_below_the_high_watermark_followers_to_the_end(replicated
     assert values_of(replicated.fetch(0, replica_id=FOLLOWER_ID)[0]) == [b"a"]
 
 
-def test_fetch_waits_for_min_bytes_over_all_partitions(world):
+def test_fetch_waits_for_min_bytes_over_all_partitions(harness):
     size = len(batch(b"a"))
     answers = []
     params = FetchParams(max_wait_ms=1000, min_bytes=2 * size, max_bytes=1 << 20)
     asked = [FetchPartition("t", number, 0, 1 << 20) for number in (0, 1)]
-    world.manager.fetch_messages(params, asked, answers.append)
-    world.append(b"a", number=1)
+    harness.manager.fetch_messages(params, asked, answers.append)
+    harness.append(b"a", number=1)
     assert answers == []
-    world.append(b"b", number=0)
+    harness.append(b"b", number=0)
     assert [values_of(result) for _, result in answers[0]] == [[b"b"], [b"a"]]
-    assert world.scheduler.pending() == 0
+    assert harness.scheduler.pending() == 0
 
 
-def test_fetch_answers_at_its_deadline_with_what_there_is(world):
-    answers = world.fetch(0, max_wait_ms=500, min_bytes=1 << 20)
-    world.append(b"a")
-    world.scheduler.advance(499)
+def test_fetch_answers_at_its_deadline_with_what_there_is(harness):
+    answers = harness.fetch(0, max_wait_ms=500, min_bytes=1 << 20)
+    harness.append(b"a")
+    harness.scheduler.advance(499)
     assert answers == []
-    world.scheduler.advance(1)
+    harness.scheduler.advance(1)
     assert values_of(answers[0]) == [b"a"]
 
 
-def test_fetch_of_nothing_and_fetch_that_wants_nothing_answer_at_once(world):
+def test_fetch_of_nothing_and_fetch_that_wants_nothing_answer_at_once(harness):
     answers = []
-    world.manager.fetch_messages(FetchParams(max_wait_ms=9, min_bytes=1, max_bytes=9), [], answers.append)
+    harness.manager.fetch_messages(FetchParams(max_wait_ms=9, min_bytes=1, max_bytes=9), [], answers.append)
     assert answers == [[]]
-    assert len(world.fetch(0, max_wait_ms=500, min_bytes=0)) == 1
+    assert len(harness.fetch(0, max_wait_ms=500, min_bytes=0)) == 1
 
 
-def test_one_batch_more_than_the_limits_is_returned_whole_but_only_once(world):
+def test_one_batch_more_than_the_limits_is_returned_whole_but_only_once(harness):
     value = b"x" * 1000
-    world.append(value, number=0)
-    world.append(value, number=1)
+    harness.append(value, number=0)
+    harness.append(value, number=1)
     params = FetchParams(max_wait_ms=0, min_bytes=1, max_bytes=100)
     asked = [FetchPartition("t", number, 0, 50) for number in (0, 1)]
     answers = []
-    world.manager.fetch_messages(params, asked, answers.append)
+    harness.manager.fetch_messages(params, asked, answers.append)
     assert [values_of(result) for _, result in answers[0]] == [[value], []]
     assert answers[0][1][1].error is Error.NONE
 
 
-def test_an_error_is_not_kept_waiting(world):
-    (result,) = world.fetch(5, max_wait_ms=1000)
+def test_an_error_is_not_kept_waiting(harness):
+    (result,) = harness.fetch(5, max_wait_ms=1000)
     assert (result.error, result.high_watermark, result.log_start_offset) == (Error.OFFSET_OUT_OF_RANGE, -1, -1)
-    (result,) = world.fetch(0, name="nothing", max_wait_ms=1000)
+    (result,) = harness.fetch(0, name="nothing", max_wait_ms=1000)
     assert result.error is Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_fetch_checks_epoch_and_topic_id(world):
-    world.put_topic("t", [partition_image(leader_epoch=3, partition_epoch=1)])
-    assert world.fetch(0, current_leader_epoch=2)[0].error is Error.FENCED_LEADER_EPOCH
-    assert world.fetch(0, current_leader_epoch=4)[0].error is Error.UNKNOWN_LEADER_EPOCH
-    assert world.fetch(0, current_leader_epoch=3)[0].error is Error.NONE
-    assert world.fetch(0, topic_id=random_uuid())[0].error is Error.INCONSISTENT_TOPIC_ID
-    assert world.fetch(0, topic_id=world.partition().topic_id)[0].error is Error.NONE
+def test_fetch_checks_epoch_and_topic_id(harness):
+    harness.put_topic("t", [partition_image(leader_epoch=3, partition_epoch=1)])
+    assert harness.fetch(0, current_leader_epoch=2)[0].error is Error.FENCED_LEADER_EPOCH
+    assert harness.fetch(0, current_leader_epoch=4)[0].error is Error.UNKNOWN_LEADER_EPOCH
+    assert harness.fetch(0, current_leader_epoch=3)[0].error is Error.NONE
+    assert harness.fetch(0, topic_id=random_uuid())[0].error is Error.INCONSISTENT_TOPIC_ID
+    assert harness.fetch(0, topic_id=harness.partition().topic_id)[0].error is Error.NONE
 
 
-def test_parked_fetch_leaves_when_the_epoch_changes(world):
-    answers = world.fetch(0, max_wait_ms=1000, current_leader_epoch=0)
-    world.put_topic("t", [partition_image(leader_epoch=1, partition_epoch=1), partition_image()])
+def test_parked_fetch_leaves_when_the_epoch_changes(harness):
+    answers = harness.fetch(0, max_wait_ms=1000, current_leader_epoch=0)
+    harness.put_topic("t", [partition_image(leader_epoch=1, partition_epoch=1), partition_image()])
     assert errors_of(answers) == [Error.FENCED_LEADER_EPOCH]
 
 
-def test_parked_fetch_leaves_when_the_topic_goes(world):
-    answers = world.fetch(0, max_wait_ms=1000)
-    world.delete_topic("t")
+def test_parked_fetch_leaves_when_the_topic_goes(harness):
+    answers = harness.fetch(0, max_wait_ms=1000)
+    harness.delete_topic("t")
     assert errors_of(answers) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_parked_fetch_leaves_when_the_log_rolls(world):
-    world.append(b"a")
-    answers = world.fetch(1, max_wait_ms=1000, min_bytes=1 << 20)
-    world.partition().log.roll()
+def test_parked_fetch_leaves_when_the_log_rolls(harness):
+    harness.append(b"a")
+    answers = harness.fetch(1, max_wait_ms=1000, min_bytes=1 << 20)
+    harness.partition().log.roll()
     assert answers == []
-    world.append(b"b")
+    harness.append(b"b")
     assert [values_of(result) for result in answers] == [[b"b"]]
 
 
-def test_parked_fetch_leaves_when_the_log_is_truncated(world):
-    world.append(b"a")
-    answers = world.fetch(1, max_wait_ms=1000)
-    world.partition().log.truncate_to(0)
-    world.manager.delayed_operations.complete_all(TopicPartition("t", 0))
+def test_parked_fetch_leaves_when_the_log_is_truncated(harness):
+    harness.append(b"a")
+    answers = harness.fetch(1, max_wait_ms=1000)
+    harness.partition().log.truncate_to(0)
+    harness.manager.delayed_operations.complete_all(TopicPartition("t", 0))
     assert errors_of(answers) == [Error.OFFSET_OUT_OF_RANGE]
 
 
-def test_a_fetch_from_another_branch_learns_where_it_parts(world):
-    world.append(b"a", b"b")
-    world.put_topic("t", [partition_image(leader_epoch=4, partition_epoch=1), partition_image()])
-    world.append(b"c")
-    (result,) = world.fetch(3, last_fetched_epoch=4, max_wait_ms=0)
+def test_a_fetch_from_another_branch_learns_where_it_parts(harness):
+    harness.append(b"a", b"b")
+    harness.put_topic("t", [partition_image(leader_epoch=4, partition_epoch=1), partition_image()])
+    harness.append(b"c")
+    (result,) = harness.fetch(3, last_fetched_epoch=4, max_wait_ms=0)
     assert result.diverging_epoch is None
-    (result,) = world.fetch(3, last_fetched_epoch=0, max_wait_ms=1000)
+    (result,) = harness.fetch(3, last_fetched_epoch=0, max_wait_ms=1000)
     assert (result.diverging_epoch.epoch, result.diverging_epoch.offset) == (0, 2)
     assert len(result.records) == 0
-    (result,) = world.fetch(3, last_fetched_epoch=7)
+    (result,) = harness.fetch(3, last_fetched_epoch=7)
     assert result.error is Error.OFFSET_OUT_OF_RANGE
 
 
-def test_a_stranger_cannot_fetch_as_a_follower(world):
-    assert world.fetch(0, replica_id=9)[0].error is Error.NOT_LEADER_OR_FOLLOWER
-    assert world.fetch(0, replica_id=9, current_leader_epoch=0)[0].error is Error.UNKNOWN_LEADER_EPOCH
+def test_a_stranger_cannot_fetch_as_a_follower(harness):
+    assert harness.fetch(0, replica_id=9)[0].error is Error.NOT_LEADER_OR_FOLLOWER
+    assert harness.fetch(0, replica_id=9, current_leader_epoch=0)[0].error is Error.UNKNOWN_LEADER_EPOCH
 
 
 # -- delete records, epochs, directories -------------------------------------------------------------------------
 
 
-def delete(world, offset, *, name="t", timeout_ms=1000):
+def delete(harness, offset, *, name="t", timeout_ms=1000):
     answers = {}
     topic_partition = TopicPartition(name, 0)
-    world.manager.delete_records(timeout_ms, {topic_partition: offset}, answers.update)
+    harness.manager.delete_records(timeout_ms, {topic_partition: offset}, answers.update)
     found = answers.get(topic_partition)
     return answers if found is None else (found.error, found.low_watermark)
 
 
-def test_delete_records(world):
-    world.append(b"a", b"b", b"c")
-    assert delete(world, 2) == (Error.NONE, 2)
-    assert delete(world, 1) == (Error.NONE, 2)
-    assert delete(world, 4) == (Error.OFFSET_OUT_OF_RANGE, -1)
-    assert delete(world, -2) == (Error.OFFSET_OUT_OF_RANGE, -1)
-    assert delete(world, -1) == (Error.NONE, 3)
-    assert world.fetch(1)[0].error is Error.OFFSET_OUT_OF_RANGE
-    assert delete(world, 0, name="nothing") == (Error.UNKNOWN_TOPIC_OR_PARTITION, -1)
+def test_delete_records(harness):
+    harness.append(b"a", b"b", b"c")
+    assert delete(harness, 2) == (Error.NONE, 2)
+    assert delete(harness, 1) == (Error.NONE, 2)
+    assert delete(harness, 4) == (Error.OFFSET_OUT_OF_RANGE, -1)
+    assert delete(harness, -2) == (Error.OFFSET_OUT_OF_RANGE, -1)
+    assert delete(harness, -1) == (Error.NONE, 3)
+    assert harness.fetch(1)[0].error is Error.OFFSET_OUT_OF_RANGE
+    assert delete(harness, 0, name="nothing") == (Error.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
-def test_delete_records_needs_a_policy_that_deletes(world):
-    world.put_topic("compacted", [partition_image()], configs={"cleanup.policy": "compact"})
-    assert delete(world, 0, name="compacted") == (Error.POLICY_VIOLATION, -1)
-    world.put_topic("__consumer_offsets", [partition_image()])
-    assert delete(world, 0, name="__consumer_offsets") == (Error.INVALID_TOPIC_EXCEPTION, -1)
+def test_delete_records_needs_a_policy_that_deletes(harness):
+    harness.put_topic("compacted", [partition_image()], configs={"cleanup.policy": "compact"})
+    assert delete(harness, 0, name="compacted") == (Error.POLICY_VIOLATION, -1)
+    harness.put_topic("__consumer_offsets", [partition_image()])
+    assert delete(harness, 0, name="__consumer_offsets") == (Error.INVALID_TOPIC_EXCEPTION, -1)
 
 
 def test_delete_records_waits_for_the_followers(replicated):
@@ -354,65 +356,65 @@ def test_delete_records_times_out(replicated):
     assert [(result.error, result.low_watermark) for result in answers.values()] == [(Error.REQUEST_TIMED_OUT, -1)]
 
 
-def test_offset_for_leader_epoch(world):
+def test_offset_for_leader_epoch(harness):
     topic_partition = TopicPartition("t", 0)
-    world.append(b"a", b"b")
-    world.put_topic("t", [partition_image(leader_epoch=2, partition_epoch=1)])
-    world.append(b"c")
-    assert world.manager.offset_for_leader_epoch(topic_partition, -1, 0) == (2, 0)
-    assert world.manager.offset_for_leader_epoch(topic_partition, 2, 1) == (2, 0)
-    assert world.manager.offset_for_leader_epoch(topic_partition, 2, 2) == (3, 2)
-    assert world.manager.offset_for_leader_epoch(topic_partition, 2, 3) == (-1, -1)
+    harness.append(b"a", b"b")
+    harness.put_topic("t", [partition_image(leader_epoch=2, partition_epoch=1)])
+    harness.append(b"c")
+    assert harness.manager.offset_for_leader_epoch(topic_partition, -1, 0) == (2, 0)
+    assert harness.manager.offset_for_leader_epoch(topic_partition, 2, 1) == (2, 0)
+    assert harness.manager.offset_for_leader_epoch(topic_partition, 2, 2) == (3, 2)
+    assert harness.manager.offset_for_leader_epoch(topic_partition, 2, 3) == (-1, -1)
     with pytest.raises(ApiError, match="FENCED_LEADER_EPOCH"):
-        world.manager.offset_for_leader_epoch(topic_partition, 1, 0)
+        harness.manager.offset_for_leader_epoch(topic_partition, 1, 0)
 
 
 def test_a_failed_directory_takes_its_partitions_offline(tmp_path):
-    world = ReplicaWorld(tmp_path, directories=2)
-    world.put_topic("t", [partition_image(), partition_image()])
-    parked = world.fetch(0, max_wait_ms=1000, number=0)
-    lost = world.partition(number=0).log.directory.path
-    world.log_manager.take_offline(lost, OSError(5, "Input/output error"))
+    harness = ReplicaHarness(tmp_path, directories=2)
+    harness.put_topic("t", [partition_image(), partition_image()])
+    parked = harness.fetch(0, max_wait_ms=1000, number=0)
+    lost = harness.partition(number=0).log.directory.path
+    harness.log_manager.take_offline(lost, OSError(5, "Input/output error"))
     assert errors_of(parked) == [Error.KAFKA_STORAGE_ERROR]
-    assert errors_of(world.append(b"a", number=0)) == [Error.KAFKA_STORAGE_ERROR]
-    assert errors_of(world.append(b"a", number=1)) == [Error.NONE]
-    assert world.failures == [lost]
+    assert errors_of(harness.append(b"a", number=0)) == [Error.KAFKA_STORAGE_ERROR]
+    assert errors_of(harness.append(b"a", number=1)) == [Error.NONE]
+    assert harness.failures == [lost]
 
 
 def test_high_watermarks_survive_a_restart(tmp_path):
-    world = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
+    harness = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
     replicas = (NODE_ID, FOLLOWER_ID)
-    world.put_topic("t", [partition_image(replicas=replicas)])
-    world.append(b"a", b"b", b"c")
-    world.fetch(2, replica_id=FOLLOWER_ID)
-    assert world.partition().log.high_watermark == 2
-    world.manager.checkpoint_high_watermarks()
-    image = world.metadata.image
-    world.log_manager.shutdown(1)
+    harness.put_topic("t", [partition_image(replicas=replicas)])
+    harness.append(b"a", b"b", b"c")
+    harness.fetch(2, replica_id=FOLLOWER_ID)
+    assert harness.partition().log.high_watermark == 2
+    harness.manager.checkpoint_high_watermarks()
+    image = harness.metadata.image
+    harness.log_manager.shutdown(1)
 
-    again = ReplicaWorld(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
+    again = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID))
     again.metadata.image = image
     again.manager.startup(image)
     assert again.partition().log.log_end_offset == 3
     assert again.partition().log.high_watermark == 2
 
 
-def test_a_topic_made_anew_under_its_old_name_is_another_partition(world):
-    world.append(b"a")
-    old = world.partition()
-    world.put_topic("t", [partition_image()], topic_id=random_uuid())
-    assert world.partition() is not old
-    assert world.partition().log.log_end_offset == 0
-    assert world.fetch(0, topic_id=old.topic_id)[0].error is Error.INCONSISTENT_TOPIC_ID
+def test_a_topic_made_anew_under_its_old_name_is_another_partition(harness):
+    harness.append(b"a")
+    old = harness.partition()
+    harness.put_topic("t", [partition_image()], topic_id=random_uuid())
+    assert harness.partition() is not old
+    assert harness.partition().log.log_end_offset == 0
+    assert harness.fetch(0, topic_id=old.topic_id)[0].error is Error.INCONSISTENT_TOPIC_ID
 
 
-def test_leadership_is_told(world):
-    world.leadership.clear()
-    world.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), leader_epoch=1, partition_epoch=1)])
-    world.put_topic(
+def test_leadership_is_told(harness):
+    harness.leadership.clear()
+    harness.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), leader_epoch=1, partition_epoch=1)])
+    harness.put_topic(
         "t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), leader=FOLLOWER_ID, leader_epoch=2, partition_epoch=2)]
     )
-    told = [([p.topic_partition for p in led], [p.topic_partition for p in rest]) for led, rest in world.leadership]
+    told = [([p.topic_partition for p in led], [p.topic_partition for p in rest]) for led, rest in harness.leadership]
     assert told == [([("t", 0)], []), ([], [("t", 0)])]
 
 

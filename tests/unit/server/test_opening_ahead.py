@@ -10,9 +10,9 @@ from kafkapy.errors import Error
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.handlers.produce import produce
 from kafkapy.server.opening_ahead import LARGEST_WORK
-from tests.handler_world import HandlerWorld
+from tests.harness.handler import HandlerHarness
+from tests.harness.replica import partition_image
 from tests.reference.record_batch import wrap_batch
-from tests.replica_world import partition_image
 
 
 class HeldPool:
@@ -31,8 +31,8 @@ class HeldPool:
 
 
 @pytest.fixture
-def world(tmp_path):
-    made = HandlerWorld(tmp_path)
+def harness(tmp_path):
+    made = HandlerHarness(tmp_path)
     made.services.handler_pool = HeldPool()
     made.put_topic("t", [partition_image(), partition_image()])
     return made
@@ -45,12 +45,12 @@ def large(codec, size=60_000_000, count=1):
     return builder.build()
 
 
-def send(world, records_by_index, *, acks=-1):
+def send(harness, records_by_index, *, acks=-1):
     data = [
         ProduceRequest.PartitionProduceData(index=index, records=records) for index, records in records_by_index.items()
     ]
     topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
-    return world.send(produce, ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic]), 12)
+    return harness.send(produce, ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic]), 12)
 
 
 def found_in(answer):
@@ -58,34 +58,34 @@ def found_in(answer):
     return {each.index: (each.error_code, each.base_offset) for each in topic.partition_responses}
 
 
-def test_a_large_batch_lets_others_pass(world):
-    slow = send(world, {0: large(1), 1: large(0, 10)})
-    quick = send(world, {0: large(1, 100)})
+def test_a_large_batch_lets_others_pass(harness):
+    slow = send(harness, {0: large(1), 1: large(0, 10)})
+    quick = send(harness, {0: large(1, 100)})
     assert (slow.is_answered, found_in(quick)) == (False, {0: (0, 0)})
-    world.services.handler_pool.run()
+    harness.services.handler_pool.run()
     assert found_in(slow) == {0: (0, 1), 1: (0, 0)}
-    assert world.partition().log.log_end_offset == 2
+    assert harness.partition().log.log_end_offset == 2
 
 
-def test_what_is_wrong_with_it_is_answered_as_ever(world):
+def test_what_is_wrong_with_it_is_answered_as_ever(harness):
     bomb = wrap_batch(compress(1, bytes(400_000_000)), attributes=1, count=1, last_offset_delta=0)
     damaged = bytearray(large(1))
     damaged[-1] ^= 1
-    answers = [send(world, {0: bomb}), send(world, {0: bytes(damaged)}), send(world, {0: large(1)}, acks=7)]
+    answers = [send(harness, {0: bomb}), send(harness, {0: bytes(damaged)}), send(harness, {0: large(1)}, acks=7)]
     assert not any(answer.is_answered for answer in answers)
-    world.services.handler_pool.run()
+    harness.services.handler_pool.run()
     assert [found_in(answer)[0][0] for answer in answers] == [
         Error.INVALID_RECORD,
         Error.CORRUPT_MESSAGE,
         Error.INVALID_REQUIRED_ACKS,
     ]
-    assert world.partition().log.log_end_offset == 0
+    assert harness.partition().log.log_end_offset == 0
 
 
-def test_a_partition_that_is_gone_meanwhile(world):
-    answer = send(world, {0: large(1)})
-    del world.manager.partitions["t", 0]
-    world.services.handler_pool.run()
+def test_a_partition_that_is_gone_meanwhile(harness):
+    answer = send(harness, {0: large(1)})
+    del harness.manager.partitions["t", 0]
+    harness.services.handler_pool.run()
     assert found_in(answer)[0][0] == Error.NOT_LEADER_OR_FOLLOWER
 
 

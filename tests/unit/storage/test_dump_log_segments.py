@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.log_world import LogWorld, batch
+from tests.harness.log import LogHarness, batch
 from tests.peers import run_tool
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
@@ -16,12 +16,12 @@ CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 @pytest.fixture
 def directory(tmp_path):
     """A log of several segments with every codec, an idempotent producer, an aborted transaction; closed."""
-    world = LogWorld(tmp_path)
-    log = world.log(CONFIG)
+    harness = LogHarness(tmp_path)
+    log = harness.log(CONFIG)
     for number in range(250):
         records = batch(
             20,
-            timestamp=world.clock.now_ms(),
+            timestamp=harness.clock.now_ms(),
             value=bytes([number % 251]) * 1600,
             compression=number % 5,
             producer_id=7,
@@ -29,11 +29,11 @@ def directory(tmp_path):
             base_sequence=number * 20,
         )
         log.append_as_leader(records, number // 100)
-        world.clock.advance(25)
+        harness.clock.advance(25)
     log.append_as_leader(batch(2, producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True), 2)
-    log.append_as_leader(world.marker(9, 0, commit=False), 2, from_client=False)
+    log.append_as_leader(harness.marker(9, 0, commit=False), 2, from_client=False)
     log.close()
-    return world.path
+    return harness.path
 
 
 def dump(kafka_43, *arguments):

@@ -9,7 +9,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_directory import LogDirectory
 from kafkapy.storage.log_recovery import LogLoader
 from kafkapy.types import TopicPartition
-from tests.log_world import LogWorld, topic_config, values_of
+from tests.harness.log import LogHarness, topic_config, values_of
 from tests.peers import ApacheKafka
 
 pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
@@ -36,12 +36,12 @@ def produce(kafka, topic, count, *properties):
 
 
 def load(directory, topic, *, is_clean):
-    world = LogWorld(directory)
+    harness = LogHarness(directory)
     config = LogConfig(topic_config({"segment.bytes": 1048576, "index.interval.bytes": 1024}))
-    log_directory = LogDirectory(str(directory), world.filesystem)
+    log_directory = LogDirectory(str(directory), harness.filesystem)
     path = str(directory / f"{topic}-0")
     partition = TopicPartition(topic, 0)
-    return LogLoader(partition, log_directory, path, config, world.ports, is_clean=is_clean).load()
+    return LogLoader(partition, log_directory, path, config, harness.ports, is_clean=is_clean).load()
 
 
 @pytest.mark.parametrize("topic", [*CODECS, "transactions"])

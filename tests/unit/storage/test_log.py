@@ -11,20 +11,20 @@ from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
-from tests.log_world import LogWorld, batch, topic_config, values_of
+from tests.harness.log import LogHarness, batch, topic_config, values_of
 
 
 @pytest.fixture
-def world(tmp_path):
-    return LogWorld(tmp_path)
+def harness(tmp_path):
+    return LogHarness(tmp_path)
 
 
 def append(log, count=1, *, epoch=0, **keywords):
     return log.append_as_leader(batch(count, **keywords), epoch)
 
 
-def test_offsets_are_dense_and_epochs_are_in_the_batches(world):
-    log = world.log()
+def test_offsets_are_dense_and_epochs_are_in_the_batches(harness):
+    log = harness.log()
     assert append(log, 3).first_offset == 0
     info = append(log, 2, epoch=4)
     assert (info.first_offset, info.last_offset, info.record_count, info.duplicate) == (3, 4, 2, False)
@@ -33,8 +33,8 @@ def test_offsets_are_dense_and_epochs_are_in_the_batches(world):
     assert log.end_offset_for_epoch(0) == (3, 0)
 
 
-def test_read_limits(world):
-    log = world.log()
+def test_read_limits(harness):
+    log = harness.log()
     for _ in range(4):
         append(log, 2)
     size = log.size // 4
@@ -53,8 +53,8 @@ def test_read_limits(world):
         assert raised.value.error == Error.OFFSET_OUT_OF_RANGE
 
 
-def test_segments_roll_by_size_and_are_read_across(world):
-    log = world.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096})
+def test_segments_roll_by_size_and_are_read_across(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096})
     for number in range(40):
         append(log, 10, value=bytes([number]) * 6000)
     assert list(log.segments.base_offsets) == [0, 170, 340]
@@ -66,26 +66,26 @@ def test_segments_roll_by_size_and_are_read_across(world):
         offset = seen[-1][0] + 1
     assert [number for number, _ in seen] == list(range(400))
     assert all(value[0] == number // 10 for number, value in seen)
-    assert (world.path / "00000000000000000170.snapshot").exists()
+    assert (harness.path / "00000000000000000170.snapshot").exists()
     assert log.recovery_point == 340
     start, end = log.offset_metadata(5), log.offset_metadata(345)
     assert log.position_delta(start, end) == sum(s.size for s in log.segments if s.base_offset < 340)
 
 
-def test_segments_roll_by_time(world):
-    log = world.log({"segment.ms": 1000})
-    append(log, timestamp=world.clock.now_ms())
-    world.clock.advance(900)
-    append(log, timestamp=world.clock.now_ms())
+def test_segments_roll_by_time(harness):
+    log = harness.log({"segment.ms": 1000})
+    append(log, timestamp=harness.clock.now_ms())
+    harness.clock.advance(900)
+    append(log, timestamp=harness.clock.now_ms())
     assert len(log.segments) == 1
-    world.clock.advance(101)
-    append(log, timestamp=world.clock.now_ms())
+    harness.clock.advance(101)
+    append(log, timestamp=harness.clock.now_ms())
     assert list(log.segments.base_offsets) == [0, 2]
 
 
-def test_offsets_by_timestamp(world):
-    log = world.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
-    now = world.clock.now_ms()
+def test_offsets_by_timestamp(harness):
+    log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
+    now = harness.clock.now_ms()
     for number in range(200):
         append(log, 5, timestamp=now + number * 10, value=bytes(6000), compression=number % 5)
     assert len(log.segments) > 1
@@ -97,28 +97,28 @@ def test_offsets_by_timestamp(world):
     assert log.fetch_max_timestamp() == (now + 1994, 999, 0)
 
 
-def test_a_jitter_brings_the_roll_forward(world):
+def test_a_jitter_brings_the_roll_forward(harness):
     """By up to `segment.jitter.ms`, drawn anew for each segment."""
-    log = world.log({"segment.ms": 1000, "segment.jitter.ms": 900})
+    log = harness.log({"segment.ms": 1000, "segment.jitter.ms": 900})
     lives = []
     for _ in range(30):
-        start = world.clock.now_ms()
+        start = harness.clock.now_ms()
         first = len(log.segments)
         append(log, timestamp=start)
         while len(log.segments) == first:
-            world.clock.advance(10)
-            append(log, timestamp=world.clock.now_ms())
-        lives.append(world.clock.now_ms() - start)
+            harness.clock.advance(10)
+            append(log, timestamp=harness.clock.now_ms())
+        lives.append(harness.clock.now_ms() - start)
     assert max(lives) <= 1010 and min(lives) >= 100 and len(set(lives)) > 10
 
 
-def test_configuration_changes_at_once(world):
+def test_configuration_changes_at_once(harness):
     """What a topic's own configuration says from now on counts for the next roll and the next look of retention."""
-    log = world.log({"segment.ms": 10**9, "retention.ms": -1, "file.delete.delay.ms": 0})
-    append(log, timestamp=world.clock.now_ms())
-    world.clock.advance(5000)
+    log = harness.log({"segment.ms": 10**9, "retention.ms": -1, "file.delete.delay.ms": 0})
+    append(log, timestamp=harness.clock.now_ms())
+    harness.clock.advance(5000)
     log.update_config(LogConfig(topic_config({"segment.ms": 1000, "retention.ms": 2000, "file.delete.delay.ms": 0})))
-    append(log, timestamp=world.clock.now_ms())
+    append(log, timestamp=harness.clock.now_ms())
     assert list(log.segments.base_offsets) == [0, 1]
     log.high_watermark = 2
     assert log.delete_old_segments() == 1 and log.log_start_offset == 1
@@ -127,29 +127,29 @@ def test_configuration_changes_at_once(world):
     assert (len(log.segments), log.size) == (1, 0)
 
 
-def test_retention_without_timestamps_goes_by_the_files_age(world):
-    log = world.log({"retention.ms": 1000})
+def test_retention_without_timestamps_goes_by_the_files_age(harness):
+    log = harness.log({"retention.ms": 1000})
     append(log, timestamp=-1)
     path = log.segments.active.path(".log")
     log.high_watermark = 1
-    os.utime(path, ns=(0, (world.clock.now_ms() - 900) * 1_000_000))
+    os.utime(path, ns=(0, (harness.clock.now_ms() - 900) * 1_000_000))
     assert log.delete_old_segments() == 0
-    os.utime(path, ns=(0, (world.clock.now_ms() - 1100) * 1_000_000))
+    os.utime(path, ns=(0, (harness.clock.now_ms() - 1100) * 1_000_000))
     assert log.delete_old_segments() == 1
 
 
 @pytest.mark.parametrize("cut", [1, 5, 11])
-def test_a_torn_time_index_after_a_clean_stop(world, cut):
+def test_a_torn_time_index_after_a_clean_stop(harness, cut):
     """As Kafka, it is not looked through; its whole entries are believed."""
-    log = world.log({"index.interval.bytes": 0})
-    now = world.clock.now_ms()
+    log = harness.log({"index.interval.bytes": 0})
+    now = harness.clock.now_ms()
     for number in range(20):
         append(log, timestamp=now + number)
     log.close()
-    index = world.path / "00000000000000000000.timeindex"
+    index = harness.path / "00000000000000000000.timeindex"
     index.write_bytes(index.read_bytes() + bytes(cut))
-    world.is_clean = True
-    again = world.log({"index.interval.bytes": 0})
+    harness.is_clean = True
+    again = harness.log({"index.interval.bytes": 0})
     assert again.fetch_offset_by_timestamp(now + 7)[:2] == (now + 7, 7)
     assert again.fetch_offset_by_timestamp(now + 19)[:2] == (now + 19, 19)
     assert again.fetch_offset_by_timestamp(now + 20) is None
@@ -157,23 +157,23 @@ def test_a_torn_time_index_after_a_clean_stop(world, cut):
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 120, b"\x00" * 120, b"\x00" * 7])
-def test_a_broken_time_index_is_rebuilt_after_a_kill(world, content):
-    log = world.log({"index.interval.bytes": 0})
-    now = world.clock.now_ms()
+def test_a_broken_time_index_is_rebuilt_after_a_kill(harness, content):
+    log = harness.log({"index.interval.bytes": 0})
+    now = harness.clock.now_ms()
     for number in range(20):
         append(log, timestamp=now + number)
     log.close_after_failure()
-    (world.path / "00000000000000000000.timeindex").write_bytes(content)
-    again = world.log({"index.interval.bytes": 0})
+    (harness.path / "00000000000000000000.timeindex").write_bytes(content)
+    again = harness.log({"index.interval.bytes": 0})
     for number in range(20):
         assert again.fetch_offset_by_timestamp(now + number)[:2] == (now + number, number)
     assert again.fetch_max_timestamp() == (now + 19, 19, 0)
 
 
-def test_a_clock_that_goes_backwards(world):
+def test_a_clock_that_goes_backwards(harness):
     """By timestamp the first record that is late enough is found, whatever stands before and behind it."""
-    log = world.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
-    now = world.clock.now_ms()
+    log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
+    now = harness.clock.now_ms()
     stamps = [now + delta for delta in (100, 50, 200, 10, 0, 150, 300, 20)]
     for stamp in stamps:
         append(log, timestamp=stamp, value=bytes(300_000))
@@ -185,27 +185,27 @@ def test_a_clock_that_goes_backwards(world):
     assert log.fetch_max_timestamp() == (now + 300, 6, 0)
 
 
-def test_log_append_time_when_the_clock_goes_backwards(world):
-    log = world.log({"message.timestamp.type": "LogAppendTime"})
-    now = world.clock.now_ms()
+def test_log_append_time_when_the_clock_goes_backwards(harness):
+    log = harness.log({"message.timestamp.type": "LogAppendTime"})
+    now = harness.clock.now_ms()
     for delta in (100, 0, 200):
-        world.clock.set_now_ms(now + delta)
+        harness.clock.set_now_ms(now + delta)
         append(log, 3, timestamp=5)
     assert log.fetch_offset_by_timestamp(now + 1)[:2] == (now + 100, 0)
     assert log.fetch_offset_by_timestamp(now + 101)[:2] == (now + 200, 6)
     assert log.fetch_max_timestamp() == (now + 200, 6, 0)
 
 
-def test_log_append_time(world):
-    log = world.log({"message.timestamp.type": "LogAppendTime"})
+def test_log_append_time(harness):
+    log = harness.log({"message.timestamp.type": "LogAppendTime"})
     info = append(log, 2, timestamp=5)
-    assert info.log_append_time == info.max_timestamp == world.clock.now_ms()
-    assert log.fetch_max_timestamp().timestamp == world.clock.now_ms()
+    assert info.log_append_time == info.max_timestamp == harness.clock.now_ms()
+    assert log.fetch_max_timestamp().timestamp == harness.clock.now_ms()
 
 
 @pytest.mark.parametrize(("name", "codec"), [("uncompressed", 0), ("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)])
-def test_batches_take_the_codec_of_the_topic(world, name, codec):
-    log = world.log({"compression.type": name})
+def test_batches_take_the_codec_of_the_topic(harness, name, codec):
+    log = harness.log({"compression.type": name})
     for sent in range(5):
         info = append(log, 7, compression=sent, producer_id=4, producer_epoch=0, base_sequence=sent * 7, key=b"k")
         assert info.first_offset == sent * 7
@@ -219,8 +219,8 @@ def test_batches_take_the_codec_of_the_topic(world, name, codec):
     assert log.producers.entries[4].last_sequence == 34
 
 
-def test_duplicates_are_answered_with_their_offsets(world):
-    log = world.log()
+def test_duplicates_are_answered_with_their_offsets(harness):
+    log = harness.log()
     append(log, 3)
     first = append(log, 5, producer_id=9, producer_epoch=0, base_sequence=0)
     again = append(log, 5, producer_id=9, producer_epoch=0, base_sequence=0)
@@ -233,8 +233,8 @@ def test_duplicates_are_answered_with_their_offsets(world):
     assert log.log_end_offset == 8
 
 
-def test_a_client_sends_one_batch(world):
-    log = world.log()
+def test_a_client_sends_one_batch(harness):
+    log = harness.log()
     with pytest.raises(ApiError) as raised:
         log.append_as_leader(bytearray(batch() + batch()), 0)
     assert raised.value.error == Error.INVALID_RECORD
@@ -242,20 +242,20 @@ def test_a_client_sends_one_batch(world):
     assert (info.first_offset, info.last_offset) == (0, 4)
 
 
-def test_too_large(world):
-    log = world.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 1000})
+def test_too_large(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 1000})
     with pytest.raises(ApiError) as raised:
         append(log, value=bytes(1000))
     assert raised.value.error == Error.MESSAGE_TOO_LARGE
-    log = world.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 3 << 20}, name="u")
+    log = harness.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 3 << 20}, name="u")
     with pytest.raises(ApiError) as raised:
         append(log, value=bytes(2 << 20))
     assert raised.value.error == Error.RECORD_LIST_TOO_LARGE
     assert log.log_end_offset == 0
 
 
-def test_follower_appends_keep_offsets_and_epochs(world):
-    leader, follower = world.log(), world.log(name="u")
+def test_follower_appends_keep_offsets_and_epochs(harness):
+    leader, follower = harness.log(), harness.log(name="u")
     append(leader, 2, epoch=1)
     append(leader, 3, epoch=5, producer_id=4, producer_epoch=0, base_sequence=0)
     data = leader.read(0, 1 << 20).records.read()
@@ -274,8 +274,8 @@ def test_follower_appends_keep_offsets_and_epochs(world):
     assert raised.value.error == Error.CORRUPT_MESSAGE
 
 
-def test_truncate(world):
-    log = world.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
+def test_truncate(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
     for number in range(40):
         sequence = {"producer_id": 1, "producer_epoch": 0, "base_sequence": number * 10}
         append(log, 10, value=bytes(6000), epoch=number // 10, **sequence)
@@ -292,27 +292,27 @@ def test_truncate(world):
     assert append(log).first_offset == 1000
 
 
-def test_retention_renames_then_unlinks(world):
-    log = world.log({"segment.bytes": 1024 * 1024, "retention.ms": 1000, "file.delete.delay.ms": 500})
+def test_retention_renames_then_unlinks(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "retention.ms": 1000, "file.delete.delay.ms": 500})
     for _ in range(40):
         append(log, 10, value=bytes(6000))
-    world.clock.advance(2000)
+    harness.clock.advance(2000)
     log.high_watermark = 345
     assert log.delete_old_segments() == 2
     assert log.log_start_offset == 340
-    deleted = sorted(path.name for path in world.path.iterdir() if path.suffix == ".deleted")
+    deleted = sorted(path.name for path in harness.path.iterdir() if path.suffix == ".deleted")
     assert "00000000000000000170.log.deleted" in deleted
-    assert not (world.path / "00000000000000000170.snapshot").exists()
-    world.run_scheduled()
-    assert not [path for path in world.path.iterdir() if path.suffix == ".deleted"]
+    assert not (harness.path / "00000000000000000170.snapshot").exists()
+    harness.run_scheduled()
+    assert not [path for path in harness.path.iterdir() if path.suffix == ".deleted"]
     log.high_watermark = 400
     assert log.delete_old_segments() == 1
     assert (log.log_start_offset, list(log.segments.base_offsets)) == (400, [400])
     assert log.delete_old_segments() == 0
 
 
-def test_log_start_offset_moves_up_to_the_high_watermark(world):
-    log = world.log()
+def test_log_start_offset_moves_up_to_the_high_watermark(harness):
+    log = harness.log()
     append(log, 10)
     log.high_watermark = 5
     with pytest.raises(ApiError) as raised:
@@ -324,25 +324,25 @@ def test_log_start_offset_moves_up_to_the_high_watermark(world):
         log.read(4, 100)
 
 
-def test_readers_keep_what_they_read_when_the_segment_goes(world):
-    log = world.log({"segment.bytes": 1024 * 1024, "retention.ms": 0})
+def test_readers_keep_what_they_read_when_the_segment_goes(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "retention.ms": 0})
     append(log, 10, value=bytes(6000))
     data = log.read(0, 1 << 20)
     before = data.records.read()
-    world.clock.advance(10_000)
+    harness.clock.advance(10_000)
     log.high_watermark = 10
     assert log.delete_old_segments() == 1
-    world.run_scheduled()
+    harness.run_scheduled()
     assert data.records.read() == before
 
 
-def test_last_stable_offset(world):
-    log = world.log()
+def test_last_stable_offset(harness):
+    log = harness.log()
     append(log, 2)
     append(log, 1, producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True)
     log.high_watermark = log.log_end_offset
     assert log.last_stable_offset == 2
-    log.append_as_leader(world.marker(3, 0, commit=False), 0, from_client=False)
+    log.append_as_leader(harness.marker(3, 0, commit=False), 0, from_client=False)
     log.high_watermark = log.log_end_offset
     assert log.last_stable_offset == 4
     assert log.collect_aborted_transactions(0, 4) == [(3, 2, 3, 4)]
@@ -378,13 +378,13 @@ class FullSegment(SegmentFile):
 
 def test_a_full_disk_takes_the_directory_offline(tmp_path):
     disk = FullDisk()
-    world = LogWorld(tmp_path, filesystem=disk)
-    log = world.log()
+    harness = LogHarness(tmp_path, filesystem=disk)
+    log = harness.log()
     append(log, 3)
     disk.is_full = True
     with pytest.raises(StorageError, match="No space left"):
         append(log, 1)
-    assert [path for path, _ in world.failures] == [log.directory.path]
+    assert [path for path, _ in harness.failures] == [log.directory.path]
     assert log.log_end_offset == 3
     disk.is_full = False
     with pytest.raises(StorageError, match="offline"):
@@ -394,14 +394,14 @@ def test_a_full_disk_takes_the_directory_offline(tmp_path):
 
 def test_a_failing_flush_takes_the_directory_offline(tmp_path):
     disk = FullDisk()
-    world = LogWorld(tmp_path, filesystem=disk)
-    log = world.log()
+    harness = LogHarness(tmp_path, filesystem=disk)
+    log = harness.log()
     append(log, 3)
     disk.is_full = True
     with pytest.raises(StorageError, match="flush"):
         log.flush()
     assert log.recovery_point == 0
-    assert world.failures
+    assert harness.failures
 
 
 class DiskWithoutNames(Filesystem):
@@ -420,17 +420,17 @@ class DiskWithoutNames(Filesystem):
 
 def test_a_flush_that_fails_behind_a_snapshot_takes_the_directory_offline(tmp_path):
     disk = DiskWithoutNames()
-    world = LogWorld(tmp_path, filesystem=disk)
-    log = world.log()
+    harness = LogHarness(tmp_path, filesystem=disk)
+    log = harness.log()
     log.append_as_leader(batch(1, producer_id=7, producer_epoch=0, base_sequence=0), 0)
     disk.is_broken = True
     log.roll()  # takes a snapshot; what was rolled is flushed in the background
-    world.run_scheduled()
-    assert world.failures
+    harness.run_scheduled()
+    assert harness.failures
 
 
-def test_flush_policy(world):
-    log = world.log({"flush.messages": 5})
+def test_flush_policy(harness):
+    log = harness.log({"flush.messages": 5})
     append(log, 4)
     assert log.recovery_point == 0
     append(log, 1)
@@ -462,10 +462,10 @@ class HaltingFilesystem(Filesystem):
 def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
     """What is acknowledged after `flush` must not lie in a segment whose name another thread is only about to sync."""
     filesystem = HaltingFilesystem()
-    world = LogWorld(tmp_path, filesystem=filesystem)
+    harness = LogHarness(tmp_path, filesystem=filesystem)
     others = []
-    world.ports.run_in_background = lambda work: others.append(threading.Thread(target=work))
-    log = world.log()
+    harness.ports.run_in_background = lambda work: others.append(threading.Thread(target=work))
+    log = harness.log()
     log.append_as_leader(batch(), 0)
     log.flush()
     log.roll()
@@ -483,8 +483,8 @@ def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
 
 
 def test_two_threads_write_the_leader_epochs(tmp_path):
-    world = LogWorld(tmp_path)
-    log = world.log()
+    harness = LogHarness(tmp_path)
+    log = harness.log()
     writers = []
     for epoch in range(50):
         log.append_as_leader(batch(), epoch)
@@ -493,5 +493,5 @@ def test_two_threads_write_the_leader_epochs(tmp_path):
         log.flush()
     for writer in writers:
         writer.join()
-    assert not world.failures
+    assert not harness.failures
     assert (tmp_path / "t-0" / "leader-epoch-checkpoint").read_text().split("\n")[1] == "50"

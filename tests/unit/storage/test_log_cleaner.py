@@ -7,24 +7,24 @@ import pytest
 from kafkapy.config import BrokerConfig
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner import LogCleaner
-from tests.cleaner_world import CleanerWorld
+from tests.harness.cleaner import CleanerHarness
 
 PATIENCE_S = 30
 
 
 class Cleaner:
-    """A LogCleaner over the log of a world; the world's lock is the owner's thread."""
+    """A LogCleaner over the log of a harness; the harness's lock is the owner's thread."""
 
-    def __init__(self, world, **properties):
+    def __init__(self, harness, **properties):
         named = {name.replace("_", "."): value for name, value in properties.items()}
         self.config = BrokerConfig({"process.roles": "broker,controller", "node.id": "1", **named})
         self.asked = threading.Semaphore(0)
         self.failure = None
         self.cleaner = LogCleaner(
             self.config,
-            world.logs,
+            harness.logs,
             filesystem=Filesystem(),
-            clock=world.clock,
+            clock=harness.clock,
             run_on_owner=self.run_on_owner,
             schedule=lambda delay_ms, work: None,
         )
@@ -39,32 +39,32 @@ class Cleaner:
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = CleanerWorld(tmp_path)
-    world.put([(b"a", b"1"), (b"a", b"2")])
-    world.log_.roll()
-    return world
+def harness(tmp_path):
+    harness = CleanerHarness(tmp_path)
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    harness.log_.roll()
+    return harness
 
 
-def test_cleans_and_ends(world):
-    cleaner = Cleaner(world)
+def test_cleans_and_ends(harness):
+    cleaner = Cleaner(harness)
     cleaner.cleaner.start()
     for _ in range(4):  # described, snapshot, swap, described
         assert cleaner.asked.acquire(timeout=PATIENCE_S)
     cleaner.cleaner.stop()
-    assert [record[0] for record in world.records()] == [1]
+    assert [record[0] for record in harness.records()] == [1]
     assert cleaner.cleaner.dead_threads == 0
 
 
-def test_does_nothing_when_it_is_switched_off(world):
-    cleaner = Cleaner(world, log_cleaner_enable="false")
+def test_does_nothing_when_it_is_switched_off(harness):
+    cleaner = Cleaner(harness, log_cleaner_enable="false")
     cleaner.cleaner.start()
     cleaner.cleaner.stop()
-    assert len(world.records()) == 2
+    assert len(harness.records()) == 2
 
 
-def test_a_thread_that_dies_is_counted(world, caplog):
-    cleaner = Cleaner(world)
+def test_a_thread_that_dies_is_counted(harness, caplog):
+    cleaner = Cleaner(harness)
     cleaner.failure = RuntimeError("a bug")
     cleaner.cleaner.start()
     assert cleaner.asked.acquire(timeout=PATIENCE_S)
@@ -73,7 +73,7 @@ def test_a_thread_that_dies_is_counted(world, caplog):
     assert "kafka-log-cleaner-thread-0 died" in caplog.text
 
 
-def test_the_memory_is_divided_among_the_threads(world):
-    cleaner = Cleaner(world, **{"log.cleaner.threads": "2", "log.cleaner.dedupe.buffer.size": str(128 << 20)})
+def test_the_memory_is_divided_among_the_threads(harness):
+    cleaner = Cleaner(harness, **{"log.cleaner.threads": "2", "log.cleaner.dedupe.buffer.size": str(128 << 20)})
     tools = cleaner.cleaner.worker()._tools
     assert tools.offsets.capacity == 2_516_581

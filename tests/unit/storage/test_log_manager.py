@@ -11,13 +11,13 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition, random_uuid
-from tests.log_world import batch
+from tests.harness.log import batch
 from tests.mock_clock import MockClock
 
 TOPIC_ID = random_uuid()
 
 
-class ManagerWorld:
+class ManagerHarness:
     """A broker's log directories, and managers on them, one after the other."""
 
     def __init__(self, root, directories=1, **properties):
@@ -61,58 +61,58 @@ class ManagerWorld:
 
 
 @pytest.fixture
-def world(tmp_path):
-    return ManagerWorld(tmp_path)
+def harness(tmp_path):
+    return ManagerHarness(tmp_path)
 
 
 @pytest.fixture
 def two(tmp_path):
-    return ManagerWorld(tmp_path, 2)
+    return ManagerHarness(tmp_path, 2)
 
 
-def test_clean_stop_and_start(world):
-    manager = world.start()
-    assert world.broker_epoch == -1
-    world.create(manager).append_as_leader(batch(5), 3)
+def test_clean_stop_and_start(harness):
+    manager = harness.start()
+    assert harness.broker_epoch == -1
+    harness.create(manager).append_as_leader(batch(5), 3)
     manager.shutdown(broker_epoch=42)
-    path = world.paths[0]
+    path = harness.paths[0]
     assert (path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":42}'
     assert (path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 5\n"
     assert (path / "log-start-offset-checkpoint").read_text() == "0\n0\n"
-    manager = world.start()
-    assert world.broker_epoch == 42
+    manager = harness.start()
+    assert harness.broker_epoch == 42
     assert manager.was_clean(manager.directories[0])
     assert not (path / ".kafka_cleanshutdown").exists()
     log = manager.get_log(TopicPartition("t", 0))
     assert (log.log_end_offset, log.recovery_point, log.topic_id, log.latest_epoch) == (5, 5, TOPIC_ID, 3)
-    assert manager.directories[0].directory_id == world.directory_ids[0]
+    assert manager.directories[0].directory_id == harness.directory_ids[0]
     manager.unlock()
 
 
-def test_snapshots_of_earlier_stops_are_deleted_behind_the_start(world):
+def test_snapshots_of_earlier_stops_are_deleted_behind_the_start(harness):
     def snapshots():
-        return sorted(int(path.stem) for path in (world.paths[0] / "t-0").glob("*.snapshot"))
+        return sorted(int(path.stem) for path in (harness.paths[0] / "t-0").glob("*.snapshot"))
 
-    world.create(manager := world.start())
+    harness.create(manager := harness.start())
     for stop in range(3):
         manager.get_log(TopicPartition("t", 0)).append_as_leader(batch(5), 1)
         manager.shutdown(1)
         before = snapshots()
         assert before[-1] == 5 * (stop + 1)
-        manager = world.start()
+        manager = harness.start()
         assert snapshots() == before, "the start does not wait for the disk"
-        while world.scheduled:
-            world.scheduled.pop()[1]()
+        while harness.scheduled:
+            harness.scheduled.pop()[1]()
         assert snapshots() == before[-1:]
     manager.unlock()
 
 
-def test_many_logs_are_synced_at_once(world):
-    manager = world.start()
+def test_many_logs_are_synced_at_once(harness):
+    manager = harness.start()
     for partition in range(70):
-        world.create(manager, partition=partition).append_as_leader(batch(2), 1)
+        harness.create(manager, partition=partition).append_as_leader(batch(2), 1)
     manager.shutdown(1)
-    manager = world.start()
+    manager = harness.start()
     assert [log.recovery_point for log in manager.logs()] == [2] * 70
     assert all(log.latest_epoch == 1 for log in manager.logs())
     manager.unlock()
@@ -144,9 +144,9 @@ def test_a_log_that_may_be_in_an_offline_directory_is_not_created_anew(two):
     manager.unlock()
 
 
-def test_partition_metadata_is_there_before_the_log(world):
-    manager = world.start()
-    log = world.create(manager, "topic-with-dashes", 3)
+def test_partition_metadata_is_there_before_the_log(harness):
+    manager = harness.start()
+    log = harness.create(manager, "topic-with-dashes", 3)
     names = sorted(os.listdir(log.path))
     assert names == [
         "00000000000000000000.index",
@@ -158,33 +158,33 @@ def test_partition_metadata_is_there_before_the_log(world):
     manager.unlock()
 
 
-def test_delete(world):
-    manager = world.start()
-    log = world.create(manager)
+def test_delete(harness):
+    manager = harness.start()
+    log = harness.create(manager)
     log.append_as_leader(batch(), 0)
     data = log.read(0, 1000)
     manager.delete_log(TopicPartition("t", 0))
     assert manager.get_log(TopicPartition("t", 0)) is None
-    [name] = [name for name in os.listdir(world.paths[0]) if name.endswith("-delete")]
+    [name] = [name for name in os.listdir(harness.paths[0]) if name.endswith("-delete")]
     assert name.startswith("t-0.")
-    world.create(manager).append_as_leader(batch(), 0)
-    [(delay_ms, work)] = world.scheduled
+    harness.create(manager).append_as_leader(batch(), 0)
+    [(delay_ms, work)] = harness.scheduled
     assert delay_ms == 60_000
     work()
-    assert not [name for name in os.listdir(world.paths[0]) if name.endswith("-delete")]
+    assert not [name for name in os.listdir(harness.paths[0]) if name.endswith("-delete")]
     assert len(data.records.read()) == len(data.records)
     assert manager.get_log(TopicPartition("t", 0)).log_end_offset == 1
     manager.unlock()
 
 
-def test_only_the_owner_closes_the_files_of_a_deleted_log(world):
+def test_only_the_owner_closes_the_files_of_a_deleted_log(harness):
     for_owner = []
-    manager = world.start(run_on_owner=for_owner.append)
-    log = world.create(manager)
+    manager = harness.start(run_on_owner=for_owner.append)
+    log = harness.create(manager)
     log.append_as_leader(batch(), 0)
     file = log.segments.active.file
     manager.delete_log(TopicPartition("t", 0))
-    [(_, remove)] = world.scheduled
+    [(_, remove)] = harness.scheduled
     remove()
     assert not file.closed
     [close] = for_owner
@@ -194,47 +194,47 @@ def test_only_the_owner_closes_the_files_of_a_deleted_log(world):
     manager.unlock()
 
 
-def test_retention_leaves_a_deleted_log_alone(world):
-    manager = world.start()
-    log = world.create(manager)
+def test_retention_leaves_a_deleted_log_alone(harness):
+    manager = harness.start()
+    log = harness.create(manager)
     log.append_as_leader(batch(), 0)
     log.high_watermark = 1
-    manager.update_topic_config("t", TopicConfig(world.config, {"retention.ms": "0"}))
-    world.clock.advance(1)
+    manager.update_topic_config("t", TopicConfig(harness.config, {"retention.ms": "0"}))
+    harness.clock.advance(1)
     log.mark_deleted()
     assert log.delete_old_segments() == 0
     assert len(log.segments) == 1
     manager.unlock()
 
 
-def test_a_pending_deletion_goes_on_after_a_restart(world):
-    manager = world.start()
-    world.create(manager)
+def test_a_pending_deletion_goes_on_after_a_restart(harness):
+    manager = harness.start()
+    harness.create(manager)
     manager.delete_log(TopicPartition("t", 0))
     manager.unlock()
-    world.scheduled.clear()
-    manager = world.start()
+    harness.scheduled.clear()
+    manager = harness.start()
     assert manager.logs() == []
-    world.scheduled[0][1]()
-    assert not [name for name in os.listdir(world.paths[0]) if name.startswith("t-0")]
+    harness.scheduled[0][1]()
+    assert not [name for name in os.listdir(harness.paths[0]) if name.startswith("t-0")]
     manager.unlock()
 
 
-def test_strays_are_renamed_and_stay(world):
-    manager = world.start()
-    world.create(manager, "known")
-    world.create(manager, "gone")
-    world.create(manager, "nameless")
+def test_strays_are_renamed_and_stay(harness):
+    manager = harness.start()
+    harness.create(manager, "known")
+    harness.create(manager, "gone")
+    harness.create(manager, "nameless")
     manager.shutdown(1)
-    os.remove(world.paths[0] / "nameless-0" / "partition.metadata")
-    (world.paths[0] / "lost+found").mkdir()
-    manager = world.start(lambda topic_id, partition, directory_id: topic_id is None or partition.topic == "gone")
+    os.remove(harness.paths[0] / "nameless-0" / "partition.metadata")
+    (harness.paths[0] / "lost+found").mkdir()
+    manager = harness.start(lambda topic_id, partition, directory_id: topic_id is None or partition.topic == "gone")
     assert [log.topic_partition.topic for log in manager.logs()] == ["known"]
-    strays = sorted(name for name in os.listdir(world.paths[0]) if name.endswith("-stray"))
+    strays = sorted(name for name in os.listdir(harness.paths[0]) if name.endswith("-stray"))
     assert [name.split(".")[0] for name in strays] == ["gone-0", "nameless-0"]
     manager.shutdown(1)
-    manager = world.start()
-    assert sorted(name for name in os.listdir(world.paths[0]) if name.endswith("-stray")) == strays
+    manager = harness.start()
+    assert sorted(name for name in os.listdir(harness.paths[0]) if name.endswith("-stray")) == strays
     manager.unlock()
 
 
@@ -251,13 +251,13 @@ def test_a_damaged_checkpoint_takes_the_directory_offline(two, name, content):
 
 
 @pytest.mark.parametrize("name", ["photos", "a-b", "t-0.copy", "-3"])
-def test_a_foreign_directory_is_refused_before_anything_is_done(world, name):
-    manager = world.start()
+def test_a_foreign_directory_is_refused_before_anything_is_done(harness, name):
+    manager = harness.start()
     manager.shutdown(1)
-    marker = os.path.join(world.paths[0], ".kafka_cleanshutdown")
-    os.mkdir(os.path.join(world.paths[0], name))
+    marker = os.path.join(harness.paths[0], ".kafka_cleanshutdown")
+    os.mkdir(os.path.join(harness.paths[0], name))
     with pytest.raises(StorageError, match="is not in the form of topic-partition"):
-        world.start()
+        harness.start()
     assert os.path.exists(marker)
 
 
@@ -311,70 +311,70 @@ def test_a_failed_directory_leaves_the_others(two):
     assert two.failures == [str(two.paths[0])]
 
 
-def test_no_directory_left(world):
-    manager = world.start()
-    manager.take_offline(str(world.paths[0]), OSError(errno.EIO, "Input/output error"))
+def test_no_directory_left(harness):
+    manager = harness.start()
+    manager.take_offline(str(harness.paths[0]), OSError(errno.EIO, "Input/output error"))
     with pytest.raises(StorageError):
-        world.create(manager)
+        harness.create(manager)
     manager.unlock()
 
 
 def test_periodic_work(tmp_path):
-    world = ManagerWorld(tmp_path, **{"log.retention.ms": "1000", "log.flush.interval.ms": "500"})
-    manager = world.start()
-    log = world.create(manager)
+    harness = ManagerHarness(tmp_path, **{"log.retention.ms": "1000", "log.flush.interval.ms": "500"})
+    manager = harness.start()
+    log = harness.create(manager)
     log.append_as_leader(batch(3, producer_id=1, producer_epoch=0, base_sequence=0), 0)
     manager.run_flush()
     assert log.recovery_point == 0
-    world.clock.advance(500)
+    harness.clock.advance(500)
     manager.run_flush()
     assert log.recovery_point == 3
     log.high_watermark = 3
     manager.write_high_watermarks()
-    assert (world.paths[0] / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 3\n"
-    world.clock.advance(2000)
+    assert (harness.paths[0] / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 3\n"
+    harness.clock.advance(2000)
     assert manager.run_retention() == 1
     assert (log.log_start_offset, log.size) == (3, 0)
     assert manager.remove_expired_producers() == 0
-    world.clock.advance(86_400_000)
+    harness.clock.advance(86_400_000)
     assert manager.remove_expired_producers() == 1
     manager.shutdown(1)
 
 
-def test_log_start_offset_survives(world):
-    manager = world.start()
-    log = world.create(manager)
+def test_log_start_offset_survives(harness):
+    manager = harness.start()
+    log = harness.create(manager)
     log.append_as_leader(batch(10), 0)
     log.high_watermark = 10
     log.maybe_increment_log_start_offset(7)
     manager.write_log_start_offsets()
     manager.unlock()
-    manager = world.start()
+    manager = harness.start()
     assert manager.get_log(TopicPartition("t", 0)).log_start_offset == 7
     manager.unlock()
 
 
-def test_topic_configuration_changes(world):
-    manager = world.start()
-    log = world.create(manager)
-    manager.update_topic_config("t", TopicConfig(world.config, {"max.message.bytes": "100"}))
+def test_topic_configuration_changes(harness):
+    manager = harness.start()
+    log = harness.create(manager)
+    manager.update_topic_config("t", TopicConfig(harness.config, {"max.message.bytes": "100"}))
     assert log.config.max_message_bytes == 100
     manager.unlock()
 
 
-def test_a_deleted_log_fails_alone(world):
-    world.config = BrokerConfig({**world.config.originals, "log.segment.bytes": "1048576"})
-    manager = world.start()
-    log = world.create(manager)
+def test_a_deleted_log_fails_alone(harness):
+    harness.config = BrokerConfig({**harness.config.originals, "log.segment.bytes": "1048576"})
+    manager = harness.start()
+    log = harness.create(manager)
     log.append_as_leader(batch(10, value=bytes(50_000)), 0)
     manager.delete_log(TopicPartition("t", 0))
-    world.scheduled[0][1]()
+    harness.scheduled[0][1]()
     log.flush()
     with pytest.raises(StorageError):  # noqa: PT012 - one of them rolls
         for _ in range(3):
             log.append_as_leader(batch(10, value=bytes(50_000)), 0)
     with pytest.raises(StorageError):
         log.read(0, 1000)
-    assert world.failures == []
+    assert harness.failures == []
     assert manager.directories[0].is_online
     manager.unlock()

@@ -8,14 +8,14 @@ import pytest
 
 from kafkapy._core.bytes.record_batch import iterate_batches
 from kafkapy._core.bytes.segment_scan import scan_to_end
-from tests.log_world import NOW_MS, LogWorld, batch, values_of
+from tests.harness.log import NOW_MS, LogHarness, batch, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 
 
 @pytest.fixture
-def world(tmp_path):
-    return LogWorld(tmp_path)
+def harness(tmp_path):
+    return LogHarness(tmp_path)
 
 
 def fill(log, batches=40, *, start=0):
@@ -24,9 +24,9 @@ def fill(log, batches=40, *, start=0):
         log.append_as_leader(records, number // 20)
 
 
-def reopened(world, *, clean, recovery_point=0, config=CONFIG, **keywords):
-    world.is_clean = clean
-    return world.log(config, recovery_point=recovery_point, **keywords)
+def reopened(harness, *, clean, recovery_point=0, config=CONFIG, **keywords):
+    harness.is_clean = clean
+    return harness.log(config, recovery_point=recovery_point, **keywords)
 
 
 def check(log, end_offset, *, start=0):
@@ -50,14 +50,14 @@ def check(log, end_offset, *, start=0):
         assert log.latest_epoch == (end_offset - 1) // 200
 
 
-def test_clean_stop_reads_nothing_again(world):
-    log = world.log(CONFIG)
+def test_clean_stop_reads_nothing_again(harness):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
-    names = {path.name for path in world.path.iterdir()}
+    names = {path.name for path in harness.path.iterdir()}
     assert "00000000000000000400.snapshot" in names
-    assert os.path.getsize(world.path / "00000000000000000340.index") < 4096
-    log = reopened(world, clean=True, recovery_point=400)
+    assert os.path.getsize(harness.path / "00000000000000000340.index") < 4096
+    log = reopened(harness, clean=True, recovery_point=400)
     assert log.recovery_point == 400
     assert not log.segments.active.is_open_for_append
     check(log, 400)
@@ -65,118 +65,118 @@ def test_clean_stop_reads_nothing_again(world):
     check(log, 450)
 
 
-def test_kill_with_everything_written(world):
-    fill(world.log(CONFIG))
-    log = reopened(world, clean=False)
+def test_kill_with_everything_written(harness):
+    fill(harness.log(CONFIG))
+    log = reopened(harness, clean=False)
     check(log, 400)
     fill(log, 5, start=40)
     check(log, 450)
 
 
 @pytest.mark.parametrize("cut", [1, 60, 5000, 59_000])
-def test_a_torn_tail_is_cut(world, cut):
-    fill(world.log(CONFIG))
-    path = world.path / "00000000000000000340.log"
+def test_a_torn_tail_is_cut(harness, cut):
+    fill(harness.log(CONFIG))
+    path = harness.path / "00000000000000000340.log"
     os.truncate(path, path.stat().st_size - cut)
-    log = reopened(world, clean=False, recovery_point=340)
+    log = reopened(harness, clean=False, recovery_point=340)
     check(log, 390)
     fill(log, 1, start=39)
     check(log, 400)
 
 
-def test_a_torn_tail_after_a_clean_stop_is_noticed(world):
-    log = world.log(CONFIG)
+def test_a_torn_tail_after_a_clean_stop_is_noticed(harness):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
-    path = world.path / "00000000000000000340.log"
+    path = harness.path / "00000000000000000340.log"
     os.truncate(path, path.stat().st_size - 100)
-    check(reopened(world, clean=True, recovery_point=400), 390)
+    check(reopened(harness, clean=True, recovery_point=400), 390)
 
 
-def test_damage_ends_the_log_and_later_segments_go(world):
-    fill(world.log(CONFIG))
-    with open(world.path / "00000000000000000170.log", "r+b") as file:
+def test_damage_ends_the_log_and_later_segments_go(harness):
+    fill(harness.log(CONFIG))
+    with open(harness.path / "00000000000000000170.log", "r+b") as file:
         file.seek(60_200 * 3 + 500)
         file.write(b"damage")
-    log = reopened(world, clean=False, recovery_point=170)
+    log = reopened(harness, clean=False, recovery_point=170)
     assert list(log.segments.base_offsets) == [0, 170]
     check(log, 200)
-    assert not (world.path / "00000000000000000340.log").exists()
+    assert not (harness.path / "00000000000000000340.log").exists()
 
 
-def test_what_is_below_the_recovery_point_is_not_read(world):
-    fill(world.log(CONFIG))
-    with open(world.path / "00000000000000000000.log", "r+b") as file:
+def test_what_is_below_the_recovery_point_is_not_read(harness):
+    fill(harness.log(CONFIG))
+    with open(harness.path / "00000000000000000000.log", "r+b") as file:
         file.seek(500)
         file.write(b"damage")
-    log = reopened(world, clean=False, recovery_point=170)
+    log = reopened(harness, clean=False, recovery_point=170)
     assert log.log_end_offset == 400
 
 
-def test_zeros_at_the_end_are_cut(world):
-    fill(world.log(CONFIG))
-    path = world.path / "00000000000000000340.log"
+def test_zeros_at_the_end_are_cut(harness):
+    fill(harness.log(CONFIG))
+    path = harness.path / "00000000000000000340.log"
     os.truncate(path, path.stat().st_size + 100_000)
-    check(reopened(world, clean=False), 400)
+    check(reopened(harness, clean=False), 400)
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_missing_indexes_are_rebuilt(world, clean):
-    log = world.log(CONFIG)
+def test_missing_indexes_are_rebuilt(harness, clean):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
-    for path in [*world.path.glob("*.index"), *world.path.glob("*.timeindex"), *world.path.glob("*.snapshot")]:
+    for path in [*harness.path.glob("*.index"), *harness.path.glob("*.timeindex"), *harness.path.glob("*.snapshot")]:
         path.unlink()
-    os.remove(world.path / "leader-epoch-checkpoint")
-    log = reopened(world, clean=clean)
+    os.remove(harness.path / "leader-epoch-checkpoint")
+    log = reopened(harness, clean=clean)
     check(log, 400)
     assert log.leader_epochs.entries == ((0, 0), (1, 200))
     assert log.segments.first.offset_index.entries > 0
 
 
-def test_an_epoch_checkpoint_from_before_a_truncation_gives_way_to_the_batches(world):
-    log = world.log(CONFIG)
+def test_an_epoch_checkpoint_from_before_a_truncation_gives_way_to_the_batches(harness):
+    log = harness.log(CONFIG)
     log.append_as_leader(batch(2), 0)
     log.high_watermark = 2
     log.maybe_increment_log_start_offset(1)
     log.flush()
-    assert (world.path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 1\n"
+    assert (harness.path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 1\n"
     log.truncate_to(1)  # takes the whole batch
     assert log.log_start_offset == log.log_end_offset == 0
     log.append_as_leader(batch(1), 0)
     log.append_as_leader(batch(1), 0)
-    log = reopened(world, clean=False, recovery_point=log.recovery_point)
+    log = reopened(harness, clean=False, recovery_point=log.recovery_point)
     assert log.leader_epochs.entries == ((0, 0),)
 
 
-def test_epochs_that_a_truncation_took_do_not_come_back(world):
-    log = world.log(CONFIG)
+def test_epochs_that_a_truncation_took_do_not_come_back(harness):
+    log = harness.log(CONFIG)
     log.append_as_leader(batch(3), 0)
     log.append_as_leader(batch(2), 0)
     log.append_as_leader(batch(2), 2)
     log.flush()
-    assert (world.path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n2 5\n"
+    assert (harness.path / "leader-epoch-checkpoint").read_text() == "0\n2\n0 0\n2 5\n"
     log.truncate_to(3)
-    leader = world.log(CONFIG, name="u", log_start_offset=3)
+    leader = harness.log(CONFIG, name="u", log_start_offset=3)
     leader.truncate_fully_and_start_at(3)
     leader.append_as_leader(batch(4), 1)
     log.append_as_follower(leader.read(3, 1000).records.read())
-    log = reopened(world, clean=False, recovery_point=log.recovery_point)
+    log = reopened(harness, clean=False, recovery_point=log.recovery_point)
     assert log.log_end_offset == 7
     assert log.leader_epochs.entries == ((0, 0), (1, 3))
 
 
-def test_a_damaged_epoch_checkpoint_is_rebuilt(world):
-    log = world.log(CONFIG)
+def test_a_damaged_epoch_checkpoint_is_rebuilt(harness):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
-    (world.path / "leader-epoch-checkpoint").write_bytes(b"")
-    log = reopened(world, clean=True, recovery_point=400)
+    (harness.path / "leader-epoch-checkpoint").write_bytes(b"")
+    log = reopened(harness, clean=True, recovery_point=400)
     assert log.leader_epochs.entries == ((0, 0), (1, 200))
 
 
-def test_orphans_and_leftovers_go(world):
-    log = world.log(CONFIG)
+def test_orphans_and_leftovers_go(harness):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
     names = (
@@ -187,109 +187,109 @@ def test_orphans_and_leftovers_go(world):
         "00000000000000000010.index.swap",
     )
     for name in names:
-        (world.path / name).write_bytes(b"x" * 24)
-    check(reopened(world, clean=True, recovery_point=400), 400)
-    assert not [name for name in names if (world.path / name).exists()]
+        (harness.path / name).write_bytes(b"x" * 24)
+    check(reopened(harness, clean=True, recovery_point=400), 400)
+    assert not [name for name in names if (harness.path / name).exists()]
 
 
-def test_a_finished_swap_replaces_what_it_covers(world):
-    log = world.log(CONFIG)
+def test_a_finished_swap_replaces_what_it_covers(harness):
+    log = harness.log(CONFIG)
     fill(log)
     log.close()
-    with open(world.path / "00000000000000000000.log.swap", "wb") as swap:
+    with open(harness.path / "00000000000000000000.log.swap", "wb") as swap:
         for base in (0, 170):
-            with open(world.path / f"{base:020d}.log", "rb") as segment:
+            with open(harness.path / f"{base:020d}.log", "rb") as segment:
                 shutil.copyfileobj(segment, swap)
-    log = reopened(world, clean=False)
+    log = reopened(harness, clean=False)
     assert list(log.segments.base_offsets) == [0, 340]
     check(log, 400)
 
 
-def test_long_index_files_of_an_empty_segment(world):
-    log = world.log(CONFIG)
+def test_long_index_files_of_an_empty_segment(harness):
+    log = harness.log(CONFIG)
     log.segments.active.open_for_append()
-    assert os.path.getsize(world.path / "00000000000000000000.index") > 1 << 20
-    log = reopened(world, clean=False)
+    assert os.path.getsize(harness.path / "00000000000000000000.index") > 1 << 20
+    log = reopened(harness, clean=False)
     fill(log)
     check(log, 400)
 
 
-def test_an_empty_directory_begins_at_its_start_offset(world):
-    log = world.log(CONFIG, log_start_offset=77)
+def test_an_empty_directory_begins_at_its_start_offset(harness):
+    log = harness.log(CONFIG, log_start_offset=77)
     assert (log.log_start_offset, log.log_end_offset) == (77, 77)
     assert list(log.segments.base_offsets) == [77]
 
 
-def test_an_end_below_the_start_offset_begins_anew(world):
-    fill(world.log(CONFIG), 3)
-    log = reopened(world, clean=False, log_start_offset=1000)
+def test_an_end_below_the_start_offset_begins_anew(harness):
+    fill(harness.log(CONFIG), 3)
+    log = reopened(harness, clean=False, log_start_offset=1000)
     assert (log.log_start_offset, log.log_end_offset) == (1000, 1000)
-    assert not (world.path / "00000000000000000000.log").exists()
+    assert not (harness.path / "00000000000000000000.log").exists()
 
 
-def test_transactions_are_found_again(world):
-    log = world.log(CONFIG)
+def test_transactions_are_found_again(harness):
+    log = harness.log(CONFIG)
     open_transaction = {"producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     log.append_as_leader(batch(2, producer_id=1, **open_transaction), 0)
     log.append_as_leader(batch(2, producer_id=2, **open_transaction), 0)
-    log.append_as_leader(world.marker(1, 0, commit=False), 0, from_client=False)
-    log = reopened(world, clean=False)
+    log.append_as_leader(harness.marker(1, 0, commit=False), 0, from_client=False)
+    log = reopened(harness, clean=False)
     log.high_watermark = log.log_end_offset
     assert log.last_stable_offset == 2
     assert log.collect_aborted_transactions(0, 5) == [(1, 0, 4, 2)]
-    log.append_as_leader(world.marker(2, 0, commit=True), 0, from_client=False)
+    log.append_as_leader(harness.marker(2, 0, commit=True), 0, from_client=False)
     log.high_watermark = log.log_end_offset
     assert log.last_stable_offset == 6
 
 
-def test_preallocated_segments(world):
+def test_preallocated_segments(harness):
     config = {**CONFIG, "preallocate": "true"}
-    log = world.log(config)
+    log = harness.log(config)
     fill(log)
-    assert os.path.getsize(world.path / "00000000000000000340.log") == 1024 * 1024
-    check(reopened(world, clean=False, config=config), 400)
+    assert os.path.getsize(harness.path / "00000000000000000340.log") == 1024 * 1024
+    check(reopened(harness, clean=False, config=config), 400)
 
 
-def test_old_formats_stay_readable(world):
+def test_old_formats_stay_readable(harness):
     def old(offset, magic, timestamp, value):
         body = bytes([magic, 0]) + (timestamp.to_bytes(8, "big") if magic else b"")
         body += (2**32 - 1).to_bytes(4, "big") + len(value).to_bytes(4, "big") + value
         return offset.to_bytes(8, "big") + (len(body) + 4).to_bytes(4, "big") + crc32(body).to_bytes(4, "big") + body
 
-    world.path.mkdir()
+    harness.path.mkdir()
     data = old(0, 0, 0, b"zero") + old(1, 1, 1_487_165_556_824, b"c") + old(2, 1, 1_487_165_689_780, b"f")
-    (world.path / "00000000000000000000.log").write_bytes(data + old(3, 1, 5, b"torn")[:-1])
-    log = reopened(world, clean=False)
+    (harness.path / "00000000000000000000.log").write_bytes(data + old(3, 1, 5, b"torn")[:-1])
+    log = reopened(harness, clean=False)
     assert log.log_end_offset == 3
     assert log.read(0, 1000).records.read() == data
     assert log.fetch_offset_by_timestamp(1_487_165_556_825) == (1_487_165_689_780, 2, -1)
     assert log.append_as_leader(batch(), 0).first_offset == 3
-    with open(world.path / "00000000000000000000.log", "rb") as file:
+    with open(harness.path / "00000000000000000000.log", "rb") as file:
         assert scan_to_end(file.fileno(), 0, log.size)[1] == 4
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("damage", [b"\xff", b"\x00", b"\x7f", b"\x01", None])
 @pytest.mark.parametrize("base", [0, 17])
-def test_a_damaged_index_after_a_clean_stop(world, caplog, suffix, damage, base):
+def test_a_damaged_index_after_a_clean_stop(harness, caplog, suffix, damage, base):
     """Nobody has looked at it when it is first needed: it is emptied, and every record is found without it."""
     settings = {"index.interval.bytes": 0, "segment.bytes": 1 << 20}
-    log = world.log(settings)
+    log = harness.log(settings)
     for number in range(20):
         log.append_as_leader(batch(1, timestamp=NOW_MS + number, value=bytes(60_000)), 0)
     log.close()
     assert list(log.segments.base_offsets) == [0, 17]
-    path = world.path / f"{base:020d}{suffix}"
+    path = harness.path / f"{base:020d}{suffix}"
     content = path.read_bytes()
     assert content
     path.write_bytes(content[:-5] if damage is None else damage * len(content))
-    world.is_clean = True
-    again = world.log(settings)
+    harness.is_clean = True
+    again = harness.log(settings)
     for offset in range(20):
         fetched = again.read(offset, 100, max_offset=20, min_one_message=True)
         assert next(iterate_batches(fetched.records.read())).base_offset == offset
     if suffix == ".index":
         assert "is damaged and is emptied" in caplog.text or "is torn" in caplog.text
     assert again.append_as_leader(batch(1, value=b"more"), 0).first_offset == 20
-    assert not world.failures
+    assert not harness.failures
     again.close()

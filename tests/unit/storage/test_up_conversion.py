@@ -7,7 +7,7 @@ from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.up_conversion import up_convert
-from tests.log_world import NOW_MS, LogWorld, topic_config
+from tests.harness.log import NOW_MS, LogHarness, topic_config
 
 RECORDS = [(0, NOW_MS, b"k", b"v"), (1, NOW_MS + 5, None, b"w"), (2, NOW_MS + 1, b"", None)]
 
@@ -43,7 +43,7 @@ def test_a_bomb_in_a_wrapper_is_not_unpacked():
 
 
 def test_an_append_numbers_what_was_converted(tmp_path):
-    log = LogWorld(tmp_path).log()
+    log = LogHarness(tmp_path).log()
     for magic in (0, 1):
         info = log.append_as_leader(bytearray(build_message_set(RECORDS, magic=magic)), 3)
         assert (info.first_offset, info.last_offset) == (3 * magic, 3 * magic + 2)

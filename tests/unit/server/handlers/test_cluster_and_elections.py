@@ -8,47 +8,47 @@ from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkapy.server.handlers.cluster import handle_describe_cluster
 from kafkapy.server.handlers.elections import handle_elect_leaders
 from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
-from tests.admin_world import AdminWorld
+from tests.harness.admin import AdminHarness
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AdminWorld(tmp_path / "data")
-    world.create_topic("t", 2)
-    yield world
-    world.loop.stop()
+def harness(tmp_path):
+    harness = AdminHarness(tmp_path / "data")
+    harness.create_topic("t", 2)
+    yield harness
+    harness.loop.stop()
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_cluster(world, version):
-    response = world.send(handle_describe_cluster, DescribeClusterRequest(), version)
+def test_cluster(harness, version):
+    response = harness.send(handle_describe_cluster, DescribeClusterRequest(), version)
     [broker] = response.brokers
     assert (response.error_code, response.cluster_id, response.controller_id) == (0, "cluster", 1)
     assert (broker.broker_id, broker.host, broker.port, broker.is_fenced) == (1, "localhost", 9092, False)
     assert response.cluster_authorized_operations == OPERATIONS_NOT_ASKED_FOR
-    asked = world.send(
+    asked = harness.send(
         handle_describe_cluster, DescribeClusterRequest(include_cluster_authorized_operations=True), version
     )
     assert asked.cluster_authorized_operations == ALL_CLUSTER_OPERATIONS
 
 
-def test_fenced_brokers_when_asked_for(world):
-    world.lifecycle.fence()
-    assert world.send(handle_describe_cluster, DescribeClusterRequest(), 2).brokers == []
-    [broker] = world.send(handle_describe_cluster, DescribeClusterRequest(include_fenced_brokers=True), 2).brokers
+def test_fenced_brokers_when_asked_for(harness):
+    harness.lifecycle.fence()
+    assert harness.send(handle_describe_cluster, DescribeClusterRequest(), 2).brokers == []
+    [broker] = harness.send(handle_describe_cluster, DescribeClusterRequest(include_fenced_brokers=True), 2).brokers
     assert broker.is_fenced
 
 
-def test_other_endpoint_types(world):
+def test_other_endpoint_types(harness):
     for kind, error in ((2, Error.MISMATCHED_ENDPOINT_TYPE), (3, Error.UNSUPPORTED_ENDPOINT_TYPE)):
-        response = world.send(handle_describe_cluster, DescribeClusterRequest(endpoint_type=kind), 1)
+        response = harness.send(handle_describe_cluster, DescribeClusterRequest(endpoint_type=kind), 1)
         assert response.error_code == error and response.error_message
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_elections(world, version):
+def test_elections(harness, version):
     asked = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0, 9])]
-    [result] = world.send(
+    [result] = harness.send(
         handle_elect_leaders, ElectLeadersRequest(topic_partitions=asked), version
     ).replica_election_results
     assert result.topic == "t"
@@ -56,14 +56,14 @@ def test_elections(world, version):
         0: Error.ELECTION_NOT_NEEDED, 9: Error.UNKNOWN_TOPIC_OR_PARTITION,
     }  # fmt: skip
     assert (
-        world.send(handle_elect_leaders, ElectLeadersRequest(topic_partitions=None), version).replica_election_results
+        harness.send(handle_elect_leaders, ElectLeadersRequest(topic_partitions=None), version).replica_election_results
         == []
     )
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_unknown_election_type(world, version):
+def test_unknown_election_type(harness, version):
     asked = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0])]
     request = ElectLeadersRequest(election_type=7, topic_partitions=asked)
-    response = world.send(handle_elect_leaders, request, version)
+    response = harness.send(handle_elect_leaders, request, version)
     assert response.error_code == Error.INVALID_REQUEST

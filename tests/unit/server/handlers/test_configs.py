@@ -23,20 +23,20 @@ from kafkapy.server.handlers.configs import (
     handle_incremental_alter_configs,
     handle_list_config_resources,
 )
-from tests.admin_world import AdminWorld, error_of
+from tests.harness.admin import AdminHarness, error_of
 
 SET, DELETE = 0, 1
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AdminWorld(tmp_path / "data")
-    world.create_topic("t")
-    yield world
-    world.loop.stop()
+def harness(tmp_path):
+    harness = AdminHarness(tmp_path / "data")
+    harness.create_topic("t")
+    yield harness
+    harness.loop.stop()
 
 
-def alter(world, kind, name, *changes, version=1, **fields):
+def alter(harness, kind, name, *changes, version=1, **fields):
     """Changes are (key, operation, value)."""
     configs = [
         IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=operation, value=value)
@@ -46,25 +46,25 @@ def alter(world, kind, name, *changes, version=1, **fields):
         resource_type=kind, resource_name=name, configs=configs
     )
     request = IncrementalAlterConfigsRequest(resources=[resource], **fields)
-    [answer] = world.send(handle_incremental_alter_configs, request, version).responses
+    [answer] = harness.send(handle_incremental_alter_configs, request, version).responses
     assert (answer.resource_type, answer.resource_name) == (kind, name)
     return error_of(answer)
 
 
-def describe(world, kind, name, version=4, keys=None, **fields):
+def describe(harness, kind, name, version=4, keys=None, **fields):
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=keys
     )
-    [result] = world.send(
+    [result] = harness.send(
         handle_describe_configs, DescribeConfigsRequest(resources=[resource], **fields), version
     ).results
     return error_of(result), {entry.name: entry for entry in result.configs}
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_topic(world, version):
-    assert alter(world, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5")) == (Error.NONE, None)
-    error, entries = describe(world, TOPIC_RESOURCE, "t", version)
+def test_topic(harness, version):
+    assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5")) == (Error.NONE, None)
+    error, entries = describe(harness, TOPIC_RESOURCE, "t", version)
     assert error == (Error.NONE, "") and set(entries) == set(TOPIC_ROWS)
     retention, policy = entries["retention.ms"], entries["cleanup.policy"]
     assert retention.value == "5" and not retention.synonyms and not retention.documentation
@@ -76,10 +76,10 @@ def test_topic(world, version):
         assert (retention.config_type, policy.config_type) == (5, 7)
 
 
-def test_synonyms_and_documentation_when_asked_for(world):
-    alter(world, TOPIC_RESOURCE, "t", ("max.message.bytes", SET, "2000000"))
+def test_synonyms_and_documentation_when_asked_for(harness):
+    alter(harness, TOPIC_RESOURCE, "t", ("max.message.bytes", SET, "2000000"))
     _, entries = describe(
-        world, TOPIC_RESOURCE, "t", keys=["max.message.bytes"], include_synonyms=True, include_documentation=True
+        harness, TOPIC_RESOURCE, "t", keys=["max.message.bytes"], include_synonyms=True, include_documentation=True
     )
     [entry] = entries.values()
     assert [(each.name, each.value, each.source) for each in entry.synonyms] == [
@@ -88,12 +88,12 @@ def test_synonyms_and_documentation_when_asked_for(world):
     assert entry.documentation
 
 
-def test_broker_and_cluster_default(world):
-    assert alter(world, BROKER_RESOURCE, "", ("log.cleaner.threads", SET, "2")) == (Error.NONE, None)
-    assert alter(world, BROKER_RESOURCE, "1", ("log.retention.ms", SET, "7")) == (Error.NONE, None)
-    _, defaults = describe(world, BROKER_RESOURCE, "")
+def test_broker_and_cluster_default(harness):
+    assert alter(harness, BROKER_RESOURCE, "", ("log.cleaner.threads", SET, "2")) == (Error.NONE, None)
+    assert alter(harness, BROKER_RESOURCE, "1", ("log.retention.ms", SET, "7")) == (Error.NONE, None)
+    _, defaults = describe(harness, BROKER_RESOURCE, "")
     assert set(defaults) == {"log.cleaner.threads", "min.insync.replicas"}
-    _, broker = describe(world, BROKER_RESOURCE, "1")
+    _, broker = describe(harness, BROKER_RESOURCE, "1")
     assert (broker["log.retention.ms"].value, broker["log.retention.ms"].config_source) == ("7", 2)
     assert broker["log.cleaner.threads"].config_source == 3
     assert broker["listeners"].config_source == 4 and broker["node.id"].read_only
@@ -117,43 +117,43 @@ def test_broker_and_cluster_default(world):
         (99, "x", Error.INVALID_REQUEST, None),
     ],
 )
-def test_what_cannot_be_described(world, kind, name, error, message):
-    (found, text), entries = describe(world, kind, name)
+def test_what_cannot_be_described(harness, kind, name, error, message):
+    (found, text), entries = describe(harness, kind, name)
     assert found is error and not entries
     assert message is None or text == message
 
 
-def test_groups_and_client_metrics(world):
-    alter(world, GROUP_RESOURCE, "g", ("consumer.session.timeout.ms", SET, "50000"))
-    alter(world, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"))
-    _, group = describe(world, GROUP_RESOURCE, "g", include_synonyms=True)
+def test_groups_and_client_metrics(harness):
+    alter(harness, GROUP_RESOURCE, "g", ("consumer.session.timeout.ms", SET, "50000"))
+    alter(harness, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"))
+    _, group = describe(harness, GROUP_RESOURCE, "g", include_synonyms=True)
     session = group["consumer.session.timeout.ms"]
     assert [(each.name, each.value, each.source) for each in session.synonyms] == [
         ("consumer.session.timeout.ms", "50000", 8), ("group.consumer.session.timeout.ms", "45000", 5),
     ]  # fmt: skip
     assert len(group) == 17
-    _, metrics = describe(world, CLIENT_METRICS_RESOURCE, "m")
+    _, metrics = describe(harness, CLIENT_METRICS_RESOURCE, "m")
     assert {name: entry.value for name, entry in metrics.items()} == {
         "interval.ms": "1000", "match": "", "metrics": "",
     }  # fmt: skip
 
 
-def test_loggers(world):
+def test_loggers(harness):
     name = "kafka.test.logger"
     logging.getLogger(name)
-    assert alter(world, BROKER_LOGGER_RESOURCE, "1", (name, SET, "DEBUG")) == (Error.NONE, None)
-    assert describe(world, BROKER_LOGGER_RESOURCE, "1")[1][name].value == "DEBUG"
-    assert alter(world, BROKER_LOGGER_RESOURCE, "1", (name, DELETE, None)) == (Error.NONE, None)
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "DEBUG")) == (Error.NONE, None)
+    assert describe(harness, BROKER_LOGGER_RESOURCE, "1")[1][name].value == "DEBUG"
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, DELETE, None)) == (Error.NONE, None)
     assert logging.getLogger(name).level == logging.NOTSET
-    assert alter(world, BROKER_LOGGER_RESOURCE, "1", (name, SET, "LOUD"))[0] is Error.INVALID_CONFIG
-    assert alter(world, BROKER_LOGGER_RESOURCE, "1", ("no.such", SET, "INFO"))[0] is Error.INVALID_CONFIG
-    assert alter(world, BROKER_LOGGER_RESOURCE, "1", ("root", DELETE, None))[0] is Error.INVALID_REQUEST
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "LOUD"))[0] is Error.INVALID_CONFIG
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", ("no.such", SET, "INFO"))[0] is Error.INVALID_CONFIG
+    assert alter(harness, BROKER_LOGGER_RESOURCE, "1", ("root", DELETE, None))[0] is Error.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_requests_that_make_no_sense(world, version):
+def test_requests_that_make_no_sense(harness, version):
     def refused(*args):
-        return alter(world, *args, version=version)
+        return alter(harness, *args, version=version)
 
     assert refused(TOPIC_RESOURCE, "t", ("retention.ms", SET, "1"), ("retention.ms", DELETE, None)) == (
         Error.INVALID_REQUEST, "Error due to duplicate config keys",
@@ -166,31 +166,31 @@ def test_requests_that_make_no_sense(world, version):
     )  # fmt: skip
 
 
-def test_validate_only(world):
-    assert alter(world, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5"), validate_only=True) == (Error.NONE, None)
-    assert not world.metadata.image.config(TOPIC_RESOURCE, "t")
+def test_validate_only(harness):
+    assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5"), validate_only=True) == (Error.NONE, None)
+    assert not harness.metadata.image.config(TOPIC_RESOURCE, "t")
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_legacy_alter(world, version):
-    alter(world, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "1048576"))
+def test_legacy_alter(harness, version):
+    alter(harness, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "1048576"))
     configs = [AlterConfigsRequest.AlterableConfig(name="retention.ms", value="9")]
     resources = [
         AlterConfigsRequest.AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
         for name in ("t", "x")
     ]
-    first, second = world.send(handle_alter_configs, AlterConfigsRequest(resources=resources), version).responses
+    first, second = harness.send(handle_alter_configs, AlterConfigsRequest(resources=resources), version).responses
     assert error_of(first) == (Error.NONE, None) and first.resource_name == "t"
     assert error_of(second)[0] is Error.UNKNOWN_TOPIC_OR_PARTITION
-    assert world.metadata.image.config(TOPIC_RESOURCE, "t") == {"retention.ms": "9"}
+    assert harness.metadata.image.config(TOPIC_RESOURCE, "t") == {"retention.ms": "9"}
 
 
-def test_listed_resources(world):
-    alter(world, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"))
+def test_listed_resources(harness):
+    alter(harness, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"))
 
     def listed(version, *types):
         request = ListConfigResourcesRequest(resource_types=list(types))
-        response = world.send(handle_list_config_resources, request, version)
+        response = harness.send(handle_list_config_resources, request, version)
         return response.error_code, {(each.resource_type, each.resource_name) for each in response.config_resources}
 
     assert listed(0) == (0, {(CLIENT_METRICS_RESOURCE, "m")})

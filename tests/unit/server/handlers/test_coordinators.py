@@ -10,59 +10,59 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.server.handlers.coordinators import find_coordinator
-from tests.group_handler_world import GroupHandlerWorld
-from tests.replica_world import NODE_ID
+from tests.harness.group_handler import GroupHandlerHarness
+from tests.harness.replica import NODE_ID
 
 HERE = (0, NODE_ID, "here", 9092)
 GROUP, TRANSACTION, SHARE, UNHEARD_OF = 0, 1, 2, 9
 
 
-def find(world: GroupHandlerWorld, version: int, key: str, key_type: int = GROUP) -> tuple[Any, ...]:
+def find(harness: GroupHandlerHarness, version: int, key: str, key_type: int = GROUP) -> tuple[Any, ...]:
     fields: dict[str, Any] = {"coordinator_keys": [key]} if version >= 4 else {"key": key}
     request = FindCoordinatorRequest(**fields, **({"key_type": key_type} if version >= 1 else {}))
-    response = world.send(find_coordinator, request, version).response
+    response = harness.send(find_coordinator, request, version).response
     answer = response.coordinators[0] if version >= 4 else response
     return answer.error_code, answer.node_id, answer.host, answer.port
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_group(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    assert find(world, version, "g") == HERE
-    assert find(world, version, "") == HERE
+    harness = GroupHandlerHarness(tmp_path)
+    assert find(harness, version, "g") == HERE
+    assert find(harness, version, "") == HERE
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_the_topic_is_created_when_first_needed(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path, with_offsets_topic=False)
-    assert find(world, version, "g") == (Error.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
-    assert len(world.submitted) == 1
-    world.put_offsets_topic()
-    assert find(world, version, "g") == HERE
+    harness = GroupHandlerHarness(tmp_path, with_offsets_topic=False)
+    assert find(harness, version, "g") == (Error.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
+    assert len(harness.submitted) == 1
+    harness.put_offsets_topic()
+    assert find(harness, version, "g") == HERE
 
 
 @pytest.mark.parametrize("version", range(1, 7))
 def test_other_kinds(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
+    harness = GroupHandlerHarness(tmp_path)
     nowhere = (-1, "", -1)
-    assert find(world, version, "t", TRANSACTION) == (Error.COORDINATOR_NOT_AVAILABLE, *nowhere)
+    assert find(harness, version, "t", TRANSACTION) == (Error.COORDINATOR_NOT_AVAILABLE, *nowhere)
     share = Error.COORDINATOR_NOT_AVAILABLE if version >= 6 else Error.INVALID_REQUEST
-    assert find(world, version, "s", SHARE) == (share, *nowhere)
-    assert find(world, version, "x", UNHEARD_OF) == (Error.INVALID_REQUEST, *nowhere)
+    assert find(harness, version, "s", SHARE) == (share, *nowhere)
+    assert find(harness, version, "x", UNHEARD_OF) == (Error.INVALID_REQUEST, *nowhere)
 
 
 def test_messages(tmp_path: Path) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    single = world.send(find_coordinator, FindCoordinatorRequest(key="g"), 3).response
+    harness = GroupHandlerHarness(tmp_path)
+    single = harness.send(find_coordinator, FindCoordinatorRequest(key="g"), 3).response
     assert single.error_message == "NONE"
-    several = world.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=["a", "b"]), 6).response
+    several = harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=["a", "b"]), 6).response
     assert [(found.key, found.error_message) for found in several.coordinators] == [("a", ""), ("b", "")]
-    assert world.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=[]), 6).response.coordinators == []
+    assert harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=[]), 6).response.coordinators == []
 
 
 def test_a_fenced_broker_coordinates_nothing(tmp_path: Path) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    image = world.metadata.image
+    harness = GroupHandlerHarness(tmp_path)
+    image = harness.metadata.image
     fenced = image.brokers[NODE_ID]._replace(fenced=True)
-    world.metadata.image = image._replace(brokers={NODE_ID: fenced})
-    assert find(world, 6, "g")[0] == Error.COORDINATOR_NOT_AVAILABLE
+    harness.metadata.image = image._replace(brokers={NODE_ID: fenced})
+    assert find(harness, 6, "g")[0] == Error.COORDINATOR_NOT_AVAILABLE

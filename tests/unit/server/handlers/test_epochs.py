@@ -7,17 +7,17 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkapy.server.handlers.epochs import offset_for_leader_epoch
-from tests.handler_world import HandlerWorld
-from tests.replica_world import partition_image
+from tests.harness.handler import HandlerHarness
+from tests.harness.replica import partition_image
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_offset_for_leader_epoch(tmp_path, version):
-    world = HandlerWorld(tmp_path)
-    world.put_topic("t", [partition_image()])
-    world.append(b"a", b"b")
-    world.put_topic("t", [partition_image(leader_epoch=2, partition_epoch=1)])
-    world.append(b"c")
+    harness = HandlerHarness(tmp_path)
+    harness.put_topic("t", [partition_image()])
+    harness.append(b"a", b"b")
+    harness.put_topic("t", [partition_image(leader_epoch=2, partition_epoch=1)])
+    harness.append(b"c")
 
     def ask(partition, epoch, current=-1):
         topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
@@ -28,7 +28,7 @@ def test_offset_for_leader_epoch(tmp_path, version):
                 )
             ],
         )
-        response = world.send(offset_for_leader_epoch, OffsetForLeaderEpochRequest(topics=[topic]), version).response
+        response = harness.send(offset_for_leader_epoch, OffsetForLeaderEpochRequest(topics=[topic]), version).response
         (found,) = response.topics[0].partitions
         return found.error_code, found.leader_epoch, found.end_offset
 

@@ -22,18 +22,18 @@ from kafkapy.server.handlers.groups import (
     list_groups,
     sync_group,
 )
-from tests.group_handler_world import GroupHandlerWorld
+from tests.harness.group_handler import GroupHandlerHarness
 
 
 @pytest.mark.parametrize("version", range(10))
 def test_join(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    joined = world.join("g", version)
+    harness = GroupHandlerHarness(tmp_path)
+    joined = harness.join("g", version)
     if version >= 4:
         assert joined.error_code == Error.MEMBER_ID_REQUIRED
         assert joined.protocol_name == (None if version >= 7 else "")
         assert joined.member_id.startswith("test-")
-        joined = world.join("g", version, member_id=joined.member_id)
+        joined = harness.join("g", version, member_id=joined.member_id)
     assert (joined.error_code, joined.generation_id, joined.protocol_name) == (0, 1, "range")
     assert joined.leader == joined.member_id == joined.members[0].member_id
     assert joined.members[0].metadata == b"meta"
@@ -42,25 +42,25 @@ def test_join(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(10))
 def test_join_refused(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
+    harness = GroupHandlerHarness(tmp_path)
     for group, member_id, error in [
         ("", "", Error.INVALID_GROUP_ID),
         ("g", "nobody", Error.UNKNOWN_MEMBER_ID),
     ]:
-        refused = world.join(group, version, member_id=member_id)
+        refused = harness.join(group, version, member_id=member_id)
         assert (refused.error_code, refused.member_id, refused.generation_id) == (error, member_id, -1)
         assert refused.protocol_name == (None if version >= 7 else "")
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_sync(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    member_id = world.member_of("g")
+    harness = GroupHandlerHarness(tmp_path)
+    member_id = harness.member_of("g")
     named: dict[str, Any] = {"protocol_type": "consumer", "protocol_name": "range"} if version >= 5 else {}
 
     def sync(generation: int, **fields: Any) -> Any:
         request = SyncGroupRequest(group_id="g", generation_id=generation, member_id=member_id, **fields)
-        return world.send(sync_group, request, version).response
+        return harness.send(sync_group, request, version).response
 
     synced = sync(1, **named)
     assert (synced.error_code, synced.assignment) == (0, b"mine")
@@ -71,12 +71,12 @@ def test_sync(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_heartbeat(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    member_id = world.member_of("g")
+    harness = GroupHandlerHarness(tmp_path)
+    member_id = harness.member_of("g")
 
     def beat(group: str, member: str, generation: int) -> int:
         request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member)
-        code: int = world.send(heartbeat, request, version).response.error_code
+        code: int = harness.send(heartbeat, request, version).response.error_code
         return code
 
     assert beat("g", member_id, 1) == 0
@@ -88,13 +88,13 @@ def test_heartbeat(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(6))
 def test_leave(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    member_id = world.member_of("g")
+    harness = GroupHandlerHarness(tmp_path)
+    member_id = harness.member_of("g")
 
     def leave(group: str, member: str) -> Any:
         identity = LeaveGroupRequest.MemberIdentity(member_id=member)
         fields: dict[str, Any] = {"members": [identity]} if version >= 3 else {"member_id": member}
-        return world.send(leave_group, LeaveGroupRequest(group_id=group, **fields), version).response
+        return harness.send(leave_group, LeaveGroupRequest(group_id=group, **fields), version).response
 
     def error_of(answer: Any) -> int:
         code: int = answer.members[0].error_code if answer.members else answer.error_code
@@ -109,10 +109,10 @@ def test_leave(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(7))
 def test_describe(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    member_id = world.member_of("g")
+    harness = GroupHandlerHarness(tmp_path)
+    member_id = harness.member_of("g")
     request = DescribeGroupsRequest(groups=["g", "nobody"], include_authorized_operations=version >= 3)
-    known, unknown = world.send(describe_groups, request, version).response.groups
+    known, unknown = harness.send(describe_groups, request, version).response.groups
     assert (known.error_code, known.group_state, known.protocol_type, known.protocol_data) == (
         *(0, "Stable"),
         *("consumer", "range"),
@@ -129,11 +129,11 @@ def test_describe(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(6))
 def test_list(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    world.member_of("g")
+    harness = GroupHandlerHarness(tmp_path)
+    harness.member_of("g")
 
     def listed(**filters: Any) -> list[tuple[str, str, str]]:
-        answer = world.send(list_groups, ListGroupsRequest(**filters), version).response
+        answer = harness.send(list_groups, ListGroupsRequest(**filters), version).response
         return [(group.group_id, group.group_state, group.group_type) for group in answer.groups]
 
     expected = ("g", "Stable" if version >= 4 else "", "classic" if version >= 5 else "")
@@ -148,14 +148,14 @@ def test_list(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", range(3))
 def test_delete(tmp_path: Path, version: int) -> None:
-    world = GroupHandlerWorld(tmp_path)
-    world.member_of("busy")
-    assert world.join("empty", 9).error_code == Error.MEMBER_ID_REQUIRED
+    harness = GroupHandlerHarness(tmp_path)
+    harness.member_of("busy")
+    assert harness.join("empty", 9).error_code == Error.MEMBER_ID_REQUIRED
     request = DeleteGroupsRequest(groups_names=["busy", "nobody", "empty", "empty"])
-    results = world.send(delete_groups, request, version).response.results
+    results = harness.send(delete_groups, request, version).response.results
     assert {result.group_id: result.error_code for result in results} == {
         "busy": Error.NON_EMPTY_GROUP,
         "nobody": Error.GROUP_ID_NOT_FOUND,
         "empty": 0,
     }
-    assert world.send(delete_groups, DeleteGroupsRequest(groups_names=[]), version).response.results == []
+    assert harness.send(delete_groups, DeleteGroupsRequest(groups_names=[]), version).response.results == []

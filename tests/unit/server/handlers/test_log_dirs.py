@@ -11,27 +11,27 @@ from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirs
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from kafkapy.server.handlers.log_dirs import alter_replica_log_dirs, describe_log_dirs
 from kafkapy.types import TopicPartition
-from tests.handler_world import HandlerWorld
-from tests.replica_world import batch, partition_image
+from tests.harness.handler import HandlerHarness
+from tests.harness.replica import batch, partition_image
 
 
 @pytest.fixture
-def world(tmp_path):
-    made = HandlerWorld(tmp_path, directories=2)
+def harness(tmp_path):
+    made = HandlerHarness(tmp_path, directories=2)
     made.put_topic("t", [partition_image(), partition_image()])
     made.append(b"a")
     return made
 
 
-def ask(world, topics, version=5):
-    return world.send(describe_log_dirs, DescribeLogDirsRequest(topics=topics), version).response
+def ask(harness, topics, version=5):
+    return harness.send(describe_log_dirs, DescribeLogDirsRequest(topics=topics), version).response
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_everything(world, version):
-    response = ask(world, None, version)
+def test_everything(harness, version):
+    response = ask(harness, None, version)
     assert [result.log_dir for result in response.results] == [
-        directory.path for directory in world.log_manager.directories
+        directory.path for directory in harness.log_manager.directories
     ]
     found = {
         (topic.name, partition.partition_index): (partition.partition_size, partition.offset_lag)
@@ -46,21 +46,21 @@ def test_everything(world, version):
         assert not result.is_cordoned
 
 
-def test_named_partitions_only(world):
+def test_named_partitions_only(harness):
     topic = DescribeLogDirsRequest.DescribableLogDirTopic(topic="t", partitions=[1])
-    found = [topic for result in ask(world, [topic]).results for topic in result.topics]
+    found = [topic for result in ask(harness, [topic]).results for topic in result.topics]
     assert [(each.name, [p.partition_index for p in each.partitions]) for each in found] == [("t", [1])]
 
 
-def test_an_offline_directory(world):
-    lost = world.partition().log.directory.path
-    world.log_manager.take_offline(lost, OSError(5, "Input/output error"))
-    errors = {result.log_dir: (result.error_code, len(result.topics)) for result in ask(world, None).results}
+def test_an_offline_directory(harness):
+    lost = harness.partition().log.directory.path
+    harness.log_manager.take_offline(lost, OSError(5, "Input/output error"))
+    errors = {result.log_dir: (result.error_code, len(result.topics)) for result in ask(harness, None).results}
     assert errors.pop(lost) == (Error.KAFKA_STORAGE_ERROR, 0)
     assert set(errors.values()) == {(0, 1)}
 
 
-def test_moves(world):
+def test_moves(harness):
     """What was asked reaches the manager of moves, the last directory of a partition counting; its codes come back."""
     asked = []
 
@@ -68,7 +68,7 @@ def test_moves(world):
         asked.append(directories)
         return {partition: Error.NONE if partition.partition else Error.LOG_DIR_NOT_FOUND for partition in directories}
 
-    world.services.alter_log_dirs = SimpleNamespace(alter=alter)
+    harness.services.alter_log_dirs = SimpleNamespace(alter=alter)
     to = AlterReplicaLogDirsRequest.AlterReplicaLogDir
     topic = AlterReplicaLogDirsRequest.AlterReplicaLogDirTopic
     request = AlterReplicaLogDirsRequest(
@@ -78,7 +78,7 @@ def test_moves(world):
         ]
     )
     for version in range(3):
-        response = world.send(alter_replica_log_dirs, request, version).response
+        response = harness.send(alter_replica_log_dirs, request, version).response
         (found,) = response.results
         assert [(each.partition_index, each.error_code) for each in found.partitions] == [
             (0, Error.LOG_DIR_NOT_FOUND),
@@ -87,13 +87,13 @@ def test_moves(world):
     assert asked == [{TopicPartition("t", 0): "/b", TopicPartition("t", 1): "/a"}] * 3
 
 
-def test_a_future_replica_is_shown_with_its_lag(world):
-    current = world.partition().log
-    (target,) = [each for each in world.log_manager.directories if each is not current.directory]
-    world.log_manager.create_future_log(current, target)
+def test_a_future_replica_is_shown_with_its_lag(harness):
+    current = harness.partition().log
+    (target,) = [each for each in harness.log_manager.directories if each is not current.directory]
+    harness.log_manager.create_future_log(current, target)
     shown = {
         (result.log_dir, partition.is_future_key): partition.offset_lag
-        for result in ask(world, None).results
+        for result in ask(harness, None).results
         for topic in result.topics
         for partition in topic.partitions
         if partition.partition_index == 0

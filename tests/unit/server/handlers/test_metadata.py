@@ -7,28 +7,28 @@ from kafkapy.protocol.messages.describe_topic_partitions import DescribeTopicPar
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.server.handlers.metadata import describe_topic_partitions, metadata
 from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
-from tests.admin_world import AdminWorld
+from tests.harness.admin import AdminHarness
 
 VERSIONS = range(14)
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AdminWorld(tmp_path / "data")
-    world.create_topic("a", 2)
-    world.create_topic("b")
-    yield world
-    world.loop.stop()
+def harness(tmp_path):
+    harness = AdminHarness(tmp_path / "data")
+    harness.create_topic("a", 2)
+    harness.create_topic("b")
+    yield harness
+    harness.loop.stop()
 
 
-def ask(world, version, *names, **fields):
+def ask(harness, version, *names, **fields):
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    return world.send(metadata, MetadataRequest(topics=topics, **fields), version)
+    return harness.send(metadata, MetadataRequest(topics=topics, **fields), version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_one_topic(world, version):
-    response = ask(world, version, "a")
+def test_one_topic(harness, version):
+    response = ask(harness, version, "a")
     [topic] = response.topics
     assert (topic.error_code, topic.name, topic.is_internal) == (0, "a", False)
     assert [each.partition_index for each in topic.partitions] == [0, 1]
@@ -41,52 +41,52 @@ def test_one_topic(world, version):
     assert response.cluster_id == ("cluster" if version >= 2 else None)
     assert topic.topic_authorized_operations == OPERATIONS_NOT_ASKED_FOR
     if version >= 10:
-        assert topic.topic_id == world.metadata.image.topics.by_name["a"].topic_id
+        assert topic.topic_id == harness.metadata.image.topics.by_name["a"].topic_id
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_all_topics_and_none(world, version):
-    nothing = ask(world, version)
-    everything = nothing if version == 0 else world.send(metadata, MetadataRequest(topics=None), version)
+def test_all_topics_and_none(harness, version):
+    nothing = ask(harness, version)
+    everything = nothing if version == 0 else harness.send(metadata, MetadataRequest(topics=None), version)
     assert sorted(topic.name for topic in everything.topics) == ["a", "b"]
     if version > 0:
         assert nothing.topics == []
 
 
 @pytest.mark.parametrize("version", range(4, 14))
-def test_missing_topics_without_creation(world, version):
-    response = ask(world, version, "nope", "bad name", allow_auto_topic_creation=False)
+def test_missing_topics_without_creation(harness, version):
+    response = ask(harness, version, "nope", "bad name", allow_auto_topic_creation=False)
     assert {topic.name: Error(topic.error_code) for topic in response.topics} == {
         "nope": Error.UNKNOWN_TOPIC_OR_PARTITION, "bad name": Error.INVALID_TOPIC_EXCEPTION,
     }  # fmt: skip
-    assert "nope" not in world.metadata.image.topics.by_name
+    assert "nope" not in harness.metadata.image.topics.by_name
 
 
 @pytest.mark.parametrize("version", [0, 3, 4, 13])
-def test_missing_topics_are_created(world, version):
-    [topic] = ask(world, version, "new").topics
+def test_missing_topics_are_created(harness, version):
+    [topic] = ask(harness, version, "new").topics
     assert topic.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-    world.create_topic("barrier")
-    [topic] = ask(world, version, "new").topics
+    harness.create_topic("barrier")
+    [topic] = ask(harness, version, "new").topics
     assert topic.error_code == 0 and len(topic.partitions) == 1
 
 
 def test_creation_can_be_forbidden(tmp_path):
-    world = AdminWorld(tmp_path / "data", auto_create_topics_enable="false")
-    [topic] = ask(world, 13, "new").topics
-    world.create_topic("barrier")
-    assert topic.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION and "new" not in world.metadata.image.topics.by_name
-    world.loop.stop()
+    harness = AdminHarness(tmp_path / "data", auto_create_topics_enable="false")
+    [topic] = ask(harness, 13, "new").topics
+    harness.create_topic("barrier")
+    assert topic.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION and "new" not in harness.metadata.image.topics.by_name
+    harness.loop.stop()
 
 
-def test_by_id(world):
-    topic_id = world.metadata.image.topics.by_name["a"].topic_id
+def test_by_id(harness):
+    topic_id = harness.metadata.image.topics.by_name["a"].topic_id
     asked = [MetadataRequest.MetadataRequestTopic(name=None, topic_id=each) for each in (topic_id, b"x" * 16)]
-    known, unknown = world.send(metadata, MetadataRequest(topics=asked), 12).topics
+    known, unknown = harness.send(metadata, MetadataRequest(topics=asked), 12).topics
     assert (known.name, known.error_code) == ("a", 0)
     assert (unknown.name, unknown.topic_id, Error(unknown.error_code)) == (None, b"x" * 16, Error.UNKNOWN_TOPIC_ID)
     for version in (10, 11):
-        [refused, _] = world.send(
+        [refused, _] = harness.send(
             metadata,
             MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="a", topic_id=topic_id)] * 2),
             version,
@@ -95,37 +95,37 @@ def test_by_id(world):
 
 
 @pytest.mark.parametrize("version", range(8, 14))
-def test_operations_when_asked_for(world, version):
+def test_operations_when_asked_for(harness, version):
     fields = {"include_topic_authorized_operations": True}
     if version <= 10:
         fields["include_cluster_authorized_operations"] = True
-    response = ask(world, version, "a", **fields)
+    response = ask(harness, version, "a", **fields)
     assert response.topics[0].topic_authorized_operations == ALL_TOPIC_OPERATIONS == 3576
     if version <= 10:
         assert response.cluster_authorized_operations == ALL_CLUSTER_OPERATIONS == 8096
 
 
 @pytest.mark.parametrize(("version", "error"), [(0, 5), (5, 5), (6, 72), (13, 72)])
-def test_a_listener_that_the_leader_does_not_have(world, version, error):
+def test_a_listener_that_the_leader_does_not_have(harness, version, error):
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="b")])
-    response = world.send(metadata, request, version, listener="OTHER")
+    response = harness.send(metadata, request, version, listener="OTHER")
     assert response.brokers == [] and response.topics[0].partitions[0].error_code == error
     assert response.topics[0].partitions[0].leader_id == -1
 
 
-def test_kept_answers_go_with_the_image(world):
-    first = ask(world, 12, "a")
-    kept = world.metadata.current[1]
-    assert len(kept) == 1 and ask(world, 12, "a") == first and len(kept) == 1
-    ask(world, 12, "nope", allow_auto_topic_creation=False)
+def test_kept_answers_go_with_the_image(harness):
+    first = ask(harness, 12, "a")
+    kept = harness.metadata.current[1]
+    assert len(kept) == 1 and ask(harness, 12, "a") == first and len(kept) == 1
+    ask(harness, 12, "nope", allow_auto_topic_creation=False)
     assert len(kept) == 1  # an answer about missing topics is not kept: asking may create them
-    world.create_topic("c")
-    assert world.metadata.current[1] == {}
+    harness.create_topic("c")
+    assert harness.metadata.current[1] == {}
 
 
-def test_without_leader(world):
-    world.lifecycle.fence()
-    [topic] = ask(world, 12, "b").topics
+def test_without_leader(harness):
+    harness.lifecycle.fence()
+    [topic] = ask(harness, 12, "b").topics
     assert topic.partitions[0].error_code == Error.LEADER_NOT_AVAILABLE
     assert topic.partitions[0].offline_replicas == [1]
 
@@ -133,9 +133,9 @@ def test_without_leader(world):
 # -- DescribeTopicPartitions
 
 
-def described(world, *names, **fields):
+def described(harness, *names, **fields):
     topics = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in names]
-    return world.send(describe_topic_partitions, DescribeTopicPartitionsRequest(topics=topics, **fields), 0)
+    return harness.send(describe_topic_partitions, DescribeTopicPartitionsRequest(topics=topics, **fields), 0)
 
 
 def cursor(topic, partition):
@@ -146,20 +146,20 @@ def shape(response):
     return [(topic.name, [each.partition_index for each in topic.partitions]) for topic in response.topics]
 
 
-def test_pages(world):
-    first = described(world, response_partition_limit=1)
+def test_pages(harness):
+    first = described(harness, response_partition_limit=1)
     assert shape(first) == [("a", [0])]
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("a", 1)
-    second = described(world, response_partition_limit=1, cursor=cursor("a", 1))
+    second = described(harness, response_partition_limit=1, cursor=cursor("a", 1))
     assert shape(second) == [("a", [1])]
     assert (second.next_cursor.topic_name, second.next_cursor.partition_index) == ("b", 0)
-    last = described(world, response_partition_limit=9, cursor=cursor("b", 0))
+    last = described(harness, response_partition_limit=9, cursor=cursor("b", 0))
     assert shape(last) == [("b", [0])] and last.next_cursor is None
-    assert shape(described(world)) == [("a", [0, 1]), ("b", [0])]
+    assert shape(described(harness)) == [("a", [0, 1]), ("b", [0])]
 
 
-def test_described_topics_by_name(world):
-    response = described(world, "b", "nope", "bad name", "a")
+def test_described_topics_by_name(harness):
+    response = described(harness, "b", "nope", "bad name", "a")
     assert [(topic.name, Error(topic.error_code)) for topic in response.topics] == [
         ("a", Error.NONE), ("b", Error.NONE), ("bad name", Error.INVALID_TOPIC_EXCEPTION),
         ("nope", Error.UNKNOWN_TOPIC_OR_PARTITION),
@@ -169,7 +169,7 @@ def test_described_topics_by_name(world):
     assert response.topics[0].topic_authorized_operations == ALL_TOPIC_OPERATIONS
 
 
-def test_bad_cursors(world):
+def test_bad_cursors(harness):
     for bad, names in ((cursor("a", -1), ()), (cursor("x", 0), ("a",))):
-        response = described(world, *names, cursor=bad)
+        response = described(harness, *names, cursor=bad)
         assert all(topic.error_code == Error.INVALID_REQUEST for topic in response.topics)

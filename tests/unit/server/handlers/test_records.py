@@ -7,15 +7,15 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.server.handlers.records import delete_records
-from tests.handler_world import HandlerWorld
-from tests.replica_world import partition_image
+from tests.harness.handler import HandlerHarness
+from tests.harness.replica import partition_image
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_delete_records(tmp_path, version):
-    world = HandlerWorld(tmp_path)
-    world.put_topic("t", [partition_image(), partition_image()])
-    world.append(b"a", b"b")
+    harness = HandlerHarness(tmp_path)
+    harness.put_topic("t", [partition_image(), partition_image()])
+    harness.append(b"a", b"b")
     topic = DeleteRecordsRequest.DeleteRecordsTopic(
         name="t",
         partitions=[
@@ -23,7 +23,7 @@ def test_delete_records(tmp_path, version):
             for index, offset in ((0, -1), (1, 5), (7, 0))
         ],
     )
-    response = world.send(delete_records, DeleteRecordsRequest(topics=[topic], timeout_ms=1000), version).response
+    response = harness.send(delete_records, DeleteRecordsRequest(topics=[topic], timeout_ms=1000), version).response
     (answered,) = response.topics
     found = {each.partition_index: (each.error_code, each.low_watermark) for each in answered.partitions}
     assert found == {

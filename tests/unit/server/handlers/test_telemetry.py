@@ -13,7 +13,7 @@ from kafkapy.server.client_telemetry import ClientTelemetry, subscription_id
 from kafkapy.server.handlers.configs import handle_incremental_alter_configs
 from kafkapy.server.handlers.telemetry import handle_get_telemetry_subscriptions, handle_push_telemetry
 from kafkapy.types import ZERO_UUID
-from tests.admin_world import AdminWorld, error_of
+from tests.harness.admin import AdminHarness, error_of
 from tests.otlp import DELTA, pushed
 
 EIGHTS, ONE = bytes([8] * 16), bytes(15) + b"\x01"
@@ -22,14 +22,14 @@ SUBSCRIBED = {"metrics": "org.apache.kafka.producer.,org.b", "interval.ms": "500
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = AdminWorld(tmp_path / "data")
-    subscribe(world, "sub", **SUBSCRIBED)
-    yield world
-    world.loop.stop()
+def harness(tmp_path):
+    harness = AdminHarness(tmp_path / "data")
+    subscribe(harness, "sub", **SUBSCRIBED)
+    yield harness
+    harness.loop.stop()
 
 
-def subscribe(world, name, **entries):
+def subscribe(harness, name, **entries):
     configs = [
         IncrementalAlterConfigsRequest.AlterableConfig(name=key.replace("_", "."), config_operation=0, value=value)
         for key, value in entries.items()
@@ -38,68 +38,68 @@ def subscribe(world, name, **entries):
         resource_type=CLIENT_METRICS_RESOURCE, resource_name=name, configs=configs
     )
     request = IncrementalAlterConfigsRequest(resources=[resource])
-    [answer] = world.send(handle_incremental_alter_configs, request, 1).responses
+    [answer] = harness.send(handle_incremental_alter_configs, request, 1).responses
     return error_of(answer)
 
 
-def get(world, client_instance_id=ZERO_UUID):
+def get(harness, client_instance_id=ZERO_UUID):
     request = GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id)
-    return world.send(handle_get_telemetry_subscriptions, request, 0)
+    return harness.send(handle_get_telemetry_subscriptions, request, 0)
 
 
-def push(world, asked, **fields):
+def push(harness, asked, **fields):
     """`asked` is the answer to `get`."""
     asked_for = {"client_instance_id": asked.client_instance_id, "subscription_id": asked.subscription_id}
-    return world.send(handle_push_telemetry, PushTelemetryRequest(**asked_for | fields), 0).error_code
+    return harness.send(handle_push_telemetry, PushTelemetryRequest(**asked_for | fields), 0).error_code
 
 
-def test_a_client_is_told_what_is_wanted(world):
-    answer = get(world)
+def test_a_client_is_told_what_is_wanted(harness):
+    answer = get(harness)
     assert (answer.error_code, answer.throttle_time_ms) == (0, 0)
     assert answer.client_instance_id not in (ZERO_UUID, ONE)
     assert answer.accepted_compression_types == [4, 3, 1, 2]
     assert (answer.push_interval_ms, answer.telemetry_max_bytes, answer.delta_temporality) == (500, 1048576, True)
     assert answer.requested_metrics == ["org.apache.kafka.producer.", "org.b"]
     # Apache Kafka's ids for the same.
-    assert [get(world, each).subscription_id for each in (EIGHTS, ONE)] == [1210438780, 1210438781]
+    assert [get(harness, each).subscription_id for each in (EIGHTS, ONE)] == [1210438780, 1210438781]
 
 
-def test_subscriptions_together(world):
-    subscribe(world, "sub2", metrics="org.c,org.b", interval_ms="1000")
-    subscribe(world, "another client", metrics="org.d", interval_ms="100", match="client_id=tes")
-    answer = get(world)
+def test_subscriptions_together(harness):
+    subscribe(harness, "sub2", metrics="org.c,org.b", interval_ms="1000")
+    subscribe(harness, "another client", metrics="org.d", interval_ms="100", match="client_id=tes")
+    answer = get(harness)
     assert answer.requested_metrics == ["org.apache.kafka.producer.", "org.b", "org.c"]
     assert answer.push_interval_ms == 500
-    subscribe(world, "sub3", metrics="*", match="client_source_address=127[.].*,client_source_port=50000")
-    assert get(world).requested_metrics == ["*"]
+    subscribe(harness, "sub3", metrics="*", match="client_source_address=127[.].*,client_source_port=50000")
+    assert get(harness).requested_metrics == ["*"]
     for name in ("sub", "sub2", "sub3"):
-        subscribe(world, name, match="client_software_name=unknown")
-    answer = get(world)
+        subscribe(harness, name, match="client_software_name=unknown")
+    answer = get(harness)
     assert (answer.requested_metrics, answer.push_interval_ms) == ([], 300000)
 
 
-def test_pushes_in_their_interval(world):
-    asked = get(world)
-    assert push(world, asked) == 0  # the first may come at once
-    assert push(world, asked) == THROTTLED
-    assert get(world, asked.client_instance_id).error_code == THROTTLED
-    world.clock.advance(500)
-    assert push(world, asked, metrics=pushed(("records.sent", 3))) == 0
-    telemetry = world.services.client_telemetry
+def test_pushes_in_their_interval(harness):
+    asked = get(harness)
+    assert push(harness, asked) == 0  # the first may come at once
+    assert push(harness, asked) == THROTTLED
+    assert get(harness, asked.client_instance_id).error_code == THROTTLED
+    harness.clock.advance(500)
+    assert push(harness, asked, metrics=pushed(("records.sent", 3))) == 0
+    telemetry = harness.services.client_telemetry
     assert (telemetry.pushes, telemetry.pushed_bytes) == (2, len(pushed(("records.sent", 3))))
-    assert world.services.client_telemetry.refused_pushes == 1
+    assert harness.services.client_telemetry.refused_pushes == 1
 
 
-def test_after_an_unknown_subscription_a_client_asks_again_at_once(world):
-    asked = get(world)
-    subscribe(world, "sub", metrics="org.d")
-    world.clock.advance(1)
-    assert push(world, asked) == Error.UNKNOWN_SUBSCRIPTION_ID
-    world.clock.advance(1)
-    again = get(world, asked.client_instance_id)
+def test_after_an_unknown_subscription_a_client_asks_again_at_once(harness):
+    asked = get(harness)
+    subscribe(harness, "sub", metrics="org.d")
+    harness.clock.advance(1)
+    assert push(harness, asked) == Error.UNKNOWN_SUBSCRIPTION_ID
+    harness.clock.advance(1)
+    again = get(harness, asked.client_instance_id)
     assert (again.error_code, again.requested_metrics) == (0, ["org.d"])
     assert again.subscription_id != asked.subscription_id
-    assert push(world, again) == 0
+    assert push(harness, again) == 0
 
 
 @pytest.mark.parametrize(
@@ -117,38 +117,38 @@ def test_after_an_unknown_subscription_a_client_asks_again_at_once(world):
         ({"metrics": b"garbage"}, Error.INVALID_RECORD),
     ],
 )
-def test_pushes_refused(world, fields, error):
-    assert push(world, get(world), **fields) == error
-    assert world.services.client_telemetry.pushes == 0
+def test_pushes_refused(harness, fields, error):
+    assert push(harness, get(harness), **fields) == error
+    assert harness.services.client_telemetry.pushes == 0
 
 
-def test_a_compressed_push_is_counted_as_it_was(world):
+def test_a_compressed_push_is_counted_as_it_was(harness):
     metrics = pushed(*(("records.sent", number) for number in range(50)))
-    assert push(world, get(world), compression_type=ZSTD, metrics=compress(ZSTD, metrics)) == 0
-    assert world.services.client_telemetry.pushed_bytes == len(metrics)
+    assert push(harness, get(harness), compression_type=ZSTD, metrics=compress(ZSTD, metrics)) == 0
+    assert harness.services.client_telemetry.pushed_bytes == len(metrics)
 
 
-def test_what_was_pushed_is_kept_until_the_client_is_silent(world):
-    asked = get(world)
+def test_what_was_pushed_is_kept_until_the_client_is_silent(harness):
+    asked = get(harness)
     for _ in range(3):
         metrics = pushed(("records.sent", 5, DELTA), ("queue", 7), ("latency.avg", 1.5))
-        assert push(world, asked, metrics=metrics) == 0
-        world.clock.advance(500)
-    series = world.services.client_telemetry.series
-    now_ms = world.clock.monotonic_ms()
+        assert push(harness, asked, metrics=metrics) == 0
+        harness.clock.advance(500)
+    series = harness.services.client_telemetry.series
+    now_ms = harness.clock.monotonic_ms()
     found = {each.metric: (each.value, each.client_id) for each in series.current(now_ms)}
     assert found == {"records.sent": (15, "test"), "queue": (7, "test"), "latency.avg": (1.5, "test")}
     assert not series.current(now_ms + 3 * 500)
 
 
-def test_the_last_push_of_a_client(world):
-    asked = get(world)
-    assert push(world, asked) == 0
-    assert push(world, asked, terminating=True) == 0  # early
-    assert push(world, asked, terminating=True) == push(world, asked) == Error.INVALID_REQUEST
-    assert get(world, asked.client_instance_id).error_code == THROTTLED  # but it lives
-    world.clock.advance(500)
-    assert push(world, asked) == 0
+def test_the_last_push_of_a_client(harness):
+    asked = get(harness)
+    assert push(harness, asked) == 0
+    assert push(harness, asked, terminating=True) == 0  # early
+    assert push(harness, asked, terminating=True) == push(harness, asked) == Error.INVALID_REQUEST
+    assert get(harness, asked.client_instance_id).error_code == THROTTLED  # but it lives
+    harness.clock.advance(500)
+    assert push(harness, asked) == 0
 
 
 def test_the_cache_is_bounded():

@@ -10,7 +10,7 @@ from kafkapy.storage.log_cleaner import CleanerWorker
 from kafkapy.storage.log_cleaner_manager import LogCleanerManager
 from kafkapy.storage.log_cleaner_pass import CleaningTools
 from kafkapy.storage.log_cleaner_reader import CleanerBuffer
-from tests.log_world import LogWorld
+from tests.harness.log import LogHarness
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -25,8 +25,8 @@ COMPACTED = {
 class FewLogs:
     """What the cleaner needs of a LogManager."""
 
-    def __init__(self, world, logs):
-        self.world = world
+    def __init__(self, harness, logs):
+        self.harness = harness
         self._logs = {log.topic_partition: log for log in logs}
 
     def logs(self):
@@ -39,10 +39,10 @@ class FewLogs:
         del self._logs[partition]
 
     def take_offline(self, path, error):
-        self.world._on_io_error(path, error)
+        self.harness._on_io_error(path, error)
 
 
-class CleanerWorld(LogWorld):
+class CleanerHarness(LogHarness):
     """One log, and a cleaner whose `run_on_owner` is a plain call."""
 
     def __init__(self, root, *, filesystem=None, overrides=None, map_bytes=1 << 16, buffer_bytes=1 << 16):
@@ -158,8 +158,8 @@ def batches_of(segment):
 class Workload:
     """A random keyed life of a log, and what a reader of committed records has to find at its end."""
 
-    def __init__(self, world, chance, *, old_formats=True, cleaning=True):
-        self.world = world
+    def __init__(self, harness, chance, *, old_formats=True, cleaning=True):
+        self.harness = harness
         self.chance = chance
         self.old_formats = old_formats
         self.cleaning = cleaning
@@ -170,15 +170,15 @@ class Workload:
         self.stamped = {}  # offset -> (key, value, timestamp) of everything ever written
 
     def step(self):
-        chance, world = self.chance, self.world
+        chance, harness = self.chance, self.harness
         action = chance.randrange(20)
         if action == 0:
-            world.log_.roll()
+            harness.log_.roll()
         elif action == 1:
             if self.cleaning:
-                world.clean()
+                harness.clean()
         elif action == 2:
-            world.clock.advance(chance.choice((1, 400, 1500)))
+            harness.clock.advance(chance.choice((1, 400, 1500)))
         elif action <= 4 and self.open:
             self.end(chance.choice(list(self.open)))
         elif action <= 6 and self.old_formats and not self.open:
@@ -199,7 +199,7 @@ class Workload:
     def write_old(self):
         magic = self.chance.randrange(2)
         pairs = self.pairs()
-        first = self.world.put_old(pairs, magic=magic, compression=self.chance.choice((0, 1, 2, 3)))
+        first = self.harness.put_old(pairs, magic=magic, compression=self.chance.choice((0, 1, 2, 3)))
         self.note(first, pairs, -1 if magic == 0 else None)
 
     def write(self):
@@ -211,11 +211,11 @@ class Workload:
             keywords |= {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
             keywords["is_transactional"] = producer != 9
             self.sequences[producer] = sequence + len(pairs)
-        first = self.world.put(pairs, **keywords)
+        first = self.harness.put(pairs, **keywords)
         self.note(first, pairs, None, producer if producer in (7, 8) else -1)
 
     def note(self, first, pairs, timestamp, transaction=-1):
-        now = self.world.clock.now_ms() if timestamp is None else timestamp
+        now = self.harness.clock.now_ms() if timestamp is None else timestamp
         for offset, (key, value) in enumerate(pairs, first):
             self.stamped[offset] = (key, value, now)
             if transaction >= 0:
@@ -231,12 +231,12 @@ class Workload:
         """Nothing is left that the cleaner may not touch."""
         for producer in list(self.open):
             self.end(producer)
-        self.world.log_.roll()
+        self.harness.log_.roll()
 
     def end(self, producer, commit=None):
         commit = self.chance.random() < 0.6 if commit is None else commit
-        self.markers.append((self.world.log_.log_end_offset, producer, commit))
-        self.world.end_transaction(producer, commit=commit)
+        self.markers.append((self.harness.log_.log_end_offset, producer, commit))
+        self.harness.end_transaction(producer, commit=commit)
         written = self.open.pop(producer)
         if commit:
             for key, offset, value in written:
@@ -244,25 +244,25 @@ class Workload:
 
 
 def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
-    """A life of a log, cleaned now and then and at its end; the workload with its world, for `check_cleaned`."""
+    """A life of a log, cleaned now and then and at its end; the workload with its harness, for `check_cleaned`."""
     chance = random.Random(seed)
-    world = CleanerWorld(
+    harness = CleanerHarness(
         root,
         overrides={"segment.bytes": str(chance.choice((1 << 20, 1 << 20, 1 << 21)))},
         map_bytes=map_bytes or chance.choice((24 * 5, 24 * 12, 1 << 16)),
         buffer_bytes=chance.choice((4096, 1 << 16)),
     )
-    workload = Workload(world, chance, old_formats=old_formats)
+    workload = Workload(harness, chance, old_formats=old_formats)
     for _ in range(steps):
         workload.step()
     workload.finish()
-    clean_all(world)
+    clean_all(harness)
     return workload
 
 
-def clean_all(world, limit=1000):
+def clean_all(harness, limit=1000):
     """Passes until none is due: each comes further."""
-    while world.clean():
+    while harness.clean():
         limit -= 1
         assert limit, "the cleaner never comes to an end"
 
@@ -277,13 +277,13 @@ def check_cleaned(workload):
 
 def check_kept(workload):
     """Offsets, order, timestamps and contents are as written, and no newest value is lost; the offsets of the data."""
-    world = workload.world
-    assert not world.manager.uncleanable_partitions
-    assert not world.failures
+    harness = workload.harness
+    assert not harness.manager.uncleanable_partitions
+    assert not harness.failures
     last_offset = -1
     found = {}
     control_offsets = set()
-    for batch in world.batches():
+    for batch in harness.batches():
         assert batch.is_valid()
         assert batch.base_offset > last_offset
         last_offset = batch.last_offset

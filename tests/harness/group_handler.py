@@ -14,13 +14,13 @@ from kafkapy.protocol.messages.join_group import JoinGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
 from kafkapy.server.handlers.groups import join_group, sync_group
-from tests.handler_world import HandlerWorld
-from tests.replica_world import NODE_ID, partition_image
+from tests.harness.handler import HandlerHarness
+from tests.harness.replica import NODE_ID, partition_image
 
 PARTITIONS = 4
 
 
-class GroupHandlerWorld(HandlerWorld):
+class GroupHandlerHarness(HandlerHarness):
     """Topic `t` with two partitions; `submitted` counts what the controller was asked for."""
 
     def __init__(self, root: Path, *, with_offsets_topic: bool = True) -> None:

@@ -18,7 +18,7 @@ PARTITIONS = 3
 RECORDS = 30
 
 
-class AdminToolWorld:
+class AdminToolHarness:
     """What the comparisons speak of."""
 
     def __init__(self, host: ToolHost, bootstrap: str, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Consumer groups (KIP-848) on a log in memory: the commands of group_world.py, and those of the new protocol."""
+"""Consumer groups (KIP-848) on a log in memory: the commands of group_harness.py, and those of the new protocol."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
 from kafkapy.metadata.topics_image import TopicImage, TopicsImage
 from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value, encode_coordinator
 from kafkapy.protocol.messages.data_records import ConsumerProtocolSubscription
-from tests.replica_world import partition_image
-from tests.scenarios.group_world import GroupWorld
+from tests.harness.replica import partition_image
+from tests.scenarios.group_harness import GroupHarness
 
 CONSUMER_SETTINGS = {
     "group.consumer.assignment.interval.ms": 0,
@@ -30,7 +30,7 @@ CONSUMER_SETTINGS = {
 RECORD_NAMES = {3: "epoch", 4: "metadata", 5: "member", 6: "target-epoch", 7: "target", 8: "current", 16: "regex"}
 
 
-class ConsumerGroupWorld(GroupWorld):
+class ConsumerGroupHarness(GroupHarness):
     """Topics are named by one letter; partitions are shown as `a01`: topic a, partitions 0 and 1."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class ConsumerGroupWorld(GroupWorld):
         else:
             evaluate_here(expressions, names, on_matches)
 
-    # -- the world
+    # -- the harness
 
     def do_policy(self, policy: str) -> None:
         self.settings["group.consumer.migration.policy"] = policy  # type: ignore[assignment]

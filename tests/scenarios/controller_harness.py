@@ -21,12 +21,12 @@ from kafkapy.controller.topics import MorePartitions, NewTopic, create_partition
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, TOPIC_RESOURCE
 from kafkapy.types import TopicPartition
-from tests.metadata_world import bootstrapped, broker_config, commit, registration, rules
+from tests.harness.metadata import bootstrapped, broker_config, commit, registration, rules
 
 SIGNS = {"+=": OperationType.APPEND, "-=": OperationType.SUBTRACT, "=": OperationType.SET}
 
 
-class ControllerWorld:
+class ControllerHarness:
     """An image that the commands change."""
 
     def __init__(self) -> None:

@@ -93,7 +93,7 @@ def with_topic(image: MetadataImage, name: str, partitions: int = 1, factor: int
     return commit(image, create_topics(image, [NewTopic(name, partitions, factor)], rules()))
 
 
-class QuorumWorld:
+class QuorumHarness:
     """A formatted directory and a quorum on it, started and stopped or killed as often as a test wants."""
 
     def __init__(self, directory: Path, filesystem: Filesystem | None = None, **properties: str) -> None:

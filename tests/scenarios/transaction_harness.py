@@ -21,7 +21,7 @@ from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_
 from kafkapy.types import TopicPartition
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
-from tests.scenarios.group_world import MockSchedule
+from tests.scenarios.group_harness import MockSchedule
 
 SETTINGS = {
     "transaction.state.log.num.partitions": 1,
@@ -83,7 +83,7 @@ class NumberedProducerIds:
         on_producer_id(self.next_id - 1)
 
 
-class TransactionWorld:
+class TransactionHarness:
     """Runs one command at a time; `heard` collects what came of it."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class TransactionWorld:
         self._hear_records()
         return self.heard
 
-    # -- the world
+    # -- the harness
 
     def do_version(self, level: str) -> None:
         """Finalizes transaction.version."""

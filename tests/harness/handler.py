@@ -1,4 +1,4 @@
-"""Calls handlers as the dispatcher does, on a ReplicaWorld: requests are encoded and decoded, answers too."""
+"""Calls handlers as the dispatcher does, on a ReplicaHarness: requests are encoded and decoded, answers too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
 from kafkapy.server.fetch_session import FetchSessions
 from kafkapy.server.request_context import RequestContext, Session
-from tests.replica_world import NODE_ID, ReplicaWorld
+from tests.harness.replica import NODE_ID, ReplicaHarness
 
 
 class RecordingConnection:
@@ -46,7 +46,7 @@ class InlinePool:
             continuation()
 
 
-class HandlerWorld(ReplicaWorld):
+class HandlerHarness(ReplicaHarness):
     """`blocks` collects who asked for a block of producer ids."""
 
     def __init__(self, root, **keywords):

@@ -17,8 +17,8 @@ from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import DECLARATIONS
 from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.request_context import RequestContext, Session
-from tests.handler_world import RecordingConnection
-from tests.metadata_world import QuorumWorld
+from tests.harness.handler import RecordingConnection
+from tests.harness.metadata import QuorumHarness
 
 
 class QueueReactor:
@@ -43,7 +43,7 @@ class QueuePool:
             self._reactor.post(continuation)
 
 
-class AdminWorld(QuorumWorld):
+class AdminHarness(QuorumHarness):
     """A registered broker with its controller; `send` answers with the decoded response."""
 
     def __init__(self, directory: Path, **properties: str) -> None:

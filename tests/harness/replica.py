@@ -65,7 +65,7 @@ def partition_image(*, replicas=(NODE_ID,), isr=None, leader=NODE_ID, leader_epo
     )
 
 
-class ReplicaWorld:
+class ReplicaHarness:
     """Topics are made and changed as the metadata publisher does: logs first, then `apply`."""
 
     def __init__(self, root, *, brokers=(NODE_ID,), overrides=None, directories=1, filesystem=None):

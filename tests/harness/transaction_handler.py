@@ -22,13 +22,13 @@ from kafkapy.server.handlers.producer_ids import init_producer_id
 from kafkapy.server.handlers.transactions import add_partitions_to_txn, end_txn
 from kafkapy.server.transaction_markers import LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
-from tests.group_handler_world import GroupHandlerWorld
-from tests.replica_world import partition_image
+from tests.harness.group_handler import GroupHandlerHarness
+from tests.harness.replica import partition_image
 
 Producer = tuple[int, int]
 
 
-class TransactionHandlerWorld(GroupHandlerWorld):
+class TransactionHandlerHarness(GroupHandlerHarness):
     """Topic `t` with two partitions, the transactional id "tx"; `verifies` is the key of that name."""
 
     def __init__(self, root: Path) -> None:

@@ -36,7 +36,7 @@ def topic_config(overrides=None):
     return TopicConfig(BrokerConfig({"process.roles": "broker,controller", "node.id": "1"}), config)
 
 
-class LogWorld:
+class LogHarness:
     """A log directory and what its logs need from outside."""
 
     def __init__(self, root, *, filesystem=None, is_clean=False):

@@ -27,7 +27,7 @@ RECORDS = 60
 TIMEOUT = 60
 
 
-class SwappedWorld:
+class SwappedHarness:
     """Writes through whatever broker runs now, and remembers what must be found by the next ones."""
 
     def __init__(self) -> None:

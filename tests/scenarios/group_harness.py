@@ -66,7 +66,7 @@ class MockTimer:
         self.is_cancelled = True
 
 
-class GroupWorld:
+class GroupHarness:
     """Runs one command at a time; `heard` collects what came of it."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class GroupWorld:
         getattr(self, f"do_{name}")(*positional, **named)
         return self.heard
 
-    # -- the world
+    # -- the harness
 
     def do_set(self, **settings: str) -> None:
         for key, value in settings.items():

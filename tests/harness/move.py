@@ -10,12 +10,12 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner_manager import LogCleanerManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition
-from tests.replica_world import ReplicaWorld, partition_image, values_of
+from tests.harness.replica import ReplicaHarness, partition_image, values_of
 
 T0 = TopicPartition("t", 0)
 
 
-class MoveWorld(ReplicaWorld):
+class MoveHarness(ReplicaHarness):
     """`assigned` is what the metadata says: partition -> directory id. `meanwhile()` is called on the owner's thread
     before each piece of work that a move has for it, as requests would be."""
 
