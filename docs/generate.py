@@ -54,7 +54,9 @@ COMPATIBILITY = f"""{MADE_BY_HANDLERS}
 # Compatibility
 
 The APIs that clients may ask for, in the versions that this broker serves, beside those of Apache Kafka 4.3.0. An API
-that no line says is served is not announced, and a request for it closes the connection, as in Kafka.
+that no line says is served is not announced, and a request for it closes the connection, as in Kafka. Without an
+authorizer, as here, the APIs 29 to 31 respond with SECURITY_DISABLED. The APIs 71 and 72 are announced only while
+`kafkapy.metrics.listener` is set, because nothing else receives clients' metrics.
 
 """
 

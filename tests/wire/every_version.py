@@ -392,6 +392,31 @@ def describe_quotas(*components: tuple[str, int, str | None], strict: bool = Fal
     return always(components=named, strict=strict)
 
 
+ACL_ELEMENTS = ("resource_type_filter", "operation", "permission_type")
+ACL_FILTER = {
+    "resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 3, "principal_filter": None,
+    "host_filter": None, "operation": 1, "permission_type": 1,
+}  # fmt: skip
+ACL = {
+    "resource_type": 2, "resource_name": "t", "resource_pattern_type": 3, "principal": "User:ann", "host": "*",
+    "operation": 3, "permission_type": 3,
+}  # fmt: skip
+# For the code UNKNOWN (0) Kafka closes the connection, for other codes that it does not know it does not.
+ACLS: list[Any] = [
+    (ApiKey.DESCRIBE_ACLS, "all", always(**ACL_FILTER)),
+    (ApiKey.DESCRIBE_ACLS, "codes too high", always(**ACL_FILTER | dict.fromkeys(ACL_ELEMENTS, 99))),
+    (ApiKey.DESCRIBE_ACLS, "unknown pattern", always(**ACL_FILTER | {"pattern_type_filter": 0}), range(1, 99)),
+    (ApiKey.CREATE_ACLS, "two", always(creations=[ACL, ACL])),
+    (ApiKey.CREATE_ACLS, "none", always(creations=[])),
+    (ApiKey.DELETE_ACLS, "two", always(filters=[ACL_FILTER, ACL_FILTER])),
+    (ApiKey.DELETE_ACLS, "none", always(filters=[])),
+    *((ApiKey.DESCRIBE_ACLS, f"unknown {name}", always(**ACL_FILTER | {name: 0})) for name in ACL_ELEMENTS),
+    *((ApiKey.DELETE_ACLS, f"unknown {name}", always(filters=[ACL_FILTER | {name: 0}])) for name in ACL_ELEMENTS),
+    *((ApiKey.CREATE_ACLS, f"unknown {name}", always(creations=[ACL | {name.removesuffix("_filter"): 0}]))
+      for name in ACL_ELEMENTS),
+]  # fmt: skip
+
+
 EXACT, DEFAULT, ANY = range(3)
 USER_ANN = [("user", "ann")]
 QUOTAS: list[Any] = [
@@ -646,6 +671,7 @@ TABLE: list[Any] = [
     (ApiKey.LIST_PARTITION_REASSIGNMENTS, "all", always(topics=None)),
     (ApiKey.LIST_PARTITION_REASSIGNMENTS, "some", always(topics=[
         {"name": TOPIC, "partition_indexes": [0, 9]}, {"name": "nobody", "partition_indexes": [0]}])),
+    *ACLS,
     *QUOTAS,
     *SCRAM,
     (ApiKey.DESCRIBE_QUORUM, "metadata", always(topics=[

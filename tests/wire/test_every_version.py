@@ -18,6 +18,7 @@ from kafkapy.server.handlers import HANDLER_MODULES
 from tests.broker_process import BrokerProcess
 from tests.old_client import ask
 from tests.peers import ApacheKafka
+from tests.ports import free_port
 from tests.server_process import ServerProcess
 from tests.wire.every_version import Case, cases, conversation, prepare
 
@@ -63,7 +64,8 @@ def converse(server: ServerProcess) -> Answers:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    return converse(BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES))
+    listener = {"kafkapy.metrics.listener": f"127.0.0.1:{free_port()}"}  # with it the telemetry APIs are announced
+    return converse(BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES | listener))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,8 @@ def test_the_same_answer_as_apache_kafka(ours: Answers, newest: Answers, older: 
     differences = []
     for each in asked:
         answer = ours[each]
-        assert answer is not None, f"{each} ends the connection"
+        judges = [found[each] for found in (newest, older) if each in found]
+        assert answer is not None or None in judges, f"{each} ends the connection"
         if is_our_own(case, each[2]):
             continue
         if each in newest and answer != newest[each]:
@@ -107,6 +110,22 @@ def without_messages(answer: Any) -> Any:
     if isinstance(answer, dict):
         return {name: without_messages(each) for name, each in answer.items() if name != "error_message"}
     return [without_messages(each) for each in answer] if isinstance(answer, list) else answer
+
+
+def test_telemetry_is_announced_only_while_something_receives_it(tmp_path: Path, kafka_43: Path) -> None:
+    """Apache Kafka announces both APIs only with a receiver plugin, and serves them nevertheless."""
+    telemetry = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+    asked = [case for case in cases() if case.key in telemetry]
+    seen = []
+    for server in (BrokerProcess(tmp_path / "ours"), ApacheKafka(kafka_43, tmp_path / "kafka-43")):
+        with server:
+            assert not {*telemetry} & versions_of(server).keys()
+            answers = [conversation(server, case, 0, {}) for case in asked]
+        for answer in answers:
+            answer.pop("client_instance_id", None)
+            answer.pop("subscription_id", None)
+        seen.append(answers)
+    assert seen[0] == seen[1]
 
 
 def test_every_api_and_version_is_asked(ours: Answers) -> None:

@@ -3,6 +3,7 @@
 from kafkapy.protocol.api import ApiKey
 
 _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
+    "acls": (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     "api_versions": (ApiKey.API_VERSIONS,),
     "client_quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
     "cluster": (ApiKey.DESCRIBE_CLUSTER,),

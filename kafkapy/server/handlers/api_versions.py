@@ -15,6 +15,8 @@ LOWEST, HIGHEST = 0, 4
 FIRST_VERSION_WITH_SOFTWARE = 3
 # Until version 3 a client refuses a feature whose lowest level is 0, so such features are not shown (KAFKA-17011).
 FIRST_VERSION_WITH_LEVEL_0 = 4
+# Announced only while the metrics page shows what clients push; Apache Kafka requires a receiver plugin for them.
+TELEMETRY_APIS = frozenset([ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY])
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -35,10 +37,12 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVer
             return api_versions_error(request, version, Error.INVALID_REQUEST, None)
         context.session.client_software_name, context.session.client_software_version = names
     image = context.services.metadata.image
+    is_telemetry_received = bool(context.services.config["kafkapy.metrics.listener"])
     return ApiVersionsResponse(
         api_keys=[
             ApiVersionsResponse.ApiVersion(api_key=served.key, min_version=served.lowest, max_version=served.highest)
             for served in context.services.api_registry.served()
+            if is_telemetry_received or served.key not in TELEMETRY_APIS
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
