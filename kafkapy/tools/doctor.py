@@ -52,7 +52,7 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
     yield from check_disks(system, config.log_dirs)
     yield from check_ports(config, is_running=inventory.is_running)
     yield from check_clock(system, inventory.newest_change_s, synchronized=is_synchronized())
-    yield from check_idle_topics(system, inventory, idle_days)
+    yield from check_idle_topics(config, system, inventory, idle_days)
 
 
 def run(arguments: Arguments) -> int:

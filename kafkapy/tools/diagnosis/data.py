@@ -1,4 +1,4 @@
-"""What lies in the log directories: partitions, who holds them, when topics were last written to."""
+"""Checks of the log directories: their owner, how the broker was stopped, topics without recent writes."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ FLOCK = "hhqqi0q"
 
 
 class Inventory(NamedTuple):
-    """`last_written_s`: topic -> time of the last write to a segment that is not empty, internal topics left out."""
+    """The partitions in the log directories.
+
+    last_change_s: topic -> time of its last write, or of its creation if that is later. Internal topics are left out.
+    """
 
     partitions: int
-    last_written_s: dict[str, float]
+    last_change_s: dict[str, float]
     is_running: bool
     was_stopped_cleanly: bool
 
     @property
     def newest_change_s(self) -> float:
-        return max(self.last_written_s.values(), default=0.0)
+        return max(self.last_change_s.values(), default=0.0)
 
 
 def take_inventory(directories: Sequence[str]) -> Inventory:
-    """Of the log directories that can be read."""
-    partitions, written, running, clean = 0, dict[str, float](), False, True
+    """Returns the inventory of those log directories that can be read."""
+    partitions, changed, running, clean = 0, dict[str, float](), False, True
     for path in map(Path, directories):
         if not path.is_dir() or not os.access(path, os.R_OK | os.X_OK):
             continue
@@ -50,31 +53,37 @@ def take_inventory(directories: Sequence[str]) -> Inventory:
                 continue
             partitions += 1
             if not entry.name.startswith("__"):
-                written[match["topic"]] = max(written.get(match["topic"], 0.0), _last_write_s(entry))
-    return Inventory(partitions, written, running, clean)
+                changed[match["topic"]] = max(changed.get(match["topic"], 0.0), _last_change_s(entry))
+    return Inventory(partitions, changed, running, clean)
 
 
-def _last_write_s(partition: Path) -> float:
+def _last_change_s(partition: Path) -> float:
+    """Returns when a partition was last written to or created, 0.0 if that cannot be read.
+
+    Empty segments count only if all are empty: then retention has removed the records when it rolled the segment.
+    """
     try:
-        states = [path.stat() for path in partition.glob("*.log")]
+        segments = [path.stat() for path in partition.glob("*.log")]
+        created = [path.stat() for path in partition.glob("partition.metadata")]
     except OSError:
-        return 0.0  # deleted while we look, or not ours to read
-    return max((state.st_mtime for state in states if state.st_size), default=0.0)
+        return 0.0  # deleted meanwhile, or not readable by this user
+    written = [state for state in segments if state.st_size] or segments
+    return max((state.st_mtime for state in written + created), default=0.0)
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether a broker holds the directory. Asks without taking the lock: a broker may be starting."""
-    question = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    """Tells if a broker has locked the directory, without taking the lock: a broker may be starting."""
+    query = struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
         with path.open("rb") as file:
-            kind, *_ = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, question))
+            kind, *_ = struct.unpack(FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, query))
     except OSError:
         return False
     return bool(kind != fcntl.F_UNLCK)
 
 
 def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
-    """Whose directories these are, and what the next start will have to do."""
+    """Checks the node id of the log directories and whether the last stop was clean."""
     for directory in config.log_dirs:
         path = Path(directory) / "meta.properties"
         if not os.access(path, os.R_OK):
@@ -87,21 +96,24 @@ def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
     if inventory.is_running:
         yield Finding(GOOD, SUBJECT, f"a broker runs on these directories, with {inventory.partitions} partitions")
     elif not inventory.was_stopped_cleanly:
-        text = f"the last stop was not clean: the next start looks through {inventory.partitions} partitions"
+        text = f"the last stop was not clean: the next start checks {inventory.partitions} partitions"
         yield Finding(NOTE, SUBJECT, text)
     else:
         yield Finding(GOOD, SUBJECT, f"no broker runs on these directories, with {inventory.partitions} partitions")
 
 
-def check_idle_topics(system: System, inventory: Inventory, idle_days: int) -> Findings:
-    """Topics that nobody has written to for a while. Whether they are read is not to be seen from the files."""
+def check_idle_topics(config: BrokerConfig, system: System, inventory: Inventory, idle_days: int) -> Findings:
+    """Yields a note on topics without a write for `idle_days`. Reads of a topic leave no trace in its files."""
     limit_s = system.now_s - DAY_S * idle_days
-    idle = sorted(topic for topic, last_s in inventory.last_written_s.items() if last_s < limit_s)
-    if not inventory.last_written_s:
+    idle = sorted(topic for topic, last_s in inventory.last_change_s.items() if last_s < limit_s)
+    if not inventory.last_change_s:
         return
     if not idle:
         yield Finding(GOOD, "topics", f"each was written to in the last {idle_days} days")
         return
     shown = ", ".join(idle[:SHOWN_TOPICS]) + (", ..." if len(idle) > SHOWN_TOPICS else "")
-    text = f"{len(idle)} of {len(inventory.last_written_s)} were not written to for {idle_days} days: {shown}"
-    yield Finding(NOTE, "topics", text, "if nobody reads them either: kafkapy topics --delete --topic NAME")
+    text = f"{len(idle)} of {len(inventory.last_change_s)} were not written to for {idle_days} days: {shown}"
+    listener = config.broker_listeners[0]
+    address = str(listener._replace(host=listener.host or "localhost")).partition("://")[2]
+    command = f"kafkapy topics --bootstrap-server {address} --delete --topic NAME"
+    yield Finding(NOTE, "topics", text, f"if nobody reads them either: {command}")

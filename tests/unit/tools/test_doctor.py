@@ -28,7 +28,7 @@ def test_text(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert_unchanged(before, directory_content(tmp_path))
     lines = capsys.readouterr().out.splitlines()
     assert "note     configuration: only clients on this machine can connect: listeners has loopback addresses" in lines
-    assert "note     data: the last stop was not clean: the next start looks through 1 partitions" in lines
+    assert "note     data: the last stop was not clean: the next start checks 1 partitions" in lines
     assert {line.split()[0] for line in lines if not line.startswith(" ")} <= {"good", "note", "warning"}
 
 

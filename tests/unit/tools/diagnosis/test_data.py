@@ -1,4 +1,4 @@
-"""What lies in log directories: whose it is, who holds it, what nobody writes to."""
+"""The doctor's checks of log directories: owner, lock, kind of the last stop, topics without recent writes."""
 
 from __future__ import annotations
 
@@ -41,16 +41,52 @@ def found_in(data: Path, node_id: str = "1") -> list[tuple[str, str]]:
 
 
 def test_idle_topics(data: Path, tmp_path: Path):
-    inventory, system = take_inventory([str(data)]), machine(tmp_path)
+    inventory, system, config = take_inventory([str(data)]), machine(tmp_path), BrokerConfig({"node.id": "1"})
     assert inventory.partitions == 4
-    found = only(check_idle_topics(system, inventory, 30))
+    found = only(check_idle_topics(config, system, inventory, 30))
     assert found.text == "1 of 2 were not written to for 30 days: old"
-    assert complaints(check_idle_topics(system, inventory, 41)) == []
-    assert complaints(check_idle_topics(system, take_inventory([str(tmp_path)]), 0)) == []
+    assert complaints(check_idle_topics(config, system, inventory, 41)) == []
+    assert complaints(check_idle_topics(config, system, take_inventory([str(tmp_path)]), 0)) == []
+
+
+def make_empty_topic(data: Path, topic: str, days: int) -> None:
+    """Makes a topic as it is after its creation `days` ago: no record was ever written to it."""
+    partition = data / f"{topic}-0"
+    partition.mkdir(parents=True)
+    for name, content in (("00000000000000000000.log", ""), ("partition.metadata", "version: 0\n")):
+        (partition / name).write_text(content)
+        os.utime(partition / name, (NOW_S - days * DAY_S,) * 2)
+
+
+def test_an_empty_topic_is_idle_only_if_it_is_old(tmp_path: Path):
+    make_empty_topic(tmp_path / "data", "created-today", 0)
+    make_empty_topic(tmp_path / "data", "forgotten", 31)
+    config = BrokerConfig({"node.id": "1"})
+    found = only(check_idle_topics(config, machine(tmp_path), take_inventory([str(tmp_path / "data")]), 30))
+    assert found.text == "1 of 2 were not written to for 30 days: forgotten"
+
+
+def test_a_new_partition_makes_a_topic_of_old_records_not_idle(data: Path, tmp_path: Path):
+    make_empty_topic(data, "other", 1)
+    (data / "other-0").rename(data / "old-2")
+    config = BrokerConfig({"node.id": "1"})
+    assert complaints(check_idle_topics(config, machine(tmp_path), take_inventory([str(data)]), 30)) == []
+
+
+@pytest.mark.parametrize(
+    ("listener", "address"),
+    [("PLAINTEXT://:9095", "localhost:9095"), ("PLAINTEXT://[::1]:9096", "[::1]:9096")],
+    ids=["every interface", "IPv6"],
+)
+def test_the_advised_deletion_names_the_brokers_address(listener: str, address: str, data: Path, tmp_path: Path):
+    config = BrokerConfig({"node.id": "1", "listeners": listener})
+    found = only(check_idle_topics(config, machine(tmp_path), take_inventory([str(data)]), 30))
+    command = f"kafkapy topics --bootstrap-server {address} --delete --topic NAME"
+    assert found.advice == f"if nobody reads them either: {command}"
 
 
 def test_a_stop_that_was_not_clean(data: Path):
-    assert found_in(data) == [("note", "the last stop was not clean: the next start looks through 4 partitions")]
+    assert found_in(data) == [("note", "the last stop was not clean: the next start checks 4 partitions")]
     (data / ".kafka_cleanshutdown").touch()
     assert found_in(data) == []
 
