@@ -20,8 +20,8 @@ from kafkapy.metrics.table import METRICS
 from kafkapy.protocol.api import API_TABLE
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.tools.declaration import Tool
 from kafkapy.tools.option import Option
-from kafkapy.tools.tool import Tool
 from tests.clients.legacy.catalog import ALL_CODECS, TRIED_AS_INSTALLED, TRIED_CLIENTS, TriedClient
 
 MADE_BY = "<!-- made by docs/generate.py; change the rows in kafkapy/config/keys instead -->"

@@ -35,6 +35,7 @@ from kafkapy.quorum.voters import (
 )
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
+from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.feature_levels import (
     level_of_release,
     look_up_commands,
@@ -45,7 +46,7 @@ from kafkapy.tools.feature_levels import (
 )
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.scram_argument import parse_scram
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.types import SystemClock, random_uuid, uuid_to_string
 
 _ANY_VOTERS = "controller.quorum.voters"

@@ -1,6 +1,6 @@
-"""Command lines as Apache Kafka's tools read them with argparse4j: the performance tools, and those with subcommands.
+"""The parser of the tools that use argparse4j in Apache Kafka: the performance tools, and those with subcommands.
 
-argparse4j is modelled on Python's argparse, which is what parses here; the words of its errors are argparse4j's.
+argparse4j is modelled on Python's argparse, which parses here; the error messages are argparse4j's.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from kafkapy.tools.option import Arguments, Option, UsageError
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse without its way of ending the process, and with argparse4j's words."""
+    """An argparse parser that raises UsageError instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
 
 
 class ArgumentParser:
-    """The flags of one tool, or of one of its subcommands.  Immutable; flags may be abbreviated as long as they are
-    unambiguous."""
+    """Parses command lines by the flags of one tool or subcommand, which may be abbreviated. Immutable."""
 
     def __init__(self, options: Sequence[Option], groups: Sequence[str] = ()) -> None:
-        """`groups`: the groups of which exactly one flag has to be given."""
+        """Takes the flags and the names of the groups of which exactly one flag must be given."""
         self._options = tuple(options)
         self._groups = tuple(groups)
 
     def parse(self, words: Sequence[str], command: str = "") -> Arguments:
-        """The arguments; UsageError in argparse4j's words."""
+        """Returns the arguments. Raises UsageError with argparse4j's text."""
         parser = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
         for option in self._options:
             parser.add_argument(*option.flags, dest=option.name, **_declaration(option))
@@ -56,7 +55,7 @@ class ArgumentParser:
 
 
 def _declaration(option: Option) -> dict[str, Any]:
-    """The keyword arguments of argparse's add_argument."""
+    """Returns the keyword arguments of argparse's add_argument."""
     if option.argument is None:
         return {"action": "store_const", "const": True}
     declaration: dict[str, Any] = {"action": "append", "type": _conversion(option)}
@@ -83,7 +82,7 @@ def _conversion(option: Option) -> Callable[[str], Any]:
 
 
 def _flat(value: Any) -> list[Any]:
-    """All values of a flag, however often it was given and however many words it took."""
+    """Returns all values of a flag as one list; each occurrence of the flag may hold several."""
     if value is True:
         return []
     return [each for part in value for each in (part if isinstance(part, list) else [part]) if each is not None]

@@ -1,4 +1,4 @@
-"""How a tool comes to its client: the flags for it, the properties, and whether a broker is there at all."""
+"""The connection of a tool to a broker: its flags, the client's properties, the check that a broker can be reached."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from kafkapy.config.properties import read_properties
 from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 
-# How long a broker that refuses connections is waited for: it may just be starting.
+# A broker that refuses connections may be starting, so connections are attempted for this long.
 PATIENCE_S = 2.0
 _PAUSE_S = 0.1
 _CONNECT_TIMEOUT_S = 10.0
 
 BOOTSTRAP_SERVER = Option(
     "bootstrap-server",
-    "REQUIRED: The brokers to ask first, as HOST1:PORT1,HOST2:PORT2. One that answers is enough.",
+    "REQUIRED: The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2. One that can be reached is enough.",
     "server to connect to",
 )
 COMMAND_CONFIG = Option(
     "command-config",
-    "A file with configuration keys for the client, one key=value on a line.",
+    "A file with the client's configuration, one key=value per line.",
     "config file",
     completes="file",
 )
@@ -30,9 +30,9 @@ JSON = Option("json", "Print the result as JSON.", is_ours=True)
 
 
 def admin_properties(arguments: Arguments, config: str = "command-config") -> dict[str, Any]:
-    """The properties of an admin client by --bootstrap-server and the flag `config`; the broker is there.
+    """Returns the properties of an admin client by --bootstrap-server and the flag `config`.
 
-    ToolError if it is not, ConfigError for a file that cannot be read.
+    Raises ToolError if no broker can be reached, ConfigError if the file cannot be read.
     """
     properties: dict[str, Any] = {}
     if arguments[config] is not None:
@@ -44,36 +44,37 @@ def admin_properties(arguments: Arguments, config: str = "command-config") -> di
 
 
 def refuse_controllers(arguments: Arguments) -> None:
-    """ToolError for --bootstrap-controller: we have no client of controllers."""
+    """Raises ToolError for --bootstrap-controller: the admin client connects to brokers only."""
     if arguments.has("bootstrap-controller"):
-        raise ToolError("kafkapy speaks to brokers: use --bootstrap-server")
+        raise ToolError("kafkapy connects to brokers only: use --bootstrap-server")
 
 
 def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) -> None:
-    """Returns once one of `bootstrap.servers` takes a connection.
+    """Returns when one of `bootstrap.servers` accepts a connection.
 
-    A client would go on trying for ever; a tool whose broker is not there says so. ToolError with the reason that the
-    last address gave.
+    A client would try to connect for ever. Raises ToolError, with the reason for each address, if none accepts a
+    connection within `patience_s`.
     """
     servers = [each.strip() for each in str(properties.get("bootstrap.servers", "")).split(",") if each.strip()]
     deadline = time.monotonic() + patience_s
     while servers:
-        reason = ""
+        reasons: list[str] = []
         for server in servers:
             failure = _failure(server)
             if failure is None:
                 return
-            reason = f"{server}: {failure}"
+            reasons.append(f"{server}: {failure}")
         if time.monotonic() >= deadline:
-            raise ToolError(f"Connection to node -1 could not be established. Node may not be available ({reason}).")
+            noun = "server" if len(servers) == 1 else "servers"
+            raise ToolError(f"Connection to the bootstrap {noun} could not be established ({'; '.join(reasons)}).")
         time.sleep(_PAUSE_S)
 
 
 def _failure(server: str) -> str | None:
-    """Why an address cannot be reached; None if it can."""
+    """Returns why an address cannot be reached; None if it can."""
     host, _, port = server.rpartition(":")
     if not host or not port.isdigit():
-        raise ToolError(f"Invalid url in bootstrap.servers: {server}")
+        raise ToolError(f"Invalid url in bootstrap.servers: {server} (expected HOST:PORT)")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S).close()
     except socket.gaierror:
@@ -84,7 +85,7 @@ def _failure(server: str) -> str | None:
 
 
 def check_servers(servers: str) -> None:
-    """UsageError for what is no list of addresses, in Kafka's words."""
+    """Raises UsageError, with Kafka's text, unless `servers` is a list of addresses."""
     if not servers:
         raise UsageError("Error while validating the bootstrap address\n")
     for server in servers.split(","):

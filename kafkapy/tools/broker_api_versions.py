@@ -5,10 +5,11 @@ from __future__ import annotations
 from kafkapy.client.admin import Admin, Node, VersionRange
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 
 def api_lines(served: dict[int, VersionRange]) -> list[str]:

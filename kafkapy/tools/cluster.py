@@ -5,9 +5,10 @@ from __future__ import annotations
 from kafkapy.client.admin import Admin, Node
 from kafkapy.errors import ApiError, Error
 from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
+from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 _CONNECTION = "connection"
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
+from kafkapy.tools.declaration import ARGPARSE_HELP, Tool
 from kafkapy.tools.option import Option
-from kafkapy.tools.tool import ARGPARSE_HELP, Tool
 
 SHELLS = ("bash", "zsh", "fish")
 USAGE = f"""usage: kafkapy completion {{{",".join(SHELLS)}}}

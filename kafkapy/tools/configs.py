@@ -24,8 +24,9 @@ from kafkapy.tools.config_entity import (
     InvalidConfig,
     entities_of,
 )
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 _WITH_DEFAULTS = (USERS, CLIENTS, BROKERS, IPS)
 

@@ -14,9 +14,10 @@ from kafkapy.client import Consumer, ConsumerRecord, TopicPartition, WakeupError
 from kafkapy.config.properties import read_properties
 from kafkapy.errors import ApiError
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.message_formatter import FORMATTER_PROPERTIES, JsonFormatter, MessageFormatter, make_formatter
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
-from kafkapy.tools.tool import Example, Tool, run_tool, stops_by
+from kafkapy.tools.tool import run_tool, stops_by
 
 log = logging.getLogger("kafkapy.tools.console_consumer")
 

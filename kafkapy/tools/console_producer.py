@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
 from kafkapy.tools.bootstrap import await_broker, check_servers
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.line_reader import READER_PROPERTIES, InputRecord, LineReader, load_reader
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, UsageError, parse_key_values
-from kafkapy.tools.tool import Example, Tool, run_tool, script_name
+from kafkapy.tools.tool import run_tool, script_name
 
 log = logging.getLogger("kafkapy.tools.console_producer")
 

@@ -8,6 +8,7 @@ from typing import Any
 from kafkapy.client.admin import Admin, GroupDescription, GroupListing, OffsetAndMetadata
 from kafkapy.errors import ApiError, Error
 from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.group_description import (
     MISSING,
     GroupOffsets,
@@ -22,7 +23,7 @@ from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.offset_reset import STRATEGIES, OffsetReset, Plan, parse_partitions
 from kafkapy.tools.option import LONG, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool, script_name
+from kafkapy.tools.tool import run_tool, script_name
 from kafkapy.types import TopicPartition
 
 ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")

@@ -11,11 +11,12 @@ from kafkapy.client import Consumer, ConsumerRecord, TopicPartition
 from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_date import JavaDateFormat
 from kafkapy.tools.metric_table import print_metrics
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError, UsageError, parse_key_values
 from kafkapy.tools.progress import Progress
-from kafkapy.tools.tool import Example, Termination, Tool, run_tool, stops_by
+from kafkapy.tools.tool import Termination, run_tool, stops_by
 
 _MEGABYTE = 1024 * 1024
 _POLL_S = 0.1

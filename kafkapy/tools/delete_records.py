@@ -6,11 +6,12 @@ from collections import Counter
 
 from kafkapy.client.admin import Admin
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
 from kafkapy.tools.partition_file import field, read_json_object
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
 

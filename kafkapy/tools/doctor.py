@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from kafkapy.config import BrokerConfig
 from kafkapy.errors import ConfigError
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.diagnosis.clock import check_clock, is_synchronized
 from kafkapy.tools.diagnosis.configuration import check_configuration
 from kafkapy.tools.diagnosis.data import check_data, check_idle_topics, take_inventory
@@ -20,7 +21,7 @@ from kafkapy.tools.diagnosis.limits import check_limits
 from kafkapy.tools.diagnosis.ports import check_ports
 from kafkapy.tools.diagnosis.system import System
 from kafkapy.tools.option import INTEGER, Arguments, Option, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 IDLE_DAYS = 30
 

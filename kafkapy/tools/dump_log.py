@@ -7,12 +7,13 @@ import re
 import sys
 
 from kafkapy.protocol.coordinator_record import Coordinator
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.dump_batches import BatchPrinter
 from kafkapy.tools.dump_decoders import RecordDecoder, coordinator_decoder, decode_cluster_metadata, text_decoder
 from kafkapy.tools.dump_indexes import IndexDump, dump_producer_snapshot, dump_transaction_index
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
 from kafkapy.tools.record_text import find_decoder
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 _SNAPSHOT_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _DECODER_FLAGS = (

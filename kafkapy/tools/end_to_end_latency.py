@@ -13,9 +13,10 @@ from kafkapy.client.admin import Admin, NewTopic
 from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, JSON, await_broker
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.progress import Progress
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 _POLL_S = 60.0
 _LINE_EVERY = 1000

@@ -9,8 +9,8 @@ from kafkapy.metadata.release_features import (
     first_levels,
     metadata_version_named,
 )
+from kafkapy.tools.declaration import Command
 from kafkapy.tools.option import Option, ToolError
-from kafkapy.tools.tool import Command
 
 _LARGEST = 2**15 - 1
 OLDEST_NAME, LATEST_NAME = (

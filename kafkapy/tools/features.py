@@ -9,6 +9,7 @@ from kafkapy.errors import ApiError
 from kafkapy.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
 from kafkapy.metadata.release_features import METADATA_VERSION_NAMES, first_levels
 from kafkapy.tools.bootstrap import JSON, admin_properties, refuse_controllers
+from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.feature_levels import (
     LATEST_NAME,
     OLDEST_NAME,
@@ -20,7 +21,7 @@ from kafkapy.tools.feature_levels import (
 )
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 _CONNECTION = "connection"
 # Subcommand -> what it has done, as it says.

@@ -17,9 +17,10 @@ from kafkapy.client.admin import (
 )
 from kafkapy.errors import ApiError
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import Arguments, Option, ToolError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.tools.topic_filter import topic_filter
 from kafkapy.types import TopicPartition
 

@@ -14,8 +14,9 @@ from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
 from kafkapy.tools import job_catalog, jobs_demo, sample_data, spark_submit, topic_feeder
 from kafkapy.tools.bootstrap import await_broker
+from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool, stops_by
+from kafkapy.tools.tool import run_tool, stops_by
 from kafkapy.types import SystemClock
 
 BOOTSTRAP_SERVER = Option(

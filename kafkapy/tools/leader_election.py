@@ -7,10 +7,11 @@ from collections import Counter
 from kafkapy.client.admin import Admin, ElectionType
 from kafkapy.errors import Error
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, ValueType
 from kafkapy.tools.partition_file import field, read_json_object
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
 _SCOPES = ("topic", "all-topic-partitions", "path-to-json-file")

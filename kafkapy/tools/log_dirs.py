@@ -7,9 +7,10 @@ from typing import Any
 
 from kafkapy.client.admin import Admin, LogDirDescription
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.java_names import java_text
 from kafkapy.tools.option import Arguments, Option, ToolError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:

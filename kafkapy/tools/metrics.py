@@ -18,8 +18,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.config.properties import read_properties
 from kafkapy.metrics.http_server import parse_address
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 DEFAULT_URL = "http://localhost:9404/metrics"
 LISTENER_KEY = "kafkapy.metrics.listener"

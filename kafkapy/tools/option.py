@@ -1,4 +1,4 @@
-"""What a tool declares: its flags; and what it gets: the values that the user gave."""
+"""The flags that a tool declares, and the values that the user gave for them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any, NamedTuple
 
 
 class UsageError(Exception):
-    """A command line that cannot be carried out.  The message is Kafka's; the tool's usage follows it."""
+    """An invalid command line. The message is Apache Kafka's; the usage, or a reference to `--help`, follows it."""
+
+
+class UnknownOption(UsageError):
+    """A flag that the tool does not have; `name` is the flag without dashes."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not a recognized option")
+        self.name = name
 
 
 class ToolError(Exception):
-    """A tool failed: one line to the user, without usage and without a trace."""
+    """A failure of a tool, printed as one line without usage or traceback."""
 
     def __init__(self, message: str, exit_code: int = 1) -> None:
         super().__init__(message)
@@ -20,7 +28,7 @@ class ToolError(Exception):
 
 
 class ValueType(NamedTuple):
-    """How the text of an argument becomes a value; `name` is what help calls it.  `parse` raises ValueError."""
+    """The type of an argument: its name in `--help`, and the function that parses its text (raises ValueError)."""
 
     name: str
     parse: Callable[[str], Any]
@@ -47,20 +55,20 @@ DOUBLE = ValueType("Double", float)
 
 @dataclass(frozen=True)
 class Option:
-    """One flag of a tool, declared once.  Immutable.
+    """One flag of a tool. Immutable.
 
-    name: without dashes; `aliases` likewise (one letter: a single dash).
-    argument: what its value is, in a word or two; None for a switch, which takes none.
-    argument_is_optional: the value may be left out (`--compression-codec`).
-    default: the value when the flag is absent; `values` gives it as the only one.
-    is_required: the parser refuses a command line without it.
-    is_many: one flag takes all words up to the next flag (argparse4j's nargs "+").
-    separator: one argument holds several values, split by this character.
-    choices: the only values that are taken; also what completion offers.
-    group: of several flags with the same group at most one may be given (argparse4j).
-    is_ours: Apache Kafka's tool does not have it.
-    is_deprecated: still taken, and not offered by completion.
-    completes: "file", "directory" or "" for what completion offers as the value.
+    name: the flag without dashes, as are the `aliases` (those of one letter are typed with a single dash).
+    argument: the placeholder of its value in `--help`; None for a switch, which takes no value.
+    argument_is_optional: whether the value may be left out (`--compression-codec`).
+    default: the value if the flag is absent; `values` then returns it as the only value.
+    is_required: whether the parser refuses a command line without the flag.
+    is_many: whether the flag takes all words up to the next flag (argparse4j's nargs "+").
+    separator: the character that divides several values in one argument; empty if an argument is one value.
+    choices: the values that completion offers; argparse4j's parser accepts no others.
+    group: the name of a set of flags of which at most one may be given (argparse4j).
+    is_ours: whether Apache Kafka's tool lacks the flag.
+    is_deprecated: whether completion leaves out the flag, which is still accepted.
+    completes: the kind of value that completion offers: "file", "directory", "config-override", "job" or "".
     """
 
     name: str
@@ -81,20 +89,20 @@ class Option:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As typed, the long form first: `--topic`, `-t`."""
+        """The flag and its aliases as typed, the long form first: `--topic`, `-t`."""
         return tuple(f"-{name}" if len(name) == 1 else f"--{name}" for name in (self.name, *self.aliases))
 
     @property
     def flag(self) -> str:
-        """The long form."""
+        """The long form, as typed."""
         return self.flags[0]
 
 
 class Arguments:
-    """What the user gave.  Immutable after parsing.
+    """The parsed command line. Immutable.
 
-    `arguments["topic"]` is the value of a flag, or its default; `has` whether the user gave it; `values` all its
-    values; `positionals` the words that belong to no flag; `command` the subcommand of a tool that has some.
+    `arguments["topic"]` is the value of a flag or its default; `has` tells if the user gave the flag; `values` returns
+    all its values; `positionals` are the words that belong to no flag; `command` is the name of the subcommand.
     """
 
     def __init__(
@@ -110,7 +118,7 @@ class Arguments:
         self.command = command
 
     def has(self, name: str) -> bool:
-        """Whether the user gave the flag; KeyError for one that the tool does not declare."""
+        """Tells if the user gave the flag. Raises KeyError for a flag that the tool does not declare."""
         return self._options[name].name in self._found
 
     @property
@@ -119,8 +127,10 @@ class Arguments:
         return tuple(self._found)
 
     def __getitem__(self, name: str) -> Any:
-        """The value: for a switch whether it was given, else the argument, the default or None.  UsageError if a
-        flag with one value was given several times."""
+        """Returns the argument of a flag, its default or None; for a switch, whether it was given.
+
+        Raises UsageError if a flag with one value was given several times.
+        """
         option = self._options[name]
         if option.argument is None:
             return name in self._found
@@ -132,32 +142,32 @@ class Arguments:
         return values[0]
 
     def values(self, name: str) -> list[Any]:
-        """All values of a flag that may come again; the default as the only one, or none."""
+        """Returns all values of a flag that may be repeated; without any the default, if there is one."""
         option = self._options[name]
         found = list(self._found.get(name, ()))
         return found if found or option.default is None else [option.default]
 
     def require(self, *names: str) -> None:
-        """UsageError for the first that the user did not give."""
+        """Raises UsageError for the first of the flags that the user did not give."""
         for name in names:
             if not self.has(name):
                 raise UsageError(f'Missing required argument "[{name}]"')
 
     def exclude(self, name: str, *others: str) -> None:
-        """UsageError if `name` was given together with any of the others."""
+        """Raises UsageError if `name` was given together with any of the others."""
         for other in others:
             if self.has(name) and self.has(other):
                 raise UsageError(f'Option "[{name}]" can\'t be used with option "[{other}]"')
 
     def require_one_of(self, *names: str) -> None:
-        """UsageError unless the user gave exactly one."""
+        """Raises UsageError unless the user gave exactly one of the flags."""
         if sum(map(self.has, names)) != 1:
             shown = ", ".join(f"[{name}]" for name in names)
             raise UsageError(f"Exactly one of the following arguments is required: {shown}")
 
 
 def parse_key_values(words: Iterable[str], *, accepts_missing: bool = True) -> dict[str, str]:
-    """`key=value` words as a mapping, the value may hold `=`; UsageError for a missing value unless it is accepted."""
+    """Returns `key=value` words as a dict. Raises UsageError for a missing value unless `accepts_missing`."""
     pairs: dict[str, str] = {}
     for word in words:
         key, _, value = word.partition("=")

@@ -1,13 +1,14 @@
-"""What a tool says about itself: the table of flags in joptsimple's layout, usage in argparse4j's, examples."""
+"""The text of `--help` and of usage errors, in the layouts of joptsimple and argparse4j."""
 
 from __future__ import annotations
 
+import difflib
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafkapy.tools.option import Option
-from kafkapy.tools.tool import Command, Grammar, Tool
+from kafkapy.tools.declaration import Command, Grammar, Tool
+from kafkapy.tools.option import Option, UnknownOption, UsageError
 
 WIDTH = 80
 ARGPARSE_WIDTH = 75
@@ -16,7 +17,7 @@ _INDENT = "  "
 
 
 def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
-    """All of `--help`: what it is for, the flags, examples to type."""
+    """Returns the text of `--help`: the tool's purpose, its flags and examples."""
     if tool.grammar is Grammar.JOPTSIMPLE:
         text = f"{tool.description}\n{option_table(tool.all_options)}"
     else:
@@ -25,7 +26,7 @@ def help_page(tool: Tool, program: str, command: Command | None = None) -> str:
 
 
 def usage_error(tool: Tool, program: str, message: str, command: Command | None = None) -> str:
-    """What stands on standard error for a command line that cannot be carried out."""
+    """Returns the text that Apache Kafka's tool prints for a refused command line: the error and the usage."""
     if tool.usage_line:
         return tool.usage_line.format(message) + "\n"
     if tool.grammar is Grammar.JOPTSIMPLE:
@@ -34,8 +35,18 @@ def usage_error(tool: Tool, program: str, message: str, command: Command | None 
     return f"{_argparse_usage(tool, name, command)}{name}: error: {message}\n"
 
 
+def short_usage_error(tool: Tool, program: str, error: UsageError) -> str:
+    """Returns the error and a reference to `--help`, with the nearest flag for an unknown one."""
+    suggestion = ""
+    if isinstance(error, UnknownOption):
+        names = [option.name for option in tool.all_options if not option.is_deprecated]
+        near = difflib.get_close_matches(error.name, names, 1)
+        suggestion = f"Did you mean --{near[0]}? " if near else ""
+    return f"{str(error).rstrip()}\n{suggestion}See `{program} --help`.\n"
+
+
 def option_table(options: Iterable[Option]) -> str:
-    """joptsimple's table of two columns, sorted by name."""
+    """Returns joptsimple's table of flags and descriptions, sorted by name."""
     options = sorted(options, key=lambda option: option.name)
     head = "Option (* = required)" if any(option.is_required for option in options) else "Option"
     rows = [(head, "Description"), ("-" * len(head), "-" * len("Description"))]
@@ -71,7 +82,7 @@ def _default(value: Any) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most `width`; all but the first of each paragraph are indented."""
+    """Wraps a text at `width`; all lines but the first of each paragraph are indented."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         lines += textwrap.wrap(paragraph, width, subsequent_indent=_INDENT, break_on_hyphens=False) or [""]
@@ -79,7 +90,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _argparse_usage(tool: Tool, name: str, command: Command | None) -> str:
-    """In as many lines as it takes; flags behind a long name begin on a line of their own."""
+    """Returns the wrapped usage; after a long program name the flags begin on a line of their own."""
     if command is not None:
         name = f"{name} {command.name}"
     parts = ["[-h]"]
@@ -132,7 +143,7 @@ def _argparse_page(tool: Tool, program: str, command: Command | None) -> str:
 
 
 def _entry(flags: str, description: str) -> list[str]:
-    """A flag and its meaning from column 25 on, on the next line if the flag is long."""
+    """Returns the lines of a flag and its description, which begins at column 25, below the flag if that is long."""
     start = f"  {flags}"
     lines = textwrap.wrap(description.replace("\n", " "), ARGPARSE_WIDTH - 25) or [""]
     if len(start) <= 23:

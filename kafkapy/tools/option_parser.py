@@ -1,8 +1,8 @@
-"""Command lines as Apache Kafka's tools read them with joptsimple, which most of them do.
+"""The parser of the tools that use joptsimple in Apache Kafka, which most of them do.
 
-`--opt value`, `--opt=value`, `-opt value`, `-o value` and `-ovalue`; flags in any order and repeated; `--` ends them.
-Long flags are not abbreviated: Kafka's tools switch that off. An argument that must be there is taken whatever it looks
-like, so that `--offset -1` works. A switch takes no value, and one that is given with `=` is not looked at.
+Flags are written `--opt value`, `--opt=value`, `-opt value`, `-o value` or `-ovalue`, in any order and repeatedly; `--`
+ends them. Long flags cannot be abbreviated, as in Kafka's tools. A required argument may begin with a dash, so that
+`--offset -1` works. A switch takes no value; a value given with `=` is ignored.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafkapy.tools.option import Arguments, Option, UsageError
+from kafkapy.tools.option import Arguments, Option, UnknownOption, UsageError
 
 
 class OptionParser:
-    """The flags of one tool.  Immutable; `parse` may be called any number of times."""
+    """Parses command lines by the flags of one tool. Immutable."""
 
     def __init__(self, options: Iterable[Option]) -> None:
         self._options = tuple(options)
         self._by_name = {name: option for option in self._options for name in (option.name, *option.aliases)}
 
     def parse(self, words: Sequence[str]) -> Arguments:
-        """The arguments; UsageError in joptsimple's words. Required flags are not asked for when --help or --version
-        stands there."""
+        """Returns the arguments. Raises UsageError with joptsimple's text.
+
+        Required flags may be missing when --help or --version is given.
+        """
         rest = list(reversed(words))
         found: dict[str, list[Any]] = {}
         positionals: list[str] = []
@@ -46,7 +48,7 @@ class OptionParser:
         self._take(self._option(name), value, rest, found)
 
     def _take_short(self, word: str, rest: list[str], found: dict[str, list[Any]]) -> None:
-        """`-topic x`, `-t x`, `-tx`, or several switches of one letter in one word."""
+        """Parses `-topic x`, `-t x`, `-tx`, or several switches of one letter in one word."""
         name, _, value = word.partition("=")
         if name in self._by_name:
             self._take(self._by_name[name], value, rest, found)
@@ -61,7 +63,7 @@ class OptionParser:
     def _option(self, name: str) -> Option:
         option = self._by_name.get(name)
         if option is None:
-            raise UsageError(f"{name} is not a recognized option")
+            raise UnknownOption(name)
         return option
 
     def _take(self, option: Option, value: str, rest: list[str], found: dict[str, list[Any]]) -> None:

@@ -23,8 +23,9 @@ from kafkapy.metrics.http_server import HttpServer, Response
 from kafkapy.metrics.metric import Metric
 from kafkapy.metrics.page import PAGE_TYPE, Page
 from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, COMMAND_CONFIG, await_broker
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import DOUBLE, INTEGER, TEXT, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 DEFAULT_TOPIC = "kafkapy-probe"
 ENDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)

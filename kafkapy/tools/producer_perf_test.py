@@ -13,12 +13,13 @@ from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
 from kafkapy.protocol.message_json import json_text
 from kafkapy.tools.bootstrap import JSON, await_broker
+from kafkapy.tools.declaration import Example, Grammar, Tool
 from kafkapy.tools.metric_table import print_metrics
 from kafkapy.tools.option import DOUBLE, INTEGER, LONG, Arguments, Option, ToolError, UsageError
 from kafkapy.tools.producer_stats import ProducerStats
 from kafkapy.tools.progress import Progress
 from kafkapy.tools.throttle import Throttle
-from kafkapy.tools.tool import Example, Grammar, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.types import random_uuid, uuid_to_string
 
 DEFAULT_TRANSACTION_MS = 3000

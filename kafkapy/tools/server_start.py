@@ -9,8 +9,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, program_name, run_tool
+from kafkapy.tools.tool import program_name, run_tool
 
 OUTPUT_NAME = "kafkaServer.out"
 # The broker says this on its standard output when it serves.

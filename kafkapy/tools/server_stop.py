@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from kafkapy.config.properties import read_properties
 from kafkapy.errors import ConfigError
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 PROC = Path("/proc")
 

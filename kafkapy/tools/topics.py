@@ -8,9 +8,10 @@ from kafkapy.client.admin import PARTITIONS_OF_A_RESPONSE, Admin, NewPartitions,
 from kafkapy.config.table import TOPIC_ROWS
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.tools.bootstrap import COMMAND_CONFIG, JSON, admin_properties
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageError
-from kafkapy.tools.tool import Example, Tool, run_tool, sentence
+from kafkapy.tools.tool import run_tool, sentence
 from kafkapy.tools.topic_description import REPLICATION_REPORTS, describe
 from kafkapy.tools.topic_filter import ensure_exist, topics_of
 

@@ -9,10 +9,11 @@ from typing import Any
 from kafkapy.client.admin import Admin, HangingTransaction, ProducerState
 from kafkapy.errors import ApiError
 from kafkapy.tools.bootstrap import JSON, admin_properties
+from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.hanging_transactions import find_hanging
 from kafkapy.tools.json_output import print_json
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, ToolError
-from kafkapy.tools.tool import Command, Example, Grammar, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 from kafkapy.types import TopicPartition
 
 

@@ -134,7 +134,7 @@ def test_without_a_broker_there_is_one_line(tool):
     done = run_ours(tool, "--bootstrap-server", address, *TOOLS_WITH_A_BROKER[tool].split())
     assert done.code == 1
     assert done.err == (
-        f"Connection to node -1 could not be established. Node may not be available ({address}: Connection refused).\n"
+        f"Connection to the bootstrap server could not be established ({address}: Connection refused).\n"
     )
 
 
@@ -143,7 +143,7 @@ def test_zookeeper_names_the_form_of_today(tool):
     done = run_ours(tool, "--zookeeper", "localhost:2181", *TOOLS_WITH_A_BROKER[tool].split())
     form = f"kafkapy {tool} --bootstrap-server localhost:9092 {TOOLS_WITH_A_BROKER[tool]}"
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"zookeeper is not a recognized option: the tools ask a broker today: {form}\n"
+    assert done.err == f"zookeeper is not a recognized option: the tools connect to a broker: {form}\n"
 
 
 def test_help_has_examples_and_ends_well():

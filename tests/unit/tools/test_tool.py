@@ -1,4 +1,4 @@
-"""What happens around a tool's run, and what it says about itself."""
+"""Running tools: errors, exit codes, help, progress and statistics."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import io
 import pytest
 
 from kafkapy.errors import ApiError, ConfigError, Error
+from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.option import Option, ToolError, UsageError
 from kafkapy.tools.option_help import option_table
 from kafkapy.tools.producer_stats import ProducerStats
 from kafkapy.tools.progress import Progress
-from kafkapy.tools.tool import Example, Tool, run_tool
+from kafkapy.tools.tool import run_tool
 
 
 def make(run, **more) -> Tool:
@@ -53,12 +54,25 @@ def test_exit_codes_are_the_runs(capsys):
     assert run_tool(make(lambda arguments: None), ["--topic", "a"]) == 0
     assert run_tool(make(lambda arguments: 3), ["--topic", "a"]) == 3
     assert run_tool(make(raiser(UsageError("no"))), ["--topic", "a"]) == 1
-    assert capsys.readouterr().err.startswith("no\nOption ")
+    assert capsys.readouterr().err == "no\nSee `kafkapy trial --help`.\n"
     assert run_tool(make(lambda arguments: None), []) == 1
     assert capsys.readouterr().err.startswith("Tries.\nOption ")
 
 
-def test_zookeeper_is_refused_with_the_form_of_today(capsys):
+def test_an_unknown_flag_is_answered_with_the_nearest_one(capsys):
+    assert run_tool(make(lambda arguments: None), ["--topi", "a"]) == 1
+    assert capsys.readouterr().err == (
+        "topi is not a recognized option\nDid you mean --topic? See `kafkapy trial --help`.\n"
+    )
+
+
+def test_the_name_of_kafkas_script_brings_the_table_of_options_as_in_kafka(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kafka-trial.sh"])
+    assert run_tool(make(lambda arguments: None), ["--foo"]) == 1
+    assert capsys.readouterr().err.startswith("foo is not a recognized option\nOption ")
+
+
+def test_zookeeper_is_refused_with_the_command_to_use(capsys):
     assert run_tool(make(lambda arguments: 0), ["--zookeeper", "h:2181/chroot", "--topic", "a"]) == 1
     assert capsys.readouterr().err.endswith("kafkapy trial --bootstrap-server localhost:9092 --topic a\n")
 

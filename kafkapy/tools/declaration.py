@@ -1,0 +1,79 @@
+"""The declaration of a tool: name, description, options, subcommands, examples.
+
+Parsing, `--help`, docs/compatibility.md and shell completion are derived from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from kafkapy.tools.option import Arguments, Option
+
+
+class Grammar(Enum):
+    """The parser that Apache Kafka's tool of that name uses; they differ in abbreviations, errors and usage."""
+
+    JOPTSIMPLE = "joptsimple"
+    ARGPARSE4J = "argparse4j"
+
+
+class Example(NamedTuple):
+    """An example at the end of `--help`: its purpose, and the words after the tool's name."""
+
+    purpose: str
+    words: str
+
+
+class Command(NamedTuple):
+    """A subcommand, such as `format` of `kafkapy storage format`. `required_groups` has the meaning it has in Tool."""
+
+    name: str
+    description: str
+    options: tuple[Option, ...]
+    required_groups: tuple[str, ...] = ()
+
+
+HELP = Option("help", "Print usage information.")
+VERSION = Option("version", "Display Kafka version.")
+ARGPARSE_HELP = Option("help", "show this help message and exit", aliases=("h",))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The declaration of a tool. Immutable.
+
+    description: the purpose of the tool, printed at the head of `--help`.
+    run: carries out the arguments and returns the exit code; None is 0. It may raise UsageError, ToolError, ApiError,
+        ConfigError, OSError (TimeoutError included) or KeyboardInterrupt: `run_tool` prints each as one line.
+    options: the tool's own flags; `all_options` adds `--help` and `--version`.
+    commands: the subcommands, each with options of its own (ARGPARSE4J only).
+    kafka_name: the program's name in the usage of Apache Kafka's tool, if it is not the script's name.
+    error_prefix: text in front of an unexpected error, as in Apache Kafka's tool.
+    required_groups: the groups of options of which exactly one must be given (ARGPARSE4J only).
+    needs_arguments: whether a command line without a word is refused with the usage and exit code 1.
+    usage_line: the text for a wrong command line instead of the usage, with `{}` for the error.
+    not_here: flags of Apache Kafka's tool that this tool does not accept, each with the reason.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Arguments], int | None]
+    options: tuple[Option, ...] = ()
+    examples: tuple[Example, ...] = ()
+    grammar: Grammar = Grammar.JOPTSIMPLE
+    commands: tuple[Command, ...] = ()
+    kafka_name: str = ""
+    error_prefix: str = ""
+    required_groups: tuple[str, ...] = ()
+    needs_arguments: bool = True
+    usage_line: str = ""
+    not_here: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """The tool's options and those that every tool has."""
+        shared = (HELP, VERSION) if self.grammar is Grammar.JOPTSIMPLE else (ARGPARSE_HELP,)
+        return (*self.options, *shared)
