@@ -91,14 +91,15 @@ class Broker:
         clock: Clock | None = None,
         filesystem: Filesystem | None = None,
         on_fatal: Callable[[], None] = lambda: None,
-        gated: bool = True,
+        gated: bool | None = None,
     ) -> None:
         """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot go on.
 
-        Without `gated`, or with a clock or file system of the caller's, every request takes the Python way.
+        `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself,
+        so that by default it does not when the caller brings a clock or a file system.
         """
         self.config = config
-        self._gated = gated and clock is None and filesystem is None
+        self._gated = clock is None and filesystem is None if gated is None else gated
         self._clock = clock or SystemClock()
         self._filesystem = filesystem or Filesystem()
         self._on_fatal = on_fatal

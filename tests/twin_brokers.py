@@ -1,10 +1,11 @@
-"""Two brokers in process, alike but for the data gate, that are sent the same bytes in the same wake-ups."""
+"""Two brokers in process, alike but for the data gate, that receive the same bytes in the same wake-ups."""
 
 from __future__ import annotations
 
 import select
 import socket
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.types import Clock
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame
 
@@ -48,13 +50,28 @@ def receive_exactly(connection: socket.socket, size: int) -> bytes:
 TwinRequest = tuple[ApiKey, int, Any]  # API, version, request
 
 
+class SharedClock:
+    """A wall clock that stands still, so that both brokers write the same timestamps. Its monotonic clock runs."""
+
+    def __init__(self) -> None:
+        self._now_ms = time.time_ns() // 1_000_000
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+
 class BrokerTwin:
     """One broker with numbered connections."""
 
-    def __init__(self, root: Path, *, gated: bool, properties: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, root: Path, *, gated: bool, properties: dict[str, str] | None = None, clock: Clock | None = None
+    ) -> None:
         self.root = root
         defaults = {"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"}
-        self.broker = Broker(BrokerConfig(defaults | (properties or {})), gated=gated)
+        self.broker = Broker(BrokerConfig(defaults | (properties or {})), gated=gated, clock=clock)
         self.broker.start()
         endpoint = self.broker.socket_server.endpoints[0]
         self.address = (endpoint.host, endpoint.port)
@@ -143,8 +160,9 @@ class TwinBrokers:
     """`plain` takes the Python way, `gated` the gate. What differs between their answers or files is an error."""
 
     def __init__(self, root: Path, properties: dict[str, str] | None = None) -> None:
-        self.plain = BrokerTwin(root / "plain", gated=False, properties=properties)
-        self.gated = BrokerTwin(root / "gated", gated=True, properties=properties)
+        clock = SharedClock()
+        self.plain = BrokerTwin(root / "plain", gated=False, properties=properties, clock=clock)
+        self.gated = BrokerTwin(root / "gated", gated=True, properties=properties, clock=clock)
 
     def create_topic(self, name: str, partitions: int, configs: dict[str, str]) -> None:
         for twin in (self.plain, self.gated):
@@ -205,6 +223,8 @@ class TwinBrokers:
         return expected
 
     def _frame(self, twin: BrokerTwin, number: int, key: ApiKey, version: int, request) -> bytes:
+        if key not in (ApiKey.PRODUCE, ApiKey.FETCH):
+            return frame(request_bytes(key, version, request, correlation_id=number))
         topics = request.topic_data if key is ApiKey.PRODUCE else request.topics
         if key is ApiKey.FETCH:
             topics = topics + request.forgotten_topics_data

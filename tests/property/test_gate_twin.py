@@ -1,8 +1,8 @@
-"""The gate and the Python way give the same answers, byte for byte, and leave the same files.
+"""The gate and the Python path give the same answers, byte for byte, and leave the same files.
 
-Requests of several connections in one wake-up have no order, and the gate goes before Python. So either several
+Requests of several connections in one wake-up have no order, and the gate runs before Python. So either several
 connections share partitions, with requests that the gate surely takes ("clean"), or each has a partition of its own.
-Nothing here depends on the clock, which the two read at different times.
+The two brokers share a clock that stands still, from which the markers of transactions take their timestamps.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import pytest
 from kafkapy._core.bytes.codec_functions import find_codec_functions
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
-from tests.twin_brokers import TwinBrokers
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from tests.twin_brokers import TwinBrokers, TwinRequest
 
 TOPICS = {
     "t-plain": (3, {"segment.bytes": "10485760", "index.interval.bytes": "300", "max.message.bytes": "3000"}),
@@ -26,7 +28,11 @@ TOPICS = {
     "t-recoded": (1, {"compression.type": "gzip"}),
     "t-zstd": (1, {"compression.type": "zstd"}),
     "t-plainly": (1, {"compression.type": "uncompressed"}),
+    "t-transactions": (2, {"index.interval.bytes": "300"}),
 }
+TRANSACTION_PARTITIONS = [("t-transactions", 0), ("t-transactions", 1), ("t-rolls", 0), ("t-rolls", 1)]
+TRANSACTIONAL_PRODUCERS = range(201, 204)
+PROPERTIES = {"transaction.partition.verification.enable": "false"}  # no coordinator knows these transactions
 SHARED_PARTITIONS = 3
 CONNECTIONS = range(1, 7)
 STEPS = 200
@@ -41,11 +47,17 @@ class Requests:
         self.epochs: dict[int, int] = {}
         self.start_ms = int(time.time() * 1000) - 5000
         self.sessions = Sessions(chance)
+        self.open_transactions: dict[int, list[tuple[str, int]]] = {}
 
-    def step(self) -> dict[int, tuple[ApiKey, int, ProduceRequest | FetchRequest]]:
-        """What one wake-up brings, by connection."""
+    def step(self) -> dict[int, TwinRequest]:
+        """The requests of one wake-up, by connection."""
         chance = self.chance
         numbers = chance.sample(CONNECTIONS, chance.randint(1, len(CONNECTIONS)))
+        kind = chance.random()
+        if kind < 0.04:
+            return {numbers[0]: self.delete_records()}
+        if kind < 0.2:
+            return {numbers[0]: self.transaction(chance.choice(TRANSACTIONAL_PRODUCERS))}
         if chance.random() < 0.5:
             return {
                 number: self.fetch() if chance.random() < 0.4 else self.sessions.fetch(number) for number in numbers
@@ -82,6 +94,54 @@ class Requests:
         chance = self.chance
         acks = chance.choices([-1, 1, 0, 2], [10, 10, 4, 0 if is_clean else 0.3])[0]
         return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
+
+    def transaction(self, producer_id: int) -> TwinRequest:
+        """Ends the producer's open transaction, mostly; otherwise adds records to it, or begins one."""
+        chance = self.chance
+        partitions = self.open_transactions.pop(producer_id, [])
+        if partitions and chance.random() < 0.8:
+            return self.end_transaction(producer_id, partitions)
+        added = chance.sample(TRANSACTION_PARTITIONS, chance.choice([1, 1, 2]))
+        self.open_transactions[producer_id] = list(dict.fromkeys(partitions + added))
+        topics = []
+        for name, indexes in grouped(added).items():
+            data = []
+            for index in indexes:
+                count = chance.choice([1, 3])
+                builder = RecordBatchBuilder(
+                    **self.next_in_sequence(producer_id, name, index, count), is_transactional=True
+                )
+                for _ in range(count):
+                    builder.append(self.start_ms + chance.randint(0, 300), None, chance.randbytes(50))
+                data.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
+            topics.append(ProduceRequest.TopicProduceData(name=name, partition_data=data))
+        request = ProduceRequest(transactional_id="transactional", acks=-1, timeout_ms=1000, topic_data=topics)
+        return ApiKey.PRODUCE, chance.randint(3, 13), request
+
+    def end_transaction(self, producer_id: int, partitions: list[tuple[str, int]]) -> TwinRequest:
+        """The markers that commit or abort, as a coordinator on another broker would send them."""
+        marker = WriteTxnMarkersRequest.WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=0,
+            transaction_result=self.chance.random() < 0.4,
+            topics=[
+                WriteTxnMarkersRequest.WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
+                for name, indexes in grouped(partitions).items()
+            ],
+            coordinator_epoch=0,
+        )
+        return ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest(markers=[marker])
+
+    def delete_records(self) -> TwinRequest:
+        """Mostly into the middle of a segment."""
+        chance = self.chance
+        name = chance.choice(list(TOPICS))
+        partition = DeleteRecordsRequest.DeleteRecordsPartition(
+            partition_index=chance.randrange(TOPICS[name][0]),
+            offset=chance.choices([1, 3, 8, 20, -1], [8, 8, 8, 8, 1])[0],
+        )
+        topic = DeleteRecordsRequest.DeleteRecordsTopic(name=name, partitions=[partition])
+        return ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[topic], timeout_ms=1000)
 
     def fetch(self, partitions: list[tuple[str, int]] | None = None) -> tuple[ApiKey, int, FetchRequest]:
         """A consumer's, mostly: without a session, and it does not wait. Of `partitions`, or any."""
@@ -279,7 +339,7 @@ def test_same_answers_and_same_files(tmp_path, seed):
     for codec in range(1, 5):
         find_codec_functions(codec)  # as after the first batch of each
     requests = Requests(random.Random(seed))
-    twins = TwinBrokers(tmp_path)
+    twins = TwinBrokers(tmp_path, PROPERTIES)
     for name, (partitions, configs) in TOPICS.items():
         twins.create_topic(name, partitions, configs)
     for _ in range(2):  # the first batches of a segment, and of a producer, are Python's

@@ -165,6 +165,28 @@ def test_a_new_leader_knows_nothing_of_its_followers(harness):
     assert harness.partition().log.end_offset_for_epoch(0) == (1, 0)
 
 
+def test_a_new_leader_epoch_is_known_before_its_first_append(harness):
+    harness.append(b"a", b"b")
+    harness.put_topic("t", [partition_image(replicas=REPLICAS, leader_epoch=3, partition_epoch=1)])
+    partition = harness.partition()
+    assert partition.last_offset_for_leader_epoch(3, 0, only_leader=True) == (2, 0)
+    assert partition.last_offset_for_leader_epoch(3, 1, only_leader=True) == (2, 0)
+    assert partition.last_offset_for_leader_epoch(3, 3, only_leader=True) == (2, 3)
+
+
+def test_a_follower_below_the_start_of_the_leader_epoch_does_not_enter_the_isr(harness):
+    harness.append(b"a", b"b")
+    harness.put_topic("t", [partition_image(replicas=REPLICAS, isr=(NODE_ID, 3), leader_epoch=1, partition_epoch=1)])
+    assert harness.partition().leader_epoch_start_offset == 2
+    for offset in (0, 1):
+        follow(harness, 2, offset)
+        assert harness.partition().log.high_watermark <= offset
+        assert harness.controller.asked == []
+    follow(harness, 2, 2)
+    change, _ = harness.controller.asked[0]
+    assert change.new_isr == REPLICAS
+
+
 def test_after_append_the_isr_must_still_be_large_enough(harness):
     harness.append(b"a")
     for replica_id in (2, 3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,10 @@ from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame, receive_frame
 from tests.twin_brokers import BrokerTwin
@@ -192,15 +195,31 @@ def test_the_gate_loses_partitions_with_their_topic(twin):
     assert produce(twin, "other").error_code == 0
 
 
-def test_a_failed_write_is_answered_and_takes_the_directory_offline(tmp_path):
+@pytest.fixture
+def two_directories(tmp_path):
+    """A broker whose metadata are in directory "a", so that it survives the failure of "b"."""
     properties = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "metadata.log.dir": f"{tmp_path}/a"}
     twin = BrokerTwin(tmp_path, gated=True, properties=properties)
+    yield twin
+    twin.stop()
+
+
+def topic_in_directory_b(twin: BrokerTwin) -> str:
     names = [f"topic{number}" for number in range(4)]
     for name in names:
         open_gate(twin, name)
         produce(twin, name, size=200_000)
-    name = next(name for name in names if (tmp_path / "b" / f"{name}-0").exists())
-    log_file = tmp_path / "b" / f"{name}-0" / f"{0:020d}.log"
+    return next(name for name in names if (twin.root / "b" / f"{name}-0").exists())
+
+
+def segment_file(twin: BrokerTwin, topic: str, suffix: str) -> Path:
+    return twin.root / "b" / f"{topic}-0" / f"{0:020d}{suffix}"
+
+
+def test_a_failed_write_is_answered_and_takes_the_directory_offline(two_directories):
+    twin = two_directories
+    name = topic_in_directory_b(twin)
+    log_file = segment_file(twin, name, ".log")
     content = log_file.read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 50, limits[1]))
@@ -214,6 +233,83 @@ def test_a_failed_write_is_answered_and_takes_the_directory_offline(tmp_path):
     assert twin.broker.gate.counters()["batches_appended"] == before
     assert produce(twin, name).error_code == Error.KAFKA_STORAGE_ERROR
     assert not twin.broker.log_manager.directories[1].is_online
+
+
+def test_a_batch_whose_index_entry_fails_is_cut_off_again(two_directories):
+    twin = two_directories
+    name = topic_in_directory_b(twin)  # the next batch is more than index.interval.bytes behind the last entry
+    log_file = segment_file(twin, name, ".log")
+    content = log_file.read_bytes()
+    segment_file(twin, name, ".index").unlink()  # the first entry allocates a page of the file
+    before = twin.broker.gate.counters()["batches_appended"]
+    failed = produce(twin, name)
+    assert (failed.error_code, failed.base_offset) == (Error.KAFKA_STORAGE_ERROR, -1)
+    assert log_file.read_bytes() == content
+    assert twin.broker.gate.counters()["batches_appended"] == before
+    assert not twin.broker.log_manager.directories[1].is_online
+
+
+def test_nothing_is_appended_to_a_directory_that_has_just_failed(two_directories):
+    twin = two_directories
+    name = topic_in_directory_b(twin)
+    content = segment_file(twin, name, ".log").read_bytes()
+    # Another thread met an error; the owner thread has not handled it yet, so that the partition is still online.
+    twin.broker.log_manager.directories[1].is_online = False
+    assert produce(twin, name).error_code == Error.KAFKA_STORAGE_ERROR
+    assert segment_file(twin, name, ".log").read_bytes() == content
+
+
+def fetched(twin: BrokerTwin, offset: int, *, isolation_level: int = 0) -> tuple[FetchResponse.PartitionData, int]:
+    """The data of a fetch from "topic", and how many fetches the gate answered for it (0 or 1)."""
+    before = twin.broker.gate.counters()["fetches_answered"]
+    request = fetch_request("topic", offset)
+    request.isolation_level = isolation_level
+    response = ask(twin.connection(CONSUMER), ApiKey.FETCH, 12, request, FetchResponse)
+    return response.responses[0].partitions[0], twin.broker.gate.counters()["fetches_answered"] - before
+
+
+def test_a_fetch_below_the_log_start_offset_is_out_of_range(twin):
+    end = open_gate(twin, "topic")
+    for _ in range(4):
+        produce(twin, "topic")
+    assert fetched(twin, end - 1)[1] == 1
+    deletion = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=end)
+    topic = DeleteRecordsRequest.DeleteRecordsTopic(name="topic", partitions=[deletion])
+    request = DeleteRecordsRequest(topics=[topic], timeout_ms=1000)
+    response = ask(twin.connection(PRODUCER), ApiKey.DELETE_RECORDS, 2, request, DeleteRecordsResponse)
+    assert response.topics[0].partitions[0].low_watermark == end
+    data, gated = fetched(twin, end)
+    assert (data.error_code, data.log_start_offset, len(data.records) > 0, gated) == (0, end, True, 1)
+    data, gated = fetched(twin, end - 1)
+    assert (data.error_code, data.high_watermark, gated) == (Error.OFFSET_OUT_OF_RANGE, -1, 0)
+
+
+def test_a_committed_read_of_a_segment_with_an_aborted_transaction_lists_it(tmp_path):
+    twin = BrokerTwin(tmp_path, gated=True, properties={"transaction.partition.verification.enable": "false"})
+    end = open_gate(twin, "topic")
+    builder = RecordBatchBuilder(producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
+    builder.append(1_700_000_000_000, None, b"value")
+    data = ProduceRequest.PartitionProduceData(index=0, records=builder.build())
+    topics = [ProduceRequest.TopicProduceData(name="topic", partition_data=[data])]
+    request = ProduceRequest(transactional_id="t", acks=-1, timeout_ms=1000, topic_data=topics)
+    produced = ask(twin.connection(PRODUCER), ApiKey.PRODUCE, 9, request, ProduceResponse)
+    assert produced.responses[0].partition_responses[0].base_offset == end
+    marker = WriteTxnMarkersRequest.WritableTxnMarker(
+        producer_id=5,
+        producer_epoch=0,
+        transaction_result=False,
+        topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name="topic", partition_indexes=[0])],
+        coordinator_epoch=0,
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+    ask(twin.connection(PRODUCER), ApiKey.WRITE_TXN_MARKERS, 1, request, WriteTxnMarkersResponse)
+    for _ in range(3):  # after the first fetch the log knows that no transaction is open
+        data, gated = fetched(twin, end, isolation_level=1)
+        assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions] == [(5, end)]
+        assert gated == 0
+        data, gated = fetched(twin, end)
+        assert (data.error_code, data.last_stable_offset, len(data.records) > 0) == (0, end + 2, True)
+    assert gated == 1
     twin.stop()
 
 
