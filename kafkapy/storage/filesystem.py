@@ -102,6 +102,20 @@ class Filesystem:
         finally:
             os.close(fd)
 
+    def append_file(self, path: str, content: bytes) -> None:
+        """Appends to a small file, which is created if it does not exist; neither content nor name is durable."""
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(fd, view) :]
+        finally:
+            os.close(fd)
+
+    def truncate_file(self, path: str, size: int) -> None:
+        """Cuts a file to `size` bytes; the new size is not durable."""
+        os.truncate(path, size)
+
     def make_directory(self, path: str) -> None:
         """Creates a directory, and those above it, and makes the names durable; an existing one is left as it is."""
         if not os.path.isdir(path):

@@ -219,11 +219,11 @@ class Log(LogReader):
             if segment.should_roll(size, max_timestamp, next_offset - 1, now_ms):
                 segment = self._roll(max(self.log_end_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
             segment.append(records, batches)
+            for batch in batches:
+                if batch.producer_id >= 0:
+                    self._account_for(batch, records)
         except OSError as error:
             self._fail("append to", error)
-        for batch in batches:
-            if batch.producer_id >= 0:
-                self._account_for(batch, records)
         self.producers.map_end_offset = self.log_end_offset = next_offset
         if next_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
@@ -246,11 +246,11 @@ class Log(LogReader):
             if segment.has_full_index:
                 segment = self._roll(self.log_end_offset)
             segment.append(records, batches)
+            for batch in batches:
+                if batch.producer_id >= 0:
+                    self._account_for(batch, records)
         except OSError as error:
             self._fail("copy to", error)
-        for batch in batches:
-            if batch.producer_id >= 0:
-                self._account_for(batch, records)
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:

@@ -60,8 +60,7 @@ class TransactionIndex:
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
-        with open(self.path, "ab") as file:
-            file.write(ENTRY.pack(VERSION, *aborted))
+        self._filesystem.append_file(self.path, ENTRY.pack(VERSION, *aborted))
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
         """Transactions that touch [fetch offset, upper bound), and whether later segments cannot hold more of them."""
@@ -78,7 +77,7 @@ class TransactionIndex:
         entries = self.entries()
         kept = [aborted for aborted in entries if aborted.last_offset < offset]
         if len(kept) != len(entries):
-            os.truncate(self.path, len(kept) * ENTRY.size)
+            self._filesystem.truncate_file(self.path, len(kept) * ENTRY.size)
 
     def flush(self) -> None:
         """Durable on return, if there is a file. OSError."""

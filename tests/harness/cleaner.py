@@ -38,6 +38,9 @@ class FewLogs:
     def remove(self, partition):
         del self._logs[partition]
 
+    def add(self, log):
+        self._logs[log.topic_partition] = log
+
     def take_offline(self, path, error):
         self.harness._on_io_error(path, error)
 

@@ -11,7 +11,7 @@ from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_directory import LogDirectory
 from kafkapy.storage.log_ports import LogPorts
 from kafkapy.storage.log_recovery import LogLoader
-from kafkapy.types import TopicPartition
+from kafkapy.types import ZERO_UUID, TopicPartition
 from tests.mock_clock import MockClock
 
 NOW_MS = 1_700_000_000_000
@@ -59,8 +59,8 @@ class LogHarness:
         self.directory.take_offline()
         self.failures.append((path, error))
 
-    def log(self, overrides=None, *, name="t", recovery_point=0, log_start_offset=0):
-        """Opens (or creates) the log of `<name>-0`."""
+    def log(self, overrides=None, *, name="t", recovery_point=0, log_start_offset=0, topic_id=ZERO_UUID):
+        """Opens the log of `<name>-0`, which is created if it does not exist."""
         path = self.root / f"{name}-0"
         self.filesystem.make_directory(str(path))
         loader = LogLoader(
@@ -72,6 +72,7 @@ class LogHarness:
             is_clean=self.is_clean,
             recovery_point=recovery_point,
             log_start_offset=log_start_offset,
+            topic_id=topic_id,
         )
         return loader.load()
 

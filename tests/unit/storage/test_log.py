@@ -6,11 +6,12 @@ import threading
 
 import pytest
 
-from kafkapy._core.bytes.record_batch import iterate_batches
+from kafkapy._core.bytes.record_batch import iterate_batches, scan_batches
 from kafkapy._core.bytes.segment_file import SegmentFile
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
+from kafkapy.storage.log_segment import LogSegment
 from tests.harness.log import LogHarness, batch, topic_config, values_of
 
 
@@ -21,6 +22,12 @@ def harness(tmp_path):
 
 def append(log, count=1, *, epoch=0, **keywords):
     return log.append_as_leader(batch(count, **keywords), epoch)
+
+
+def code_of(action):
+    with pytest.raises(ApiError) as raised:
+        action()
+    return raised.value.error
 
 
 def test_offsets_are_dense_and_epochs_are_in_the_batches(harness):
@@ -292,6 +299,114 @@ def test_truncate(harness):
     assert append(log).first_offset == 1000
 
 
+def test_a_full_truncation_deletes_the_producer_snapshots(harness):
+    log = harness.log()
+    append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0)
+    log.roll()
+    assert (harness.path / "00000000000000000003.snapshot").exists()
+    log.truncate_fully_and_start_at(2)
+    assert not list(harness.path.glob("*.snapshot"))
+    assert log.producers.snapshots == []
+    assert not log.producers.entries
+    assert log.leader_epochs.entries == ()
+    append(log, 3, producer_id=2, producer_epoch=0, base_sequence=0)
+    again = harness.log(log_start_offset=2)
+    assert sorted(again.producers.entries) == [2], "producers from before the truncation have not returned"
+
+
+def test_a_truncation_removes_the_aborted_transactions_behind_it(harness):
+    log = harness.log()
+    transactional = {"producer_epoch": 0, "is_transactional": True}
+    for producer_id in (3, 4):
+        append(log, 2, producer_id=producer_id, base_sequence=0, **transactional)
+        log.append_as_leader(harness.marker(producer_id, 0, commit=False), 0, from_client=False)
+    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3), (4, 3, 5, 6)]
+    log.truncate_to(4)  # takes the batch at 3 and 4
+    assert log.log_end_offset == 3
+    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3)]
+    append(log, 1, producer_id=4, base_sequence=0, **transactional)
+    log.append_as_leader(harness.marker(4, 0, commit=False), 0, from_client=False)
+    assert log.collect_aborted_transactions(0, 5) == [(3, 0, 2, 3), (4, 3, 4, 5)]
+
+
+def with_base_offset(records, base_offset):
+    """The batch at another offset, as a leader sends it; the checksum does not cover the offset."""
+    return base_offset.to_bytes(8, "big") + bytes(records)[8:]
+
+
+@pytest.mark.parametrize(("gap", "bases"), [(2**31 - 1, [0]), (2**31, [0, 1])])
+def test_an_offset_too_far_from_the_base_offset_begins_a_new_segment(harness, gap, bases):
+    """An index entry has 32 bits for an offset."""
+    log = harness.log({"index.interval.bytes": 0})
+    log.append_as_follower(with_base_offset(batch(), 0))
+    log.append_as_follower(with_base_offset(batch(value=b"far"), gap))
+    assert list(log.segments.base_offsets) == bases
+    assert log.log_end_offset == gap + 1
+    assert values_of(log.read(1, 1000)) == [(gap, b"far")]
+    again = harness.log({"index.interval.bytes": 0})
+    assert again.log_end_offset == gap + 1
+    assert values_of(again.read(gap, 1000)) == [(gap, b"far")]
+
+
+def test_a_new_segment_begins_where_its_last_offset_still_fits(harness):
+    log = harness.log()
+    log.append_as_follower(with_base_offset(batch(), 0))
+    log.append_as_follower(with_base_offset(batch(3), 2**32))
+    assert list(log.segments.base_offsets) == [0, 2**32 + 2 - (2**31 - 1)]
+    assert log.segments.active.base_offset + 2**31 - 1 == log.log_end_offset - 1
+
+
+def test_records_whose_index_entry_cannot_be_written_are_cut_off(harness, monkeypatch):
+    log = harness.log()
+    append(log, 3)
+    segment = log.segments.active
+    size = segment.size
+    index_batch = LogSegment.index_batch
+
+    def fail(segment, position, *arguments):
+        if position > size:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        index_batch(segment, position, *arguments)
+
+    monkeypatch.setattr(LogSegment, "index_batch", fail)
+    with pytest.raises(StorageError, match="No space left"):
+        log.append_as_leader(bytearray(batch() + batch()), 0, from_client=False)
+    assert segment.size == segment.file.size == os.path.getsize(segment.path(".log")) == size
+    assert log.log_end_offset == 3
+    assert harness.failures
+
+
+class DiskWithoutRoomForTransactions(Filesystem):
+    """Nothing can be appended to a transaction index."""
+
+    __slots__ = ()
+
+    def append_file(self, path, content):
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+
+@pytest.mark.parametrize("method", ["append_as_leader", "append_as_follower", "append_copy"])
+def test_an_aborted_transaction_that_cannot_be_written_takes_the_directory_offline(tmp_path, method):
+    harness = LogHarness(tmp_path, filesystem=DiskWithoutRoomForTransactions())
+    log = harness.log()
+    append(log, producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True)
+    marker = harness.marker(3, 0, commit=False)
+    arguments = {
+        "append_as_leader": lambda: log.append_as_leader(marker, 0, from_client=False),
+        "append_as_follower": lambda: log.append_as_follower(with_base_offset(marker, 1)),
+        "append_copy": lambda: copy_into(log, with_base_offset(marker, 1)),
+    }
+    with pytest.raises(StorageError, match="No space left"):
+        arguments[method]()
+    assert harness.failures
+    assert log.log_end_offset == 1
+
+
+def copy_into(log, records):
+    batches, _ = scan_batches(records)
+    log.append_copy(memoryview(records), batches)
+
+
 def test_retention_renames_then_unlinks(harness):
     log = harness.log({"segment.bytes": 1024 * 1024, "retention.ms": 1000, "file.delete.delay.ms": 500})
     for _ in range(40):
@@ -320,8 +435,7 @@ def test_log_start_offset_moves_up_to_the_high_watermark(harness):
     assert raised.value.error == Error.OFFSET_OUT_OF_RANGE
     assert log.maybe_increment_log_start_offset(5)
     assert not log.maybe_increment_log_start_offset(3)
-    with pytest.raises(ApiError):
-        log.read(4, 100)
+    assert code_of(lambda: log.read(4, 100)) == Error.OFFSET_OUT_OF_RANGE
 
 
 def test_readers_keep_what_they_read_when_the_segment_goes(harness):
@@ -479,7 +593,9 @@ def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
     assert log.recovery_point == 2
     filesystem.released.set()
     other.join()
-    assert not log.needs_sync or log.segments.active.is_open_for_append
+    filesystem.in_test.clear()
+    log.flush()
+    assert not filesystem.in_test, "both flushes together have made everything durable"
 
 
 def test_two_threads_write_the_leader_epochs(tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 
 import pytest
 
@@ -125,6 +126,35 @@ def test_a_marker_goes_after_its_records_and_its_horizon(harness, commit):
     mark(harness)
     clean(harness)
     assert not [batch for batch in harness.batches() if batch.is_control]
+
+
+def test_only_the_marker_of_the_newest_epoch_is_kept_for_the_producer(harness):
+    """The log knows this producer from markers alone."""
+    for epoch in (0, 1):
+        harness.append(harness.marker(7, epoch, commit=True), from_client=False)
+    for _ in range(2):  # the first pass sets the horizon
+        mark(harness)
+        clean(harness)
+        harness.clock.advance(RETENTION_MS)
+    mark(harness)
+    clean(harness)
+    (kept_marker,) = [batch for batch in harness.batches() if batch.producer_id == 7]
+    assert (kept_marker.base_offset, kept_marker.producer_epoch, kept_marker.record_count) == (1, 1, 0)
+
+
+def test_a_topic_created_again_under_its_name_is_cleaned_from_its_first_offset(harness):
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    clean(harness)
+    assert harness.manager.checkpoint_of(harness.log_) == 2
+    harness.logs.remove(harness.log_.topic_partition)
+    harness.log_.close()
+    shutil.rmtree(harness.path)
+    successor = harness.log_ = harness.log(harness.overrides, topic_id=bytes([7]) * 16)
+    harness.logs.add(successor)
+    harness.put([(b"b", b"1"), (b"b", b"2"), (b"b", b"3")])
+    clean(harness)
+    assert data(harness) == [(2, b"b", b"3")]
+    assert harness.manager.checkpoint_of(successor) == 3
 
 
 def test_an_aborted_record_does_not_hide_a_value(harness):

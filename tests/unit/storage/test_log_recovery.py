@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy._core.bytes.record_batch import iterate_batches
 from kafkapy._core.bytes.segment_scan import scan_to_end
+from kafkapy.storage.filesystem import Filesystem
 from tests.harness.log import NOW_MS, LogHarness, batch, values_of
 
 CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
@@ -203,6 +204,184 @@ def test_a_finished_swap_replaces_what_it_covers(harness):
     log = reopened(harness, clean=False)
     assert list(log.segments.base_offsets) == [0, 340]
     check(log, 400)
+
+
+def segment_files(harness):
+    return {path.name: path.read_bytes() for path in harness.path.iterdir() if path.suffix != ".snapshot"}
+
+
+def positions_of(segment):
+    index = segment.offset_index
+    return [index.entry(slot) for slot in range(index.entries)]
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_unfinished_swap_at_the_base_of_a_cleaned_log_is_dropped(harness, suffix, clean):
+    """The cleaner renames the indexes before the log: while `.log.cleaned` is there, the old log is still the live one,
+    and the new index of the same base offset describes another file."""
+    log = harness.log(CONFIG)
+    fill(log)
+    log.close()
+    before = segment_files(harness)
+    stem = f"{0:020d}"
+    (harness.path / f"{stem}.log.cleaned").write_bytes(b"unfinished")
+    (harness.path / f"{stem}{suffix}.swap").write_bytes(bytes([0, 0, 0, 5, 0, 0, 0, 9]))
+    log = reopened(harness, clean=clean, recovery_point=400)
+    assert segment_files(harness) == before
+    check(log, 400)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_swap_below_the_cleaned_files_is_finished(harness, clean):
+    log = harness.log(CONFIG)
+    fill(log)
+    log.close()
+    whole = positions_of(log.segments.first)
+    stem = f"{0:020d}"
+    for suffix in (".log", ".index", ".timeindex"):
+        os.rename(harness.path / f"{stem}{suffix}", harness.path / f"{stem}{suffix}.swap")
+    (harness.path / f"{170:020d}.log.cleaned").write_bytes(b"unfinished")
+    log = reopened(harness, clean=clean, recovery_point=400)
+    assert not [path for path in harness.path.iterdir() if path.suffix in (".swap", ".cleaned")]
+    assert positions_of(log.segments.first) == whole
+    check(log, 400)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_the_indexes_of_a_finished_swap_replace_the_old_ones(harness, clean):
+    """The log has got its name already when the power fails, the indexes have not: the old indexes give way."""
+    log = harness.log(CONFIG)
+    fill(log)
+    log.close()
+    new = positions_of(log.segments.first)
+    stem = f"{0:020d}"
+    for suffix in (".index", ".timeindex"):
+        os.rename(harness.path / f"{stem}{suffix}", harness.path / f"{stem}{suffix}.swap")
+        shutil.copy(harness.path / f"{170:020d}{suffix}", harness.path / f"{stem}{suffix}")
+    log = reopened(harness, clean=clean, recovery_point=400)
+    assert not list(harness.path.glob("*.swap"))
+    assert positions_of(log.segments.first) == new
+    check(log, 400)
+
+
+def test_a_finished_swap_takes_its_aborted_transactions_along(harness):
+    """The old segments' transaction indexes go with them; that of the swap stays."""
+    log = harness.log(CONFIG)
+    for producer_id in (1, 2):
+        transactional = {"producer_id": producer_id, "producer_epoch": 0, "is_transactional": True}
+        log.append_as_leader(batch(2, base_sequence=0, **transactional), 0)
+        log.append_as_leader(harness.marker(producer_id, 0, commit=False), 0, from_client=False)
+        log.roll()
+    log.close()
+    stem = f"{0:020d}"
+    for suffix in (".log", ".txnindex"):
+        with open(harness.path / f"{stem}{suffix}.swap", "wb") as swap:
+            for base in (0, 3):
+                swap.write((harness.path / f"{base:020d}{suffix}").read_bytes())
+    for suffix in (".index", ".timeindex"):
+        shutil.copy(harness.path / f"{stem}{suffix}", harness.path / f"{stem}{suffix}.swap")
+    log = reopened(harness, clean=True, recovery_point=6)
+    assert list(log.segments.base_offsets) == [0, 6]
+    assert log.collect_aborted_transactions(0, 6) == [(1, 0, 2, 3), (2, 3, 5, 6)]
+    assert sorted(path.name for path in harness.path.glob("*.txnindex")) == [f"{stem}.txnindex"]
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_finished_swap_without_aborted_transactions_removes_those_of_its_base(harness, is_empty):
+    log = harness.log(CONFIG)
+    log.append_as_leader(batch(2, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0)
+    log.append_as_leader(harness.marker(1, 0, commit=False), 0, from_client=False)
+    log.roll()
+    log.append_as_leader(batch(), 0)
+    log.close()
+    stem = f"{0:020d}"
+    for suffix in (".log", ".index", ".timeindex"):
+        content = (harness.path / f"{stem}{suffix}").read_bytes()
+        (harness.path / f"{stem}{suffix}.swap").write_bytes(b"" if is_empty else content)
+    log = reopened(harness, clean=True, recovery_point=4)
+    assert list(log.segments.base_offsets) == [0, 3]
+    assert log.segments.first.size == (harness.path / f"{stem}.log").stat().st_size
+    assert not list(harness.path.glob("*.txnindex"))
+
+
+class RecordingFilesystem(Filesystem):
+    """Keeps the order of what is removed, renamed and made durable."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self):
+        self.calls = []
+
+    def sync_directory(self, path):
+        self.calls.append("sync")
+        super().sync_directory(path)
+
+    def rename(self, source, target):
+        self.calls.append(os.path.basename(source))
+        super().rename(source, target)
+
+    def unlink(self, path):
+        self.calls.append(os.path.basename(path))
+        super().unlink(path)
+
+
+def test_the_unfinished_swap_is_durably_gone_before_the_cleaned_files(tmp_path):
+    """A power failure in between must not leave the `.swap` without the `.cleaned` that says it is unfinished."""
+    harness = LogHarness(tmp_path, filesystem=RecordingFilesystem())
+    log = harness.log(CONFIG)
+    fill(log, 2)
+    log.close()
+    stem = f"{0:020d}"
+    for name in (f"{stem}.log.cleaned", f"{stem}.index.swap", f"{stem}.timeindex.swap"):
+        (harness.path / name).write_bytes(b"unfinished")
+    harness.filesystem.calls.clear()
+    reopened(harness, clean=True, recovery_point=20)
+    calls = harness.filesystem.calls
+    assert sorted(calls[:2]) == [f"{stem}.index.swap", f"{stem}.timeindex.swap"]
+    assert calls[2:] == ["sync", f"{stem}.log.cleaned", "sync"]
+
+
+def test_a_finished_swap_is_renamed_log_first_and_made_durable(tmp_path):
+    harness = LogHarness(tmp_path, filesystem=RecordingFilesystem())
+    log = harness.log(CONFIG)
+    fill(log, 2)
+    log.close()
+    stem = f"{0:020d}"
+    for suffix in (".log", ".index", ".timeindex"):
+        os.rename(harness.path / f"{stem}{suffix}", harness.path / f"{stem}{suffix}.swap")
+    harness.filesystem.calls.clear()
+    check(reopened(harness, clean=True, recovery_point=20), 20)
+    calls = harness.filesystem.calls
+    assert calls[0] == f"{stem}.log.swap"
+    assert sorted(calls[1:-1]) == [f"{stem}.index.swap", f"{stem}.timeindex.swap"]
+    assert calls[-1] == "sync"
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_missing_below_the_recovery_point_is_rebuilt_after_a_kill(harness, suffix):
+    fill(harness.log(CONFIG))
+    (harness.path / f"{0:020d}{suffix}").unlink()
+    log = reopened(harness, clean=False, recovery_point=340)
+    check(log, 400)
+    assert log.segments.first.offset_index.entries > 0
+    assert log.segments.first.time_index.entries > 0
+
+
+@pytest.mark.parametrize("base_offset", [0, 89])
+def test_a_batch_whose_offsets_go_back_ends_the_log(harness, base_offset):
+    """Recovery reads a megabyte at a time: the batch is the first of a piece, with nothing before it to compare with."""
+    config = {**CONFIG, "segment.bytes": 4 << 20, "max.message.bytes": 2 << 20}
+    log = harness.log(config)
+    log.append_as_leader(batch(90, value=bytes(10_000)), 0)
+    log.append_as_leader(batch(20, value=bytes(10_000)), 0)
+    first_size = log.read(0, 1).records.length
+    assert first_size < 1 << 20 < log.size
+    with open(harness.path / f"{0:020d}.log", "r+b") as file:
+        file.seek(first_size)
+        file.write(base_offset.to_bytes(8, "big"))
+    log = reopened(harness, clean=False, config=config)
+    assert (log.log_end_offset, log.size) == (90, first_size)
 
 
 def test_long_index_files_of_an_empty_segment(harness):

@@ -30,6 +30,8 @@ def test_collect(index):
 def test_truncate(index):
     for entry in ((1, 0, 10, 11), (2, 5, 15, 16)):
         index.append(AbortedTransaction(*entry))
+    index.truncate_to(16)
+    assert len(index.entries()) == 2
     index.truncate_to(15)
     assert index.entries() == [(1, 0, 10, 11)]
     with pytest.raises(ValueError, match="last offset"):
