@@ -370,7 +370,7 @@ def test_an_index_missing_below_the_recovery_point_is_rebuilt_after_a_kill(harne
 
 @pytest.mark.parametrize("base_offset", [0, 89])
 def test_a_batch_whose_offsets_go_back_ends_the_log(harness, base_offset):
-    """Recovery reads a megabyte at a time: the batch is the first of a piece, with nothing before it to compare with."""
+    """Recovery reads a megabyte at a time; the batch is the first of its piece."""
     config = {**CONFIG, "segment.bytes": 4 << 20, "max.message.bytes": 2 << 20}
     log = harness.log(config)
     log.append_as_leader(batch(90, value=bytes(10_000)), 0)
