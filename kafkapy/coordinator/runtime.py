@@ -192,6 +192,10 @@ class CoordinatorRuntime(Generic[S]):
             if not active.is_loading:
                 yield partition, active.shard
 
+    def is_coordinator_of(self, partition: int) -> bool:
+        """Returns whether this broker coordinates the partition, whose log may still be loading."""
+        return partition in self._partitions
+
     @property
     def is_any_loading(self) -> bool:
         return any(active.is_loading for active in self._partitions.values())

@@ -48,6 +48,10 @@ class GroupHandlerHarness(HandlerHarness):
 
     def put_offsets_topic(self) -> None:
         self.put_topic(GROUP_METADATA_TOPIC, [partition_image() for _ in range(PARTITIONS)])
+        self.notify_coordinator()
+
+    def notify_coordinator(self) -> None:
+        """Reports the changes of leadership since the last call to the group coordinator."""
         for led, followed in self.leadership:
             self.coordinator.on_leadership(led, followed)
         self.leadership.clear()

@@ -84,6 +84,10 @@ class GroupCoordinator:
         if self._expiry_timer is None:
             self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
 
+    def is_coordinator_of(self, partition: int) -> bool:
+        """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
+        return self._runtime.is_coordinator_of(partition)
+
     def resign(self, partition: int) -> None:
         self._runtime.resign(partition)
 

@@ -82,6 +82,10 @@ class TransactionCoordinator:
             self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
         self._watch_timeouts()
 
+    def is_coordinator_of(self, partition: int) -> bool:
+        """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
+        return self._runtime.is_coordinator_of(partition)
+
     def resign(self, partition: int) -> None:
         self._runtime.resign(partition)
 

@@ -54,11 +54,18 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
         create_internal_topic(services, name)
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     # By the topic's own partition count once it exists, whatever the configuration says by now.
-    partition = topic.partitions.get(coordinator_partition(key, len(topic.partitions)))
+    number = coordinator_partition(key, len(topic.partitions))
+    partition = topic.partitions.get(number)
     broker = None if partition is None else image.brokers.get(partition.leader)
     endpoint = None if broker is None or broker.fenced else broker.endpoints.get(context.listener.name)
     if broker is None or endpoint is None:
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
+    if broker.broker_id == services.node_id:
+        coordinator = services.group_coordinator if key_type == _GROUP else services.transaction_coordinator
+        if not coordinator.is_coordinator_of(number):
+            # The metadata is ahead of the coordinator, which would refuse each request with NOT_COORDINATOR. Clients of
+            # 0.10 look for the coordinator again after the error here, but give up after that one.
+            return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     return _Coordinator(Error.NONE, broker.broker_id, endpoint.host, endpoint.port)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.server.handlers.coordinators import find_coordinator
-from tests.harness.group_handler import GroupHandlerHarness
-from tests.harness.replica import NODE_ID
+from tests.harness.group_handler import PARTITIONS, GroupHandlerHarness
+from tests.harness.replica import NODE_ID, partition_image
 
 HERE = (0, NODE_ID, "here", 9092)
 GROUP, TRANSACTION, SHARE, UNHEARD_OF = 0, 1, 2, 9
@@ -58,6 +59,14 @@ def test_messages(tmp_path: Path) -> None:
     several = harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=["a", "b"]), 6).response
     assert [(found.key, found.error_message) for found in several.coordinators] == [("a", ""), ("b", "")]
     assert harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=[]), 6).response.coordinators == []
+
+
+def test_the_coordinator_is_named_once_it_leads_its_partition(tmp_path: Path) -> None:
+    harness = GroupHandlerHarness(tmp_path, with_offsets_topic=False)
+    harness.put_topic(GROUP_METADATA_TOPIC, [partition_image() for _ in range(PARTITIONS)])
+    assert find(harness, 6, "g") == (Error.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
+    harness.notify_coordinator()
+    assert find(harness, 6, "g") == HERE
 
 
 def test_a_fenced_broker_coordinates_nothing(tmp_path: Path) -> None:
