@@ -9,15 +9,18 @@ from typing import Any
 
 from kafkapy.protocol.api import ApiKey, response_class
 from kafkapy.protocol.coordinator_record import encode_coordinator
+from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.data_records import ConsumerProtocolSubscription
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
@@ -25,7 +28,10 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
+from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkapy.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.api_client import ask
 
 PARTITIONS = 4
@@ -50,6 +56,7 @@ class ConsumerGroupClient:
         self.topic = topic
         self.said: list[str] = []
         self._ids: dict[str, str] = {}
+        self._producer = (1, 0)
         self.joining: dict[str, Any] = {
             "member_epoch": 0,
             "rebalance_timeout_ms": 60000,
@@ -224,7 +231,94 @@ class ConsumerGroupClient:
         members = [(self._name(member.member_id), len(member.member_assignment)) for member in found.members]
         self._say(label, found.error_code, found.error_message, found.group_state, found.protocol_type, members)
 
+    # -- the protocols that kafkapy does not serve
+
+    def join_share_group(self, group: str, member: str) -> None:
+        """Joins `member` to a share group of this client's topic."""
+        request = ShareGroupHeartbeatRequest(
+            group_id=self._group(group), member_id=member, member_epoch=0, subscribed_topic_names=[self.topic]
+        )
+        self._until_no_error(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request)
+
+    def leave_share_group(self, group: str, member: str) -> None:
+        request = ShareGroupHeartbeatRequest(group_id=self._group(group), member_id=member, member_epoch=-1)
+        self._until_no_error(ApiKey.SHARE_GROUP_HEARTBEAT, 1, request)
+
+    def join_streams_group(self, group: str, member: str) -> None:
+        """Joins `member` to a streams group with one subtopology, whose source is this client's topic."""
+        topology = StreamsGroupHeartbeatRequest.Topology(
+            epoch=1,
+            subtopologies=[
+                StreamsGroupHeartbeatRequest.Subtopology(subtopology_id="0", source_topics=[self.topic])
+            ],
+        )
+        request = StreamsGroupHeartbeatRequest(
+            group_id=self._group(group),
+            member_id=member,
+            member_epoch=0,
+            rebalance_timeout_ms=60000,
+            topology=topology,
+            active_tasks=[],
+            standby_tasks=[],
+            warmup_tasks=[],
+            process_id="process",
+        )
+        self._until_no_error(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request)
+
+    def leave_streams_group(self, group: str, member: str) -> None:
+        request = StreamsGroupHeartbeatRequest(group_id=self._group(group), member_id=member, member_epoch=-1)
+        self._until_no_error(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, request)
+
+    def _until_no_error(self, key: ApiKey, version: int, request: Any) -> Any:
+        deadline = time.monotonic() + 30
+        while (answer := self.ask(key, version, request)).error_code:
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.1)
+        return answer
+
     # -- offsets and administration
+
+    def begin_transaction(self, group: str) -> None:
+        """Begins a transaction that the offsets of the group belong to."""
+        find = FindCoordinatorRequest(key=f"{self.topic}-transactional", key_type=1)
+        self._until_no_error(ApiKey.FIND_COORDINATOR, 3, find)
+        init = InitProducerIdRequest(transactional_id=f"{self.topic}-transactional", transaction_timeout_ms=60000)
+        answer = self._until_no_error(ApiKey.INIT_PRODUCER_ID, 3, init)
+        self._producer = (answer.producer_id, answer.producer_epoch)
+        add = AddOffsetsToTxnRequest(
+            transactional_id=f"{self.topic}-transactional",
+            producer_id=answer.producer_id,
+            producer_epoch=answer.producer_epoch,
+            group_id=self._group(group),
+        )
+        self._until_no_error(ApiKey.ADD_OFFSETS_TO_TXN, 3, add)
+
+    def commit_transaction(self) -> None:
+        """Returns when the offsets of the transaction count."""
+        producer_id, producer_epoch = self._producer
+        end = EndTxnRequest(
+            transactional_id=f"{self.topic}-transactional",
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            committed=True,
+        )
+        self._until_no_error(ApiKey.END_TXN, 3, end)
+        self.begin_transaction("g")  # which waits for the markers
+
+    def commit_transactional(self, label: str, group: str, member: str = "", generation: int = -1) -> None:
+        """Commits an offset in the transaction that `begin_transaction` began, or in one that was never begun."""
+        partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+        request = TxnOffsetCommitRequest(
+            transactional_id=f"{self.topic}-transactional",
+            group_id=self._group(group),
+            producer_id=self._producer[0],
+            producer_epoch=self._producer[1],
+            member_id=member,
+            generation_id=generation,
+            topics=[TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=self.topic, partitions=[partition])],
+        )
+        (answered,) = self.ask(ApiKey.TXN_OFFSET_COMMIT, 3, request).topics
+        self._say(label, [partition.error_code for partition in answered.partitions])
 
     def commit(self, label: str, group: str, member: str, epoch: int, version: int = 9, **fields: Any) -> None:
         partitions = [

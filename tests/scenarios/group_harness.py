@@ -6,16 +6,23 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
-from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value
+from kafkapy.protocol.coordinator_record import (
+    decode_coordinator_key,
+    decode_coordinator_value,
+    encode_coordinator,
+)
+from kafkapy.protocol.messages import coordinator_records
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.storage.control_record import ABORT, COMMIT, KEY, VALUE
 from kafkapy.types import ZERO_UUID, TopicPartition
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
@@ -31,6 +38,8 @@ SETTINGS = {
     "offsets.retention.minutes": 10,
     "offsets.retention.check.interval.ms": 600000,
 }
+# Id and epoch of the transactional producer.
+PRODUCER = (1, 0)
 
 
 class MockSchedule:
@@ -110,6 +119,14 @@ class GroupHarness:
         self.coordinator = self._new_coordinator()
         self.coordinator.elect(0, 1)
         self.schedule.advance(0)
+
+    def do_found(self, key_class: str, group: str) -> None:
+        """Appends a record of another broker, whose key is of that class and names the group."""
+        builder = RecordBatchBuilder(self.log.log_end_offset(self.partition))
+        key = getattr(coordinator_records, key_class)(group_id=group)
+        builder.append(0, encode_coordinator(key), b"")
+        self.log.append_raw(bytes(builder.build()))
+        self._shown = len(self.log.records)
 
     def do_advance(self, milliseconds: str) -> None:
         self.schedule.advance(int(milliseconds))
@@ -195,7 +212,43 @@ class GroupHarness:
         self._hear_records()
 
     def do_commit(self, group: str, topic: str, partition: str, offset: str, **named: str) -> None:
-        call = CommitCall(
+        call = self._commit_call(group, topic, partition, offset, named)
+        self.coordinator.commit_offsets(
+            call, lambda errors: self._hear(f"committed: {' '.join(error.name for error in errors)}")
+        )
+        self._hear_records()
+
+    def do_commit_transactional(self, group: str, topic: str, partition: str, offset: str, **named: str) -> None:
+        """Commits an offset in the open transaction of producer 1."""
+        self.coordinator.commit_transactional_offsets(
+            self._commit_call(group, topic, partition, offset, named),
+            PRODUCER,
+            lambda errors: self._hear(f"pending: {' '.join(error.name for error in errors)}"),
+        )
+        self._hear_records()
+
+    def do_end_transaction(self, outcome: str) -> None:
+        """Writes the marker of producer 1: `commit` or `abort`."""
+        is_commit = outcome == "commit"
+        producer_id, producer_epoch = PRODUCER
+        builder = RecordBatchBuilder(
+            self.log.log_end_offset(self.partition),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=True,
+            is_control=True,
+        )
+        builder.append(0, KEY.pack(0, COMMIT if is_commit else ABORT), VALUE.pack(0, 0))
+        self.coordinator.end_transaction(
+            0,
+            bytes(builder.build()),
+            producer_id,
+            committed=is_commit,
+            on_done=lambda error: self._hear(f"ended: {error.name}"),
+        )
+
+    def _commit_call(self, group: str, topic: str, partition: str, offset: str, named: dict[str, str]) -> CommitCall:
+        return CommitCall(
             group,
             named.get("member", ""),
             named.get("instance"),
@@ -204,10 +257,6 @@ class GroupHarness:
             int(named.get("v", "9")) >= 9,
             [OffsetToCommit(topic, ZERO_UUID, int(partition), int(offset), -1, named.get("metadata", ""))],
         )
-        self.coordinator.commit_offsets(
-            call, lambda errors: self._hear(f"committed: {' '.join(error.name for error in errors)}")
-        )
-        self._hear_records()
 
     def do_fetch(self, group: str, *wanted: str, stable: str = "") -> None:
         """`topic-partition` words, or none for everything."""
@@ -315,11 +364,15 @@ class GroupHarness:
 
     def _said(self, key_bytes: bytes, value_bytes: bytes | None) -> str:
         key: Any = decode_coordinator_key(key_bytes)
-        name = key.group if type(key).API_KEY == 2 else f"{key.group} {key.topic}-{key.partition}"
+        kind = type(key).API_KEY
+        if kind > 2:
+            name = f"{key.group_id} ({type(key).__name__})"
+        else:
+            name = key.group if kind == 2 else f"{key.group} {key.topic}-{key.partition}"
         if value_bytes is None:
             return f"{name} deleted"
         value: Any = decode_coordinator_value(type(key).API_KEY, value_bytes)
-        if type(key).API_KEY == 1:
+        if kind == 1:
             return f"{name} offset={value.offset}"
         members = [f"{member.member_id}={self._shown_assignment(bytes(member.assignment))}" for member in value.members]
         return " ".join([f"{name} generation={value.generation} leader={value.leader}", *members])

@@ -151,6 +151,24 @@ def offsets(client: Client) -> None:
     client.fetch("gone", "g")
 
 
+def deletion_of_pending_offsets(client: Client) -> None:
+    client.begin_transaction("g")
+    client.commit_transactional("pending", "g")
+    client.fetch("not committed yet", "g")
+    client.delete_offset("deletes what is pending", "g")
+    client.commit_transaction()
+    client.fetch("does not come back", "g")
+    client.commit_transactional("pending", "g")
+    client.delete("deletes the group", "g")
+    client.commit_transaction()
+    client.fetch("does not come back", "g")
+    client.commit_transactional("pending", "g")
+    client.commit("commits", "g", "", -1)
+    client.delete_offset("deletes both", "g")
+    client.commit_transaction()
+    client.fetch("does not come back", "g")
+
+
 EXPRESSIONS = (
     "[", "a**", "(", "a{1001}", "\\", "[z-a]", "(?z)", "x)", "*a", "\\pX", "[[:foo:]]", "(?P<n>a", "a{2,1}", "\\8",
     "(?i)ABC", "(?=a)", "(?<!a)", "\\1", "a{,5}", "[^a", "\\Q..\\E", "a++", "^*", "(?:)", "|", "\\C",
@@ -258,6 +276,7 @@ SCRIPTS = (
     two_members,
     static_members,
     offsets,
+    deletion_of_pending_offsets,
     regular_expressions,
     configurations,
     classic_members_in_a_consumer_group,

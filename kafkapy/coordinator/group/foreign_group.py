@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 # Record types by the version in front of the key; those not named belong to no group we know how to show.
+SHARE_GROUP_TYPE = "share"
+STREAMS_GROUP_TYPE = "streams"
 GROUP_TYPES = {
-    **dict.fromkeys((10, 11, 12, 13, 14, 15), "share"),
-    **dict.fromkeys((17, 18, 19, 20, 21, 22, 23), "streams"),
+    **dict.fromkeys((10, 11, 12, 13, 14, 15), SHARE_GROUP_TYPE),
+    **dict.fromkeys((17, 18, 19, 20, 21, 22, 23), STREAMS_GROUP_TYPE),
 }
 # The record whose presence means that the group exists.
 GROUP_EPOCH_KEYS = frozenset({11, 17})
@@ -14,8 +16,9 @@ GROUP_EPOCH_KEYS = frozenset({11, 17})
 class ForeignGroup:
     """Owns the keys of the group's records that are not deleted. Owner thread only.
 
-    Its members cannot reach us, so it counts as empty: its offsets can be read, an administrator can change and delete
-    them, and a classic member's join takes it over by deleting `keys`.
+    Its members cannot reach this broker, so the group counts as empty and an administrator can delete it. A share group
+    has no offsets of its own and cannot become a group of another protocol. The offsets of a streams group can be read,
+    changed and deleted, and a classic member's join takes the group over by deleting `keys`.
     """
 
     __slots__ = ("group_id", "group_type", "keys")
@@ -24,6 +27,10 @@ class ForeignGroup:
         self.group_id = group_id
         self.group_type = group_type
         self.keys: dict[bytes, None] = {}
+
+    @property
+    def is_share_group(self) -> bool:
+        return self.group_type == SHARE_GROUP_TYPE
 
 
 def key_type(key: bytes) -> int:

@@ -41,7 +41,13 @@ from kafkapy.coordinator.group.offset_requests import (
 )
 from kafkapy.coordinator.group.offset_store import OffsetStore
 from kafkapy.coordinator.group.rebalance import ClassicRebalance
-from kafkapy.coordinator.group.responses import answer_join, answer_sync, join_error, sync_error
+from kafkapy.coordinator.group.responses import (
+    UNKNOWN_MEMBER_ID,
+    answer_join,
+    answer_sync,
+    join_error,
+    sync_error,
+)
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
@@ -220,6 +226,9 @@ class GroupShard:
         group = self.groups.get(call.group_id)
         if isinstance(group, ConsumerGroup) and not group.is_empty:
             return self._classic_members.join(group, call)
+        if isinstance(group, ForeignGroup) and group.is_share_group:
+            call.respond(join_error(UNKNOWN_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
+            return EMPTY_RESULT
         takeover: list[CoordinatorRecord] = []
         if not isinstance(group, ClassicGroup):
             if call.member_id:
@@ -244,7 +253,8 @@ class GroupShard:
         if isinstance(group, ConsumerGroup) and not group.is_empty:
             raise ApiError(Error.NON_EMPTY_GROUP)
         records = [
-            offset_tombstone(group_id, topic, partition) for topic, partition, _ in self.offsets.newest(group_id)
+            offset_tombstone(group_id, topic, partition)
+            for topic, partition in sorted(self.offsets.partitions(group_id))
         ]
         return CoordinatorResult([*records, *_group_tombstones(group)], response=Error.NONE)
 
@@ -286,6 +296,8 @@ class GroupShard:
                 return ()  # a simple consumer, or an administrator
             raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
         if isinstance(group, ForeignGroup):
+            if group.is_share_group:
+                raise ApiError(Error.GROUP_ID_NOT_FOUND)
             if is_managed:
                 raise ApiError(Error.UNKNOWN_MEMBER_ID)
             return ()
@@ -314,6 +326,8 @@ class GroupShard:
             return ()
         is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
         if isinstance(group, ForeignGroup):
+            if group.is_share_group:
+                raise ApiError(Error.GROUP_ID_NOT_FOUND)
             if is_managed:
                 raise ApiError(Error.UNKNOWN_MEMBER_ID)
             return ()
@@ -332,6 +346,9 @@ class GroupShard:
         group = self.groups.get(call.group_id)
         if isinstance(group, ConsumerGroup):
             group.validate_fetch(call.member_id, call.member_epoch)
+        elif isinstance(group, ForeignGroup) and group.is_share_group:
+            # As in Apache Kafka: the group is not found, which OffsetFetch shows as a group without offsets.
+            return [FetchedOffset(topic, partition) for topic, partition, _ in call.partitions or ()]
         elif call.is_member and isinstance(group, ForeignGroup):
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
         if call.partitions is None:
@@ -359,19 +376,21 @@ class GroupShard:
         group = self.groups.get(group_id)
         if group is None or (isinstance(group, ClassicGroup) and group.is_in(GroupState.DEAD)):
             raise ApiError(Error.GROUP_ID_NOT_FOUND)
+        if isinstance(group, ForeignGroup) and group.is_share_group:
+            raise ApiError(Error.GROUP_ID_NOT_FOUND)
         has_members = isinstance(group, ClassicGroup) and not group.is_in(GroupState.EMPTY)
         if has_members and isinstance(group, ClassicGroup) and not group.uses_consumer_protocol:
             raise ApiError(Error.NON_EMPTY_GROUP)
         errors: PartitionErrors = {}
         records = []
-        committed = {(topic, partition) for topic, partition, _ in self.offsets.newest(group_id)}
+        known = self.offsets.partitions(group_id)
         for topic, partition in partitions:
             is_subscribed = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic)
             if is_subscribed or (isinstance(group, ClassicGroup) and has_members and group.is_subscribed_to(topic)):
                 errors[(topic, partition)] = Error.GROUP_SUBSCRIBED_TO_TOPIC
                 continue
             errors[(topic, partition)] = Error.NONE
-            if (topic, partition) in committed:
+            if (topic, partition) in known:
                 records.append(offset_tombstone(group_id, topic, partition))
         return CoordinatorResult(records, response=errors)
 
@@ -381,7 +400,7 @@ class GroupShard:
             [
                 offset_tombstone(group_id, topic, partition)
                 for group_id in self.offsets.group_ids()
-                for topic, partition, _ in self.offsets.newest(group_id)
+                for topic, partition in sorted(self.offsets.partitions(group_id))
                 if topic in topics
             ]
         )
@@ -392,14 +411,14 @@ class GroupShard:
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):
             known = None if isinstance(group, ForeignGroup) else group
-            kept = 0
+            kept = self.offsets.pending_partitions(group_id)
             for topic, partition, committed in self.offsets.newest(group_id):
-                if self.offsets.has_pending(group_id, topic, partition) or not is_expired(
-                    known, topic, committed, now_ms, self._config.offsets_retention_ms
-                ):
-                    kept += 1
-                else:
+                if (topic, partition) in kept:
+                    continue
+                if is_expired(known, topic, committed, now_ms, self._config.offsets_retention_ms):
                     records.append(offset_tombstone(group_id, topic, partition))
+                else:
+                    kept.add((topic, partition))
             if not kept and _is_abandoned(group):
                 records.extend(_group_tombstones(group))
         return CoordinatorResult(records)

@@ -82,14 +82,26 @@ class OffsetStore:
             if not entry.is_deleted:
                 yield topic, partition, entry
 
-    def has_offsets(self, group_id: str) -> bool:
-        return next(self.newest(group_id), None) is not None
+    def partitions(self, group_id: str) -> set[tuple[str, int]]:
+        """Returns (topic, partition) of each offset of a group, also of those that are pending in a transaction."""
+        known = {(topic, partition) for topic, partition, _ in self.newest(group_id)}
+        return known | self.pending_partitions(group_id)
+
+    def pending_partitions(self, group_id: str) -> set[tuple[str, int]]:
+        return {
+            (topic, partition)
+            for pending in self._pending.values()
+            for pending_group, topic, partition in pending
+            if pending_group == group_id
+        }
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
         return any((group_id, topic, partition) in pending for pending in self._pending.values())
 
     def group_ids(self) -> list[str]:
-        return list(self._groups)
+        """Returns the groups that have offsets, some of which may still be pending in a transaction."""
+        pending = (group_id for offsets in self._pending.values() for group_id, _, _ in offsets)
+        return list(dict.fromkeys([*self._groups, *pending]))
 
     @staticmethod
     def _visible(entry: CommittedOffset, horizon: int) -> CommittedOffset | None:
