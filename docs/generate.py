@@ -41,6 +41,8 @@ Apache Kafka starts as it is.
   `authorizer.class.name`, principal builder and quota callback classes, policies that are not
   [Python classes](policies.md), configuration providers, tiered storage,
   `zookeeper.connect`, and `process.roles` without both roles.
+- A file that holds control characters, a file with no key that a broker knows, and an unknown key of `--override` that
+  looks like a typing error are refused.
 - Without a configuration file the broker listens on `localhost:9092`, keeps its data in `kafkapy/data` below
   `$XDG_DATA_HOME` (or `~/.local/share`), and internal topics have one replica.
 - *Changes* says when a key can change: at start, for one broker while it runs, or for all brokers while they run.

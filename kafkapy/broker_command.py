@@ -106,12 +106,12 @@ class StopRequest:
 
 def reload(broker: Broker, path: str | None, overrides: dict[str, str]) -> bool:
     """SIGHUP: the configuration file is read again. Without one it is what it is to Kafka: a reason to stop."""
-    from kafkapy.config.properties import read_properties
+    from kafkapy.config.broker_file import read_broker_file
 
     if path is None:
         return False
     try:
-        broker.reload({**read_properties(path), **overrides})
+        broker.reload({**read_broker_file(path), **overrides})
     except (ConfigError, OSError) as error:
         logging.getLogger("kafka.server.KafkaConfig").error("The configuration stays as it is: %s", sentence(error))
     return True

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.config import consistency, startup_rules
+from kafkapy.config.broker_file import read_broker_file
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
-from kafkapy.config.properties import read_properties
 from kafkapy.config.row import CLUSTER_WIDE, ConfigSource
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, broker_synonyms
 from kafkapy.config.value import default_value, parse_value
@@ -72,13 +72,17 @@ class BrokerConfig:
         overrides: Mapping[str, str] | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> BrokerConfig:
-        """The configuration of a file with `overrides` on top; without a file, that of a single node on loopback."""
+        """Returns the configuration of a file with `overrides` on top; without a file, that of one node on loopback.
+
+        Raises ConfigError for what cannot be served, and for an override whose key looks like a typing error.
+        """
+        startup_rules.refuse_misspelt(overrides or {})
         if path is None:
             properties = {**WITHOUT_FILE, "log.dirs": user_data_directory(environment)}
             if overrides and "broker.id" in overrides:
                 del properties["node.id"]
         else:
-            properties = read_properties(path)
+            properties = read_broker_file(path)
         return cls({**properties, **(overrides or {})})
 
     def __getitem__(self, key: str) -> Any:

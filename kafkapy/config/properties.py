@@ -10,18 +10,25 @@ _BLANK = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
-def read_properties(path: str) -> dict[str, str]:
-    """Keys and values of a file; a key that comes twice has its last value.  ConfigError if it cannot be read."""
+def read_content(path: str) -> bytes:
+    """Returns the bytes of a file. Raises ConfigError if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            return file.read()
     except OSError as error:
         raise ConfigError(f"Cannot read the configuration file {path}: {error.strerror}") from error
-    return parse_properties(content.decode("latin-1"))
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """Returns the keys and values of a file; the last value of a repeated key counts.
+
+    Raises ConfigError if the file cannot be read.
+    """
+    return parse_properties(read_content(path).decode("latin-1"))
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values of a `.properties` text."""
+    """Returns the keys and values of a `.properties` text."""
     properties: dict[str, str] = {}
     for line in _logical_lines(text):
         raw_key, raw_value = _split(line)

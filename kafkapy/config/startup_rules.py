@@ -8,6 +8,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from kafkapy.config.python_class import load_class
@@ -131,13 +132,40 @@ def refuse(config: BrokerConfig) -> None:
         )
 
 
+def refuse_misspelt(overrides: Mapping[str, str]) -> None:
+    """Raises ConfigError for a key of the command line that is unknown and close to a known one.
+
+    In a file such a key is only warned about: Apache Kafka ignores it, and its warning stands among few others.
+    """
+    for name in overrides:
+        near = None if is_known(name) else _nearest(name)
+        if near is not None:
+            raise ConfigError(f"--override {name}={overrides[name]}: the key is unknown; did you mean {near}?")
+
+
+def is_known(name: str) -> bool:
+    """Returns whether a broker's file may hold the key, with or without an effect."""
+    return _kind_of(name) is not _Kind.UNKNOWN
+
+
 def warnings_about(originals: Mapping[str, str]) -> list[str]:
     """One sentence for every key that does nothing here, in the order of the file."""
     found = (_warning(name) for name in originals)
     return [warning for warning in found if warning]
 
 
-def _warning(name: str) -> str | None:
+class _Kind(Enum):
+    """What a key is to a broker; the value ends the warning about it, None: there is none."""
+
+    EFFECTIVE = None
+    INERT = "has no effect in kafkapy and is ignored."
+    REMOVED = "was removed in Apache Kafka 4 and is ignored."
+    DYNAMIC_ONLY = "can only be set while the broker runs and is ignored."
+    TOPIC = "is one of topics, not of brokers, and is ignored."
+    UNKNOWN = "is unknown and is ignored."
+
+
+def _kind_of(name: str) -> _Kind:
     plain = name
     if name.startswith("listener.name."):
         plain = name.removeprefix("listener.name.").partition(".")[2]
@@ -146,17 +174,28 @@ def _warning(name: str) -> str | None:
             plain = plain.partition(".")[2]
     row = STATIC_ROWS.get(plain)
     if row is not None:
-        return None if row.has_effect else f"The configuration key {name} has no effect in kafkapy and is ignored."
+        return _Kind.EFFECTIVE if row.has_effect else _Kind.INERT
     if name in REMOVED_KEYS or name.startswith("zookeeper."):
-        return f"The configuration key {name} was removed in Apache Kafka 4 and is ignored."
+        return _Kind.REMOVED
     if name in _UNLISTED_KEYS or name.startswith(_UNLISTED_PREFIXES):
-        return f"The configuration key {name} has no effect in kafkapy and is ignored."
+        return _Kind.INERT
     if name in DYNAMIC_ONLY_ROWS:
-        return f"The configuration key {name} can only be set while the broker runs and is ignored."
-    if name in TOPIC_ROWS:
-        return f"The configuration key {name} is one of topics, not of brokers, and is ignored."
+        return _Kind.DYNAMIC_ONLY
+    return _Kind.TOPIC if name in TOPIC_ROWS else _Kind.UNKNOWN
+
+
+def _nearest(name: str) -> str | None:
+    """Returns the known key that `name` is probably a typing error of."""
     from difflib import get_close_matches  # only for a key that nobody knows
 
     near = get_close_matches(name, STATIC_ROWS, n=1, cutoff=0.8)
-    hint = f"; did you mean {near[0]}?" if near else "."
-    return f"The configuration key {name} is unknown and is ignored{hint}"
+    return near[0] if near else None
+
+
+def _warning(name: str) -> str | None:
+    kind = _kind_of(name)
+    if kind is _Kind.EFFECTIVE:
+        return None
+    near = _nearest(name) if kind is _Kind.UNKNOWN else None
+    end = kind.value if near is None else f"is unknown and is ignored; did you mean {near}?"
+    return f"The configuration key {name} {end}"

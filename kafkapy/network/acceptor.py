@@ -16,7 +16,11 @@ logger = logging.getLogger("kafka.network.DataPlaneAcceptor")
 ACCEPTS_PER_TURN = 32
 EXHAUSTED = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 EXHAUSTED_PAUSE_MS = 100
-# The limit may be raised by configuration while nobody leaves.
+ANOTHER_PORT = (
+    " Choose another port by the key listeners in the configuration file, or by "
+    "--override listeners=PLAINTEXT://localhost:PORT"
+)
+# The limit may be raised by configuration while no connection is closed.
 FULL_RECHECK_MS = 1000
 
 
@@ -51,7 +55,8 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
         bound.listen(config["socket.listen.backlog.size"])
     except OSError as error:
         bound.close()
-        raise OSError(error.errno, f"Socket server failed to bind to {listener}: {error.strerror}.") from error
+        remedy = ANOTHER_PORT if error.errno == errno.EADDRINUSE else ""
+        raise OSError(error.errno, f"Socket server failed to bind to {listener}: {error.strerror}.{remedy}") from error
     return bound
 
 

@@ -9,6 +9,7 @@ import pytest
 from kafkapy.broker_command import UsageError, parse_arguments
 from tests.broker_process import BrokerProcess
 from tests.crash.refusals import assert_refused
+from tests.ports import free_port
 
 
 def test_arguments_in_both_spellings():
@@ -60,6 +61,35 @@ def test_too_few_open_files(tmp_path):
 )
 def test_refused_in_one_line(properties, reason, tmp_path):
     assert_refused(BrokerProcess(tmp_path, properties), reason, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"listeners=PLAINTEXT://:0\nlog.dirs=\x00\n", b"listeners=\x1b[1m\n", b"a\x7f=b"])
+def test_a_file_with_control_characters_is_refused(content, tmp_path):
+    path = tmp_path / "binary.properties"
+    path.write_bytes(content)
+    reason = r"binary\.properties is not a configuration file: line [12] holds the control character 0x(00|1b|7f)"
+    assert_refused(BrokerProcess(tmp_path, config=path), reason, tmp_path)
+
+
+def test_a_file_without_a_known_key_is_refused(tmp_path):
+    path = tmp_path / "passwd"
+    path.write_text("root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n")
+    reason = "passwd is not a broker's configuration file: it has no key that a broker knows; its first key is 'root'"
+    assert_refused(BrokerProcess(tmp_path, {"log.dirs": str(tmp_path / "data")}, config=path), reason, tmp_path)
+
+
+def test_a_file_of_comments_and_overrides_starts(tmp_path):
+    path = tmp_path / "empty.properties"
+    path.write_text("# h\u00e9 \u4e2d\n", encoding="utf-8")
+    port = free_port()
+    overrides = {"log.dirs": str(tmp_path / "data"), "listeners": f"PLAINTEXT://localhost:{port}"}
+    with BrokerProcess(tmp_path, overrides, config=path, port=port) as broker:
+        assert broker.is_running
+
+
+def test_a_misspelt_override_is_refused(tmp_path):
+    broker = BrokerProcess(tmp_path, arguments=("--override", "listners=PLAINTEXT://localhost:1"))
+    assert_refused(broker, "listners=PLAINTEXT://localhost:1: the key is unknown; did you mean listeners?", tmp_path)
 
 
 def test_a_directory_of_somebody_else(tmp_path):

@@ -95,26 +95,27 @@ def test_impossible_sizes(size):
 def test_hostile_key_and_value_lengths(length, at):
     data = bytearray(build_message(0, 1, b"k", b"v", magic=1))
     struct.pack_into(">i", data, at, length)
-    with pytest.raises(ApiError):
+    with pytest.raises(ApiError) as caught:
         list(iterate_messages(data))
+    assert caught.value.error is Error.CORRUPT_MESSAGE
 
 
 def test_wrappers_that_are_refused():
     inner = build_message(0, 1, None, b"x", magic=1)
     nested = build_message_set([(0, 1, None, inner)], magic=1, compression=1)
-    for value in (
-        b"garbage",
-        b"",
-        None,
-        wrapped(b""),
-        wrapped(inner[:-1]),
-        wrapped(nested),
-        wrapped(build_message(0, 1, None, b"", magic=0)),
+    for value, attributes, error in (
+        (b"garbage", 1, Error.UNKNOWN_SERVER_ERROR),
+        (b"", 1, Error.UNKNOWN_SERVER_ERROR),
+        (None, 1, Error.INVALID_RECORD),
+        (wrapped(b""), 1, Error.INVALID_RECORD),
+        (wrapped(inner[:-1]), 1, Error.INVALID_RECORD),
+        (wrapped(nested), 1, Error.INVALID_RECORD),
+        (wrapped(build_message(0, 1, None, b"", magic=0)), 1, Error.INVALID_RECORD),
+        (b"", 4, Error.INVALID_RECORD),
     ):
-        with pytest.raises(ApiError):
-            list(iterate_records(build_message(9, 1, None, value, magic=1, attributes=1)))
-    with pytest.raises(ApiError):
-        list(iterate_records(build_message(9, 1, None, b"", magic=1, attributes=4)))
+        with pytest.raises(ApiError) as caught:
+            list(iterate_records(build_message(9, 1, None, value, magic=1, attributes=attributes)))
+        assert caught.value.error is error
     with pytest.raises(ValueError, match="no codec 4"):
         build_message_set([(0, 1, None, b"")], magic=1, compression=4)
 

@@ -155,9 +155,12 @@ def test_refused(properties, message):
 
 def test_values_that_equal_the_default_are_no_reason_to_refuse():
     builder = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
-    BrokerConfig(
+    config = BrokerConfig(
         {"principal.builder.class": builder, "authorizer.class.name": "", "create.topic.policy.class.name": ""}
     )
+    assert config["principal.builder.class"] == builder
+    assert not config["authorizer.class.name"]
+    assert config["create.topic.policy.class.name"] is None
 
 
 def test_dynamic_configuration_comes_and_goes():

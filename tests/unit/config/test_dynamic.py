@@ -2,7 +2,9 @@
 
 import pytest
 
+from kafkapy.config import BrokerConfig
 from kafkapy.config.dynamic import validate_broker_overrides
+from kafkapy.config.row import ConfigSource
 from kafkapy.errors import ApiError, Error
 
 
@@ -19,6 +21,10 @@ from kafkapy.errors import ApiError, Error
 )
 def test_allowed(name, value, per_broker):
     validate_broker_overrides({name: value}, per_broker=per_broker)
+    config = BrokerConfig({})
+    _, complaints = config.apply_dynamic({}, {name: value})
+    assert complaints == []
+    assert config.source(name) is ConfigSource.DYNAMIC_BROKER
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,24 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.config import BrokerConfig
-from kafkapy.config.group_config import validate_group_overrides
+from kafkapy.config.group_config import GROUP_ROWS, validate_group_overrides
+from kafkapy.config.value import parse_value
 from kafkapy.errors import ApiError, Error
 from tests.api_client import CONFIG
 
 
 @pytest.mark.parametrize(
-    "overrides",
+    ("overrides", "values"),
     [
-        {"consumer.session.timeout.ms": "50000", "consumer.heartbeat.interval.ms": "6000"},
-        {"share.auto.offset.reset": "by_duration:P1DT2H"},
-        {"streams.num.standby.replicas": "2"},
-        {},
+        ({"consumer.session.timeout.ms": "50000", "consumer.heartbeat.interval.ms": "6000"}, [50000, 6000]),
+        ({"share.auto.offset.reset": "by_duration:P1DT2H"}, ["by_duration:P1DT2H"]),
+        ({"streams.num.standby.replicas": "2"}, [2]),
+        ({}, []),
     ],
 )
-def test_allowed(overrides: dict[str, str]) -> None:
+def test_allowed(overrides: dict[str, str], values: list[object]) -> None:
     validate_group_overrides(BrokerConfig(CONFIG), overrides)
+    assert [parse_value(GROUP_ROWS[name], text) for name, text in overrides.items()] == values
 
 
 @pytest.mark.parametrize(

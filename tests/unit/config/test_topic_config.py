@@ -65,6 +65,8 @@ def test_bad_override(name, value, message):
 
 def test_good_override():
     validate_topic_override("cleanup.policy", "compact,delete")
+    config = TopicConfig(BrokerConfig({}), {"cleanup.policy": "compact,delete"})
+    assert config["cleanup.policy"] == ["compact", "delete"]
 
 
 def test_tiered_storage_is_refused():

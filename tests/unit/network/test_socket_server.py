@@ -96,7 +96,10 @@ def test_every_interface_and_a_name(serve: Callable[..., RunningServer]) -> None
 
 def test_a_port_in_use_is_named(serve: Callable[..., RunningServer]) -> None:
     port = serve().server.endpoints[0].port
-    with pytest.raises(OSError, match=rf"failed to bind to EXTERNAL://127\.0\.0\.1:{port}: Address already in use"):
+    with pytest.raises(
+        OSError,
+        match=rf"failed to bind to EXTERNAL://127\.0\.0\.1:{port}: Address already in use\. .*--override listeners=",
+    ):
         RunningServer([PLAINTEXT, EXTERNAL._replace(port=port)])
 
 
