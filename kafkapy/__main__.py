@@ -1,7 +1,7 @@
-"""One program, many tools: `kafkapy <tool> ...`, or the program under the name of Apache Kafka's script through a link.
+"""The program `kafkapy`: runs the tool that the first word names, `kafkapy TOOL ARGUMENTS`.
 
-`kafka-topics.sh` and `kafka-topics` are `kafkapy topics`. Tools are imported only when they are asked for: the broker
-starts without the tools' code, and the reverse.
+A link with the name of Apache Kafka's script runs the tool of that script: `kafka-topics.sh` and `kafka-topics` are
+`kafkapy topics`. A tool's module is imported only when the tool runs: the broker starts without the tools' code.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-# tool -> (module with `main(arguments) -> exit code`, what it is). A module of `kafkapy.tools` has a `TOOL` as well,
-# from which completion and docs/compatibility.md are made.
+# tool -> (module with `main(arguments) -> exit code`, description). A module of `kafkapy.tools` has a `TOOL` as well,
+# from which completion and docs/compatibility.md are generated.
 TOOLS = {
     "broker": ("kafkapy.broker_command", "start a broker: `kafkapy broker start --config server.properties`"),
     "topics": ("kafkapy.tools.topics", "create, list, describe, change and delete topics"),
@@ -20,40 +20,42 @@ TOOLS = {
     "consumer-groups": ("kafkapy.tools.consumer_groups", "list, describe and delete groups, set their offsets"),
     "get-offsets": ("kafkapy.tools.get_offsets", "print the offsets of partitions, at their ends or at a time"),
     "delete-records": ("kafkapy.tools.delete_records", "delete the records before given offsets"),
-    "log-dirs": ("kafkapy.tools.log_dirs", "print what lies in the brokers' log directories"),
+    "log-dirs": ("kafkapy.tools.log_dirs", "print the partitions in the brokers' log directories"),
     "leader-election": ("kafkapy.tools.leader_election", "elect the leaders of partitions"),
-    "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, forget a broker"),
+    "cluster": ("kafkapy.tools.cluster", "print the cluster's id and brokers, unregister a broker"),
     "features": ("kafkapy.tools.features", "print and change the levels of the cluster's features"),
     "broker-api-versions": ("kafkapy.tools.broker_api_versions", "print which APIs the brokers serve"),
-    "transactions": ("kafkapy.tools.transactions", "list and describe transactions, end those that hang"),
+    "transactions": ("kafkapy.tools.transactions", "list and describe transactions, abort hanging ones"),
     "console-producer": ("kafkapy.tools.console_producer", "write lines of standard input to a topic"),
     "console-consumer": ("kafkapy.tools.console_consumer", "print the records of a topic"),
     "dump-log": ("kafkapy.tools.dump_log", "print segments, indexes and snapshots; needs no broker"),
-    "storage": ("kafkapy.storage_command", "format log directories, and say what is in them"),
+    "storage": ("kafkapy.storage_command", "format log directories and describe them"),
     "producer-perf-test": ("kafkapy.tools.producer_perf_test", "measure how fast records are produced"),
     "consumer-perf-test": ("kafkapy.tools.consumer_perf_test", "measure how fast records are consumed"),
     "end-to-end-latency": ("kafkapy.tools.end_to_end_latency", "measure the time from producer to consumer"),
-    "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, or follow them"),
-    "probe": ("kafkapy.tools.probe", "send records through a broker and tell how long they take"),
+    "metrics": ("kafkapy.tools.metrics", "print the metrics of a running broker, once or repeatedly"),
+    "probe": ("kafkapy.tools.probe", "send records through a broker and print how long they take"),
     "server-start": (
         "kafkapy.tools.server_start",
         "start a broker: `kafkapy server-start [-daemon] server.properties`",
     ),
     "server-stop": ("kafkapy.tools.server_stop", "stop the brokers of this user on this host"),
-    "doctor": ("kafkapy.tools.doctor", "look for what is wrong with a broker's machine, configuration and data"),
+    "doctor": ("kafkapy.tools.doctor", "check a broker's machine, configuration and data for problems"),
     "jobs": ("kafkapy.tools.jobs", "run Spark jobs over topics, and feed topics with sample data"),
 }
-# What is about these tools themselves -> (module, what it is).
+# Commands about the tools themselves -> (module, description).
 ABOUT_TOOLS = {
     "completion": ("kafkapy.tools.completion", "print a completion script: `kafkapy completion bash|zsh|fish`"),
-    "install-links": ("kafkapy.script_links", "make links with the names of Apache Kafka's scripts in a directory"),
+    "install-links": ("kafkapy.script_links", "create links with the names of Apache Kafka's scripts"),
 }
-# Tools that Apache Kafka has no script for.
+# Tools without a script in Apache Kafka.
 OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe")
-# Apache Kafka's scripts whose name is not `kafka-` and the tool's.
+# Scripts of Apache Kafka whose name is not `kafka-` and the tool's name.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"
-# What it takes: the classes of those tools that have no script of their own in some release.
+# The classes that `kafka-run-class` accepts: tools that have no script of their own in some release.
+VERSION_WORDS = ("--version", "-V", "-v", "version")
+HELP_WORDS = ("--help", "-h", "help")
 CLASSES = {
     "kafka.tools.GetOffsetShell": "get-offsets",
     "org.apache.kafka.tools.GetOffsetShell": "get-offsets",
@@ -71,12 +73,13 @@ CLASSES = {
 
 
 def script_names() -> dict[str, str]:
-    """The scripts of Apache Kafka that this program answers to, without `.sh` -> the tool."""
+    """Returns the names of Apache Kafka's scripts, without `.sh` -> the tool that corresponds to each."""
     names = {f"kafka-{name}": name for name in TOOLS if name not in (*OUR_OWN, *OTHER_SCRIPTS.values())}
     return names | {script: name for script, name in OTHER_SCRIPTS.items() if name in TOOLS}
 
 
 def usage() -> str:
+    """Returns the text of `kafkapy --help`: the forms of the command line and all tools."""
     lines = [
         "usage: kafkapy <tool> [arguments]",
         "       kafkapy <tool> --help",
@@ -90,8 +93,8 @@ def usage() -> str:
     return "\n".join(lines)
 
 
-def words_of(program: str, arguments: list[str]) -> list[str]:
-    """The tool and its arguments, whatever name the program was started by."""
+def command_line(program: str, arguments: list[str]) -> list[str]:
+    """Returns the tool and its arguments; `program` is the name that the program was started by."""
     script = Path(program).name.removesuffix(".sh")
     if script == RUN_CLASS:
         return [CLASSES.get(arguments[0], arguments[0]), *arguments[1:]] if arguments else []
@@ -99,25 +102,35 @@ def words_of(program: str, arguments: list[str]) -> list[str]:
     return arguments if tool is None else [tool, *arguments]
 
 
+def unknown_tool(word: str) -> str:
+    """Returns the error for a first word that is no tool, with the nearest name if there is one."""
+    from difflib import get_close_matches  # needed for an error only
+
+    near = get_close_matches(word.removeprefix("kafka-").removesuffix(".sh"), [*TOOLS, *ABOUT_TOOLS], 1)
+    suggestion = f"; did you mean {near[0]}?" if near else ""
+    return f"kafkapy: unknown tool {word!r}{suggestion}\nSee `kafkapy --help`."
+
+
 def main(arguments: list[str] | None = None) -> int:
+    """Runs a tool and returns the exit code, 0 if the reader of standard output ends first."""
     try:
         code = run(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has ended; the interpreter must not fail when it flushes standard output at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def run(arguments: list[str] | None) -> int:
-    """The exit code of what the words ask for; None: those of the command line."""
+    """Runs the tool that the arguments name and returns its exit code; None means the process's arguments."""
     words = list(sys.argv[1:]) if arguments is None else arguments
-    words = words_of(sys.argv[0], words)
-    if words and words[0] in ("--version", "-V"):
+    words = command_line(sys.argv[0], words)
+    if words and words[0] in VERSION_WORDS:
         print(import_module("kafkapy.build_data").version_text())
         return 0
-    if words and words[0] in ("--help", "-h", "help"):
+    if words and words[0] in HELP_WORDS:
         print(usage())
         return 0
     if words[:1] == ["completion"]:
@@ -127,10 +140,11 @@ def run(arguments: list[str] | None) -> int:
         names = [*script_names(), RUN_CLASS]
         links: int = import_module(ABOUT_TOOLS[words[0]][0]).install_links(words[1:], names, sys.argv[0])
         return links
-    if not words or words[0] not in TOOLS:
-        if words:
-            print(f"kafkapy: there is no tool {words[0]!r}", file=sys.stderr)
+    if not words:
         print(usage(), file=sys.stderr)
+        return 1
+    if words[0] not in TOOLS:
+        print(unknown_tool(words[0]), file=sys.stderr)
         return 1
     module, _ = TOOLS[words[0]]
     code: int = import_module(module).main(words[1:])

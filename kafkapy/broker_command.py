@@ -1,4 +1,4 @@
-"""`kafkapy broker start`: arguments, logging and signals around one `Broker`."""
+"""The command `kafkapy broker start`: parses arguments, sets up logging and signals, runs one `Broker`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.errors import ApiError, ConfigError, StorageError
@@ -19,26 +19,31 @@ if TYPE_CHECKING:
 USAGE = """usage: kafkapy broker start [--config server.properties] [--override key=value ...]
 
 Without --config the broker listens on localhost:9092 and keeps its data under the user's data folder.
-A configuration file of Apache Kafka works as it is; --override (repeatable) beats the file."""
+A configuration file of Apache Kafka works unchanged; --override (repeatable) takes precedence over the file.
+The broker runs in the foreground until Ctrl-C; `kafkapy server-stop` stops it from another shell."""
+OPTIONS = ("--config", "--override")
 
-# Open files of an idle broker, with room for some topics and clients.
+# Number of files that an idle broker opens, with room for some topics and clients.
 LEAST_OPEN_FILES = 64
 LOG_FORMAT = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood; the text says what was expected."""
+    """An invalid command line."""
 
 
 def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
-    """The configuration file, if any, and the overrides. `--opt value` and `--opt=value` are the same."""
+    """Returns the path of the configuration file (None without one) and the overrides. Raises UsageError.
+
+    `--opt value` and `--opt=value` are equivalent.
+    """
     config: str | None = None
     overrides: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
         option, has_value, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        if option not in ("--config", "--override"):
-            raise UsageError(f"unknown option {word!r}")
+        if option not in OPTIONS:
+            raise UsageError(f"unknown option {word!r}{nearest(option, OPTIONS)}")
         if not has_value:
             value = next(words, "")
         if not value:
@@ -53,35 +58,43 @@ def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
     return config, overrides
 
 
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Returns "; did you mean ...?" with the known word most like `word`, or "" if none is."""
+    from difflib import get_close_matches  # needed for an error only
+
+    near = get_close_matches(word, known, 1, cutoff=0.75)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def set_up_logging() -> None:
-    """To standard output, with Kafka's line layout and logger names."""
+    """Logs to standard output, with Kafka's line layout and logger names."""
     logging.raiseExceptions = False  # a closed standard output must not fill standard error
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=LOG_FORMAT, datefmt="%Y-%m-%d %H:%M:%S")
 
 
 def raise_descriptor_limit() -> None:
-    """As many open files as this process may have: a partition that is in use takes one, and so does a connection.
+    """Raises the limit of open files to the hard limit. Raises ConfigError if that is too low for any broker.
 
-    Without one a connection is not accepted, and a log directory whose segment cannot be opened goes offline.
-    ConfigError if there are too few to begin with.
+    Each connection and each partition in use takes a file. At the limit connections are not accepted, and a log
+    directory whose segment cannot be opened goes offline.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < LEAST_OPEN_FILES:
         raise ConfigError(
-            f"at most {hard} files may be open in this process, and a broker takes {LEAST_OPEN_FILES} before its first "
-            "client: raise the limit (LimitNOFILE of the service, ulimit -Hn)"
+            f"at most {hard} files may be open in this process, and a broker opens {LEAST_OPEN_FILES} before its first "
+            "client connects: raise the limit (LimitNOFILE of the service, ulimit -Hn)"
         )
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class StopRequest:
-    """Wakes the main thread when a signal, or a thread that met a failure, wants the broker to stop.
+    """A request to stop the broker, made by a signal or by a thread with a fatal failure; wakes the main thread.
 
-    A pipe that Python's own C handler writes to, whichever thread the kernel gave the signal: a threading.Event
-    deadlocks when a handler meets it in the midst of `wait`, and a Python handler runs only when the main thread wakes
-    up, which a signal to another thread, or one just before the wait, does not make it do.
+    It is a pipe that Python's C signal handler writes to, in whichever thread the kernel delivers the signal. A
+    threading.Event would deadlock if a handler set it during `wait`. A Python handler runs only when the main thread
+    wakes up, which a signal to another thread, or one just before the wait, does not cause.
     """
 
     def __init__(self) -> None:
@@ -89,23 +102,23 @@ class StopRequest:
         os.set_blocking(self._write_end, False)
         signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
         numbers = [signal.SIGTERM, signal.SIGINT]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup wants it
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
             numbers.append(signal.SIGHUP)
         for number in numbers:
             signal.signal(number, lambda signal_number, frame: None)
 
     def make(self) -> None:
-        """Any thread, any number of times far below the size of a pipe."""
+        """Requests the stop. Any thread may call this."""
         os.write(self._write_end, b"\0")
 
     def wait(self, on_hangup: Callable[[], bool] = lambda: False) -> None:
-        """Until a stop is wanted; a SIGHUP is none if `on_hangup` says that it was for something else."""
+        """Waits for a stop request. A SIGHUP is a stop request unless `on_hangup` returns True."""
         while os.read(self._read_end, 1)[0] == signal.SIGHUP and on_hangup():
             pass
 
 
 def reload(broker: Broker, path: str | None, overrides: dict[str, str]) -> bool:
-    """SIGHUP: the configuration file is read again. Without one it is what it is to Kafka: a reason to stop."""
+    """Reads the configuration file again after a SIGHUP. Returns False, which stops the broker, if there is no file."""
     from kafkapy.config.broker_file import read_broker_file
 
     if path is None:
@@ -113,18 +126,19 @@ def reload(broker: Broker, path: str | None, overrides: dict[str, str]) -> bool:
     try:
         broker.reload({**read_broker_file(path), **overrides})
     except (ConfigError, OSError) as error:
-        logging.getLogger("kafka.server.KafkaConfig").error("The configuration stays as it is: %s", sentence(error))
+        logging.getLogger("kafka.server.KafkaConfig").error("The configuration was not changed: %s", sentence(error))
     return True
 
 
 def sentence(error: Exception) -> str:
-    """What an error says, without the number that an OSError puts in front."""
+    """Returns an error's text without the number that OSError puts in front."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
     return str(error)
 
 
 def start(arguments: list[str]) -> int:
+    """Runs a broker until it is stopped; returns the exit code."""
     from kafkapy.broker import Broker
     from kafkapy.config import BrokerConfig
 
@@ -133,7 +147,7 @@ def start(arguments: list[str]) -> int:
         config = BrokerConfig.load(path, overrides)
         raise_descriptor_limit()
     except UsageError as error:
-        print(f"kafkapy broker start: {error}\n\n{USAGE}", file=sys.stderr)
+        print(f"kafkapy broker start: {error}\nSee `kafkapy broker start --help`.", file=sys.stderr)
         return 1
     except (ConfigError, OSError) as error:
         print(f"kafkapy broker start: {sentence(error)}", file=sys.stderr)
@@ -157,10 +171,21 @@ def start(arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] != ["start"]:
-        print(USAGE, file=sys.stdout if arguments[:1] in (["--help"], ["-h"]) else sys.stderr)
-        return 0 if arguments[:1] in (["--help"], ["-h"]) else 1
-    if any(word in ("--help", "-h") for word in arguments):
+    """Runs `kafkapy broker` with the words after it; returns the exit code."""
+    if arguments[:1] in (["--help"], ["-h"]) or (arguments[:1] == ["start"] and {"--help", "-h"} & {*arguments}):
         print(USAGE)
         return 0
+    if not arguments:
+        print(USAGE, file=sys.stderr)
+        return 1
+    if arguments[0] != "start":
+        print(f"kafkapy broker: {unknown_command(arguments[0])}", file=sys.stderr)
+        return 1
     return start(arguments[1:])
+
+
+def unknown_command(word: str) -> str:
+    """Returns the error for a word after `kafkapy broker` that is not `start`."""
+    if word == "stop":
+        return "to stop brokers use `kafkapy server-stop`"
+    return f"unknown command {word!r}{nearest(word, ('start', 'stop'))}\nSee `kafkapy broker --help`."

@@ -1,4 +1,4 @@
-"""What this kafkapy was built from and with: `kafkapy --version`. setup.py writes the file that is read here."""
+"""The text of `kafkapy --version`: the commit and the compiler of this build, from a file that setup.py writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BUILD_DATA = Path(__file__).with_name("build_data.json")
 
 
 def build_data() -> dict[str, str]:
-    """`commit`, `date`, `cython` and `compiler`; empty for a tree that was built in place."""
+    """Returns `commit`, `date`, `cython` and `compiler` of the build; empty in a source tree."""
     try:
         data: dict[str, str] = json.loads(BUILD_DATA.read_text())
     except FileNotFoundError:
@@ -22,11 +22,14 @@ def build_data() -> dict[str, str]:
 
 
 def version_text() -> str:
+    """Returns the version, the origin of the code, and the platform, on two lines."""
     data = build_data()
-    commit = f"Commit:{data['commit'][:16]}, built {data['date']}" if data else "built in place"
-    core = f"Cython {data['cython']}, {data['compiler']}" if data else "built in place"
+    system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    if not data:
+        tree = Path(__file__).resolve().parents[1]
+        return f"kafkapy {__version__} (source tree {tree})\n{system}; core: compiled in the source tree"
     form = "executable" if getattr(sys, "frozen", False) else "package"
     return (
-        f"kafkapy {__version__} ({commit})\n"
-        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {form}; core: {core}"
+        f"kafkapy {__version__} (Commit:{data['commit'][:16]}, built {data['date']})\n"
+        f"{system}, {form}; core: Cython {data['cython']}, {data['compiler']}"
     )

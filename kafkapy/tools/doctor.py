@@ -1,7 +1,7 @@
-"""`kafkapy doctor`: looks at the machine, the configuration and the data of a broker and says what is wrong.
+"""The tool `kafkapy doctor`: checks the machine, the configuration and the data of a broker.
 
-It changes nothing, and needs no broker that runs. The exit code is 1 if there is a problem: something that keeps the
-broker from starting or from keeping its data.
+It changes nothing, and needs no running broker. The exit code is 1 if it finds a problem: something that prevents the
+broker from starting or endangers its data.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ IDLE_DAYS = 30
 OPTIONS = (
     Option(
         "config",
-        "The broker's configuration file; without it, what a broker without one uses.",
+        "The broker's configuration file; without it the defaults of a broker without a file are checked.",
         "file",
         completes="file",
     ),
-    Option("override", "A key and value that beat the file's; may come again.", "key=value"),
-    Option("idle-days", "A topic that was not written to for so long is named.", "days", INTEGER, default=IDLE_DAYS),
+    Option("override", "A key and value that take precedence over the file; may be repeated.", "key=value"),
+    Option("idle-days", "Report topics that were not written to for this many days.", "days", INTEGER, default=IDLE_DAYS),
     Option("json", "Print the findings as JSON."),
-    Option("quiet", "Leave out what is good."),
+    Option("quiet", "Print only notes, warnings and problems."),
 )
 
 
 def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system: System) -> Findings:
-    """Everything that was found, by subject."""
+    """Yields the findings of all checks, by subject."""
     try:
         config = BrokerConfig.load(path, overrides)
     except ConfigError as error:
-        yield Finding(PROBLEM, "configuration", str(error).rstrip("."), "the broker refuses to start with this")
+        yield Finding(PROBLEM, "configuration", str(error).rstrip("."), "the broker refuses to start with this configuration")
         return
     inventory = take_inventory(config.log_dirs)
     yield from check_configuration(config)
@@ -57,6 +57,7 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
 
 
 def run(arguments: Arguments) -> int:
+    """Prints the findings; returns 1 if there is a problem."""
     pairs = [word.partition("=") for word in arguments.values("override")]
     if not all(key and equals for key, equals, _ in pairs):
         raise UsageError("--override takes key=value")
@@ -75,13 +76,14 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="doctor",
-    description="Looks for what is wrong with a broker's machine, configuration and data. Changes nothing.",
+    description="Checks a broker's machine, configuration and data for problems. Changes nothing, and needs no running broker.\n"
+    "Exit codes: 0 if there is no problem (notes and warnings are none), 1 if there is one, or for a wrong command line.",
     run=run,
     options=OPTIONS,
     needs_arguments=False,
     examples=(
-        Example("before the first start", "--config /etc/kafkapy/server.properties"),
-        Example("in a script: problems only by exit code", "--config server.properties --quiet"),
+        Example("Before the first start", "--config /etc/kafkapy/server.properties"),
+        Example("In a script: no output if all is well, problems by the exit code", "--config server.properties --quiet"),
     ),
 )
 

@@ -1,7 +1,7 @@
-"""`kafkapy probe`: sends a record through a broker at an interval, reads it back, and tells how long that took.
+"""The tool `kafkapy probe`: sends records through a broker, reads them back, and prints how long that takes.
 
-What a client would notice, measured from where a client is; with --listen as metrics for Prometheus too. The record's
-key names the probe and its value the number of the record, so that several probes may share a topic.
+It measures the latency and failures that a client experiences; with --listen also as metrics for Prometheus. A record's
+key identifies the probe and its value is the record's number, so that several probes may share a topic.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ ENDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 OPTIONS = (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("topic", "The topic of the records; the broker may have to create it.", "topic", TEXT, DEFAULT_TOPIC),
-    Option("interval", "Seconds from one record to the next.", "seconds", DOUBLE, 1.0),
-    Option("timeout", "Seconds after which a record counts as lost.", "seconds", DOUBLE, 5.0),
-    Option("count", "End after so many records.", "number", INTEGER),
-    Option("listen", "Serve what was measured to Prometheus here: host:port, or a port on loopback.", "address"),
-    Option("csv", "Print lines of time, outcome and milliseconds, for a spreadsheet."),
+    Option("topic", "The topic of the records, created if the broker creates topics automatically; it is not deleted afterwards.", "topic", TEXT, DEFAULT_TOPIC),
+    Option("interval", "The seconds from one record to the next.", "seconds", DOUBLE, 1.0),
+    Option("timeout", "The seconds after which a record counts as failed.", "seconds", DOUBLE, 5.0),
+    Option("count", "End after this many records; without it the probe runs until it is interrupted.", "number", INTEGER),
+    Option("listen", "Serve the measurements to Prometheus at this host:port, or at this port of the loopback address.", "address"),
+    Option("csv", "Print CSV: time, outcome, milliseconds to the acknowledgement and to the read, reason of a failure."),
     Option("quiet", "Print failures only."),
 )  # fmt: skip
 
 
 class Outcome(NamedTuple):
-    """Of one record; seconds, None for what did not happen in time."""
+    """The outcome of one record: seconds until it was acknowledged and read, None if that did not happen in time."""
 
     produced_s: float | None
     read_s: float | None
@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 class Path(Protocol):
-    """What a record goes through: there is one that leads through a broker."""
+    """The path that records take; `BrokerPath` in use, simulated in tests."""
 
     def send(self, number: int) -> Outcome: ...
 
@@ -60,7 +60,7 @@ class Path(Protocol):
 
 
 class BrokerPath:
-    """Owns a producer and a consumer that reads the topic's end. One thread."""
+    """A producer, and a consumer that reads the end of the topic. Not thread-safe."""
 
     def __init__(self, properties: Mapping[str, Any], topic: str, timeout_s: float) -> None:
         self._key = f"{os.uname().nodename}-{os.getpid()}-{time.time_ns()}".encode()
@@ -93,7 +93,7 @@ class BrokerPath:
         self._is_reading = False
 
     def send(self, number: int) -> Outcome:
-        """Sends one record and waits for it."""
+        """Sends one record and waits until it is read, at most for the timeout."""
         deadline_s = time.monotonic() + self._timeout_s
         try:
             if not self._is_reading:
@@ -114,7 +114,7 @@ class BrokerPath:
         return Outcome(produced_s, None, "the record was acknowledged and could not be read in time")
 
     def _begin_reading(self) -> None:
-        """From the end of every partition; the end is asked for now, before the first record is sent."""
+        """Assigns all partitions at their ends, which are looked up before the first record is sent."""
         partitions = [
             TopicPartition(self._topic, each.partition) for each in self._producer.partitions_for(self._topic)
         ]
@@ -129,7 +129,7 @@ class BrokerPath:
 
 
 class Measurements:
-    """What came of all records so far. The probe's thread adds, the page's thread reads whole numbers."""
+    """The totals of all records. The probe's thread adds to them, the thread of the metrics page reads them."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -140,7 +140,8 @@ class Measurements:
         self._buckets = {name: [0] * (len(ENDS_S) + 1) for name in self._seconds}
         self._sums = dict.fromkeys(self._seconds, 0.0)
 
-    def add(self, outcome: Outcome, now_s: float) -> None:
+    def add(self, outcome: Outcome, wall_s: float) -> None:
+        """Counts a record."""
         self.attempts += 1
         self.is_up = outcome.read_s is not None
         if outcome.produced_s is not None:
@@ -148,7 +149,7 @@ class Measurements:
         if outcome.read_s is None:
             self.failures += 1
         else:
-            self.last_success_s = now_s
+            self.last_success_s = wall_s
             self._observe(table.SECONDS, outcome.read_s)
 
     def _observe(self, metric: Metric, seconds: float) -> None:
@@ -156,6 +157,7 @@ class Measurements:
         self._sums[metric.name] += seconds
 
     def page(self) -> Response:
+        """Returns the page for Prometheus."""
         page = Page()
         page.one(table.ATTEMPTS, self.attempts)
         page.one(table.FAILURES, self.failures)
@@ -176,11 +178,12 @@ class Report:
         if self._csv is not None:
             self._csv.writerow(("time", "outcome", "produce_ms", "end_to_end_ms", "reason"))
 
-    def tell(self, outcome: Outcome, now_s: float) -> None:
+    def print_line(self, outcome: Outcome, wall_s: float) -> None:
+        """Prints the line of a record, unless it succeeded and only failures are printed."""
         is_good = outcome.read_s is not None
         if is_good and self._only_failures:
             return
-        shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now_s))
+        shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(wall_s))
         produced, read = _milliseconds(outcome.produced_s), _milliseconds(outcome.read_s)
         if self._csv is not None:
             self._csv.writerow((shown, "ok" if is_good else "failed", produced, read, outcome.reason))
@@ -204,13 +207,13 @@ def probe(
     count: int | None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Sends `count` records (None: for ever); how many failed."""
+    """Sends `count` records, or without end if it is None; returns how many failed."""
     number = 0
     while count is None or number < count:
         began_s = time.monotonic()
         outcome = path.send(number)
         measurements.add(outcome, time.time())
-        report.tell(outcome, time.time())
+        report.print_line(outcome, time.time())
         number += 1
         if number != count:
             sleep(max(0.0, began_s + interval_s - time.monotonic()))
@@ -218,6 +221,7 @@ def probe(
 
 
 def run(arguments: Arguments) -> int:
+    """Probes the broker; returns 1 if a record failed."""
     arguments.require("bootstrap-server")
     for name in ("interval", "timeout"):
         if arguments[name] <= 0:
@@ -252,12 +256,16 @@ def _serve(address: str, measurements: Measurements) -> HttpServer:
 
 TOOL = Tool(
     name="probe",
-    description="Sends records through a broker, reads them back, and tells how long that took.",
+    description="Sends records through a broker, reads them back, and prints how long that takes. Runs until it is "
+    "interrupted, or until --count records are sent.\n"
+    "Creates the topic kafkapy-probe, or the one of --topic, if the broker creates topics automatically, and does not "
+    "delete it.\n"
+    "Exit codes: 0 if all records were read in time, 1 if one failed or there is no broker, 130 or 143 if interrupted.",
     run=run,
     options=OPTIONS,
     examples=(
-        Example("ten records, a second apart", "--bootstrap-server localhost:9092 --count 10"),
-        Example("for ever, watched by Prometheus", "--bootstrap-server localhost:9092 --listen 9405 --quiet"),
+        Example("Ten records, a second apart", "--bootstrap-server localhost:9092 --count 10"),
+        Example("Until interrupted, with metrics for Prometheus", "--bootstrap-server localhost:9092 --listen 9405 --quiet"),
     ),
 )
 

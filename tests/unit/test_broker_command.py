@@ -1,4 +1,4 @@
-"""The broker's command: arguments, and what the process asks the system for."""
+"""The command `kafkapy broker`: arguments, errors, and the limit of open files."""
 
 import os
 import resource
@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.broker_command import UsageError, parse_arguments
+from kafkapy.broker_command import UsageError, main, parse_arguments
 from tests.broker_process import BrokerProcess
 from tests.crash.refusals import assert_refused
 from tests.ports import free_port
 
 
-def test_arguments_in_both_spellings():
+def test_arguments_are_parsed_in_both_spellings():
     assert parse_arguments(["--config", "a", "--override=b=c=d", "--override", "e = f"]) == (
         "a",
         {"b": "c=d", "e": "f"},
@@ -20,9 +20,40 @@ def test_arguments_in_both_spellings():
 
 
 @pytest.mark.parametrize("words", [["--confg", "a"], ["--config"], ["--override", "key"], ["--override", "=value"]])
-def test_what_cannot_be_understood(words):
+def test_wrong_arguments_are_refused(words):
     with pytest.raises(UsageError):
         parse_arguments(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["stop"], ["kafkapy broker: to stop brokers use `kafkapy server-stop`"]),
+        (
+            ["strat"],
+            ["kafkapy broker: unknown command 'strat'; did you mean start?", "See `kafkapy broker --help`."],
+        ),
+        (["status"], ["kafkapy broker: unknown command 'status'", "See `kafkapy broker --help`."]),
+        (["--confg", "a"], ["kafkapy broker: unknown command '--confg'", "See `kafkapy broker --help`."]),
+        (
+            ["start", "--overide=a=b"],
+            [
+                "kafkapy broker start: unknown option '--overide=a=b'; did you mean --override?",
+                "See `kafkapy broker start --help`.",
+            ],
+        ),
+    ],
+    ids=["stop", "misspelt", "another", "option", "misspelt option"],
+)
+def test_an_error_names_what_is_wrong(words, lines, capsys):
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.splitlines()) == ("", lines)
+
+
+def test_help_is_printed_to_standard_output(capsys):
+    assert [main(words) for words in (["--help"], ["start", "-h"])] == [0, 0]
+    assert capsys.readouterr().out.count("usage: kafkapy broker start") == 2
 
 
 def test_the_limit_of_open_files_is_raised(tmp_path):
@@ -39,7 +70,7 @@ def test_the_limit_of_open_files_is_raised(tmp_path):
 
 
 class LimitedBroker(BrokerProcess):
-    """May have so few files open."""
+    """A broker process with a low limit of open files."""
 
     most_files = 40
 
@@ -47,7 +78,7 @@ class LimitedBroker(BrokerProcess):
         return ["prlimit", f"--nofile={self.most_files}", *super().command()]
 
 
-def test_too_few_open_files(tmp_path):
+def test_too_few_open_files_are_refused(tmp_path):
     assert_refused(LimitedBroker(tmp_path), "at most 40 files may be open in this process", tmp_path)
 
 
@@ -59,7 +90,7 @@ def test_too_few_open_files(tmp_path):
     ],
     ids=["directory", "value"],
 )
-def test_refused_in_one_line(properties, reason, tmp_path):
+def test_a_refusal_is_one_line(properties, reason, tmp_path):
     assert_refused(BrokerProcess(tmp_path, properties), reason, tmp_path)
 
 
@@ -92,12 +123,12 @@ def test_a_misspelt_override_is_refused(tmp_path):
     assert_refused(broker, "listners=PLAINTEXT://localhost:1: the key is unknown; did you mean listeners?", tmp_path)
 
 
-def test_a_directory_of_somebody_else(tmp_path):
+def test_a_log_directory_below_a_file_is_refused(tmp_path):
     (tmp_path / "theirs").touch()
     broker = BrokerProcess(tmp_path, {"log.dirs": str(tmp_path / "theirs" / "data")})
     assert_refused(broker, rf"no log directory is usable: File exists: {tmp_path}/theirs \(log directory ", tmp_path)
 
 
-def test_an_unknown_key_earns_a_warning_with_the_nearest_one(tmp_path):
+def test_the_warning_of_an_unknown_key_names_the_nearest_one(tmp_path):
     with BrokerProcess(tmp_path, {"log.retention.hour": "1"}) as broker:
         assert "log.retention.hour is unknown and is ignored; did you mean log.retention.hours?" in broker.log()

@@ -29,27 +29,27 @@ def test_links_with_and_without_their_ending(program: Path, tmp_path: Path, caps
     assert install_links([str(directory)], NAMES, str(program)) == 0, "a second time changes nothing"
 
 
-def test_what_belongs_to_others_stays(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_files_of_other_programs_are_left_unchanged(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     directory = tmp_path / "bin"
     directory.mkdir()
     (directory / "kafka-topics.sh").write_text("theirs")
     assert install_links([str(directory)], NAMES, str(program)) == 1
     assert (directory / "kafka-topics.sh").read_text() == "theirs"
-    assert "kafka-topics.sh is there already" in capsys.readouterr().err
+    assert "kafka-topics.sh exists already" in capsys.readouterr().err
     assert (directory / "kafka-configs.sh").is_symlink()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--force"], ["a", "b"]])
-def test_what_cannot_be_understood(arguments: list[str], program: Path, capsys: pytest.CaptureFixture[str]):
+def test_wrong_arguments_print_the_usage(arguments: list[str], program: Path, capsys: pytest.CaptureFixture[str]):
     assert install_links(arguments, NAMES, str(program)) == 1
     assert "usage: kafkapy install-links" in capsys.readouterr().err
 
 
-def test_a_module_is_no_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_links_to_a_module_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert install_links([str(tmp_path)], NAMES, "/usr/lib/kafkapy/__main__.py") == 1
     assert "is not a program" in capsys.readouterr().err
 
 
-def test_a_directory_that_cannot_be_made(program: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_directory_that_cannot_be_created_is_an_error(program: Path, capsys: pytest.CaptureFixture[str]):
     assert install_links([f"{program}/bin"], NAMES, str(program)) == 1
     assert "Not a directory" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What systemd is told, by a stand-in for its notify socket: the protocol of sd_notify(3)."""
+"""Notifications to systemd, received by a socket of the test: the protocol of sd_notify(3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WATCHDOG = "200000"  # microseconds
 
 @pytest.fixture
 def manager() -> Iterator[socket.socket]:
-    """A socket as systemd has one; in the abstract name space, where it has no length limit."""
+    """A notification socket in the abstract name space, where names have no length limit."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind("")
         receiver.settimeout(TIMEOUT_S)
@@ -48,7 +48,7 @@ def test_a_broker_is_ready_alive_and_stopping(manager: socket.socket, tmp_path: 
     assert messages[-1] == ["STOPPING=1", "WATCHDOG_USEC=0"]
 
 
-def test_a_start_that_is_refused_says_nothing(manager: socket.socket, tmp_path: Path):
+def test_a_start_that_fails_sends_no_notification(manager: socket.socket, tmp_path: Path):
     broker = BrokerProcess(tmp_path, {"log.segment.bytes": "1"}, environment={"NOTIFY_SOCKET": address_of(manager)})
     with pytest.raises(AssertionError, match="exit 1 while starting"):
         broker.start()
@@ -57,33 +57,33 @@ def test_a_start_that_is_refused_says_nothing(manager: socket.socket, tmp_path: 
         received(manager)
 
 
-def test_a_thread_that_hangs_gives_no_sign_of_life(manager: socket.socket):
+def test_a_thread_that_hangs_sends_no_keep_alive(manager: socket.socket):
     service = ServiceManager({"NOTIFY_SOCKET": address_of(manager), "WATCHDOG_USEC": "2000"})
-    asked = []
-    service.watch(asked.append)
+    posted = []
+    service.watch(posted.append)
     service.ready("up")
-    while len(asked) < 3:
+    while len(posted) < 3:
         pass
     service.stopping()
     assert received(manager)[0] == "READY=1"
     assert received(manager)[0] == "STOPPING=1"
 
 
-def test_a_path_as_the_address(tmp_path: Path):
+def test_the_address_may_be_a_path(tmp_path: Path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(str(tmp_path / "notify"))
         ServiceManager({"NOTIFY_SOCKET": str(tmp_path / "notify")}).ready("up")
         assert received(receiver) == ["READY=1", "STATUS=up"]
 
 
-def test_nobody_listens(tmp_path: Path):
+def test_a_missing_manager_is_ignored(tmp_path: Path):
     ServiceManager({"NOTIFY_SOCKET": str(tmp_path / "gone")}).ready("up")
     ServiceManager({}).ready("up")
 
 
 def test_the_environment_is_not_passed_on(manager: socket.socket):
     environment = {"NOTIFY_SOCKET": address_of(manager), "WATCHDOG_USEC": WATCHDOG, "HOME": "/"}
-    assert ServiceManager(environment).sign_interval_s == pytest.approx(0.1)
+    assert ServiceManager(environment).keep_alive_interval_s == pytest.approx(0.1)
     assert environment == {"HOME": "/"}
 
 
@@ -92,10 +92,10 @@ def test_the_environment_is_not_passed_on(manager: socket.socket):
     [{"WATCHDOG_USEC": WATCHDOG}, {"NOTIFY_SOCKET": "/x"}, {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "soon"}],
     ids=["no socket", "no time", "no number"],
 )
-def test_no_sign_of_life_is_expected(environment: dict[str, str]):
-    assert ServiceManager(environment).sign_interval_s == 0
+def test_no_keep_alive_is_expected(environment: dict[str, str]):
+    assert ServiceManager(environment).keep_alive_interval_s == 0
 
 
-def test_the_watchdog_of_another_process():
+def test_the_watchdog_of_another_process_is_ignored():
     environment = {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": WATCHDOG, "WATCHDOG_PID": str(os.getppid())}
-    assert ServiceManager(environment).sign_interval_s == 0
+    assert ServiceManager(environment).keep_alive_interval_s == 0

@@ -1,4 +1,4 @@
-"""The doctor as it is run: exit codes, formats, and that it looks only."""
+"""The doctor's command line: exit codes, formats, and that it changes nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def config(tmp_path: Path, free_port: int) -> Path:
     return path
 
 
-def test_text(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_findings_are_lines_and_nothing_is_changed(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     before = directory_content(tmp_path)
     assert main(["--config", str(config)]) == 0
     assert_unchanged(before, directory_content(tmp_path))
@@ -32,14 +32,14 @@ def test_text(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert {line.split()[0] for line in lines if not line.startswith(" ")} <= {"good", "note", "warning"}
 
 
-def test_json_and_quiet(config: Path, capsys: pytest.CaptureFixture[str]):
+def test_json_and_quiet_leave_out_what_is_good(config: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["--config", str(config), "--json", "--quiet", "--override", "log.segment.size=1"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert {finding["level"] for finding in findings} == {"note", "warning"}
     assert any("log.segment.size is unknown" in finding["text"] for finding in findings)
 
 
-def test_a_configuration_that_is_refused(config: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_refused_configuration_is_a_problem(config: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["--config", str(config), "--override", "log.segment.bytes=1"]) == 1
     printed = capsys.readouterr().out
     assert printed.startswith("problem  configuration: Invalid value 1 for configuration log.segment.bytes")
@@ -47,13 +47,18 @@ def test_a_configuration_that_is_refused(config: Path, capsys: pytest.CaptureFix
     assert "No such file" in capsys.readouterr().out
 
 
-def test_a_problem_is_the_exit_code(config: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_problem_sets_the_exit_code(config: Path, capsys: pytest.CaptureFixture[str]):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert main(["--config", str(config), f"--override=listeners=PLAINTEXT://localhost:{port}"]) == 1
     assert "another program has the port" in capsys.readouterr().out
 
 
-def test_what_cannot_be_understood(config: Path, capsys: pytest.CaptureFixture[str]):
+def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]):
+    assert main(["--help"]) == 0
+    assert "Exit codes: 0 " in capsys.readouterr().out
+
+
+def test_wrong_arguments_are_refused(config: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["--config", str(config), "--override", "nonsense"]) == 1
     assert "--override takes key=value" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""The program's first word: tools, versions, help and errors."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from kafkapy import __version__
+from kafkapy.__main__ import command_line, main
+from tests.style.sources import ROOT
+
+
+@pytest.mark.parametrize("word", ["--version", "-V", "-v", "version"])
+def test_the_version_of_a_source_tree_names_the_tree(word: str, capsys: pytest.CaptureFixture[str]):
+    assert main([word]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"kafkapy {__version__} (source tree {ROOT})",
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}; "
+        "core: compiled in the source tree",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "suggestion"),
+    [("topcs", "; did you mean topics?"), ("kafka-topcs.sh", "; did you mean topics?"), ("xyzzy", "")],
+)
+def test_an_unknown_tool_is_answered_in_two_lines(word: str, suggestion: str, capsys: pytest.CaptureFixture[str]):
+    assert main([word]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", f"kafkapy: unknown tool {word!r}{suggestion}\nSee `kafkapy --help`.\n")
+
+
+def test_help_goes_to_standard_output_and_a_missing_tool_to_standard_error(capsys: pytest.CaptureFixture[str]):
+    assert (main(["help"]), main([])) == (0, 1)
+    printed = capsys.readouterr()
+    assert printed.out == printed.err
+    assert printed.out.startswith("usage: kafkapy <tool> [arguments]")
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "expected"),
+    [
+        ("/usr/bin/kafka-topics.sh", ["--list"], ["topics", "--list"]),
+        ("kafka-e2e-latency", [], ["end-to-end-latency"]),
+        ("kafka-run-class.sh", ["kafka.tools.GetOffsetShell", "--topic", "a"], ["get-offsets", "--topic", "a"]),
+        ("kafka-run-class.sh", [], []),
+        ("kafkapy", ["topics"], ["topics"]),
+    ],
+)
+def test_the_programs_name_selects_the_tool(program: str, words: list[str], expected: list[str]):
+    assert command_line(program, words) == expected
