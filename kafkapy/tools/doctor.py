@@ -33,7 +33,9 @@ OPTIONS = (
         completes="file",
     ),
     Option("override", "A key and value that take precedence over the file; may be repeated.", "key=value"),
-    Option("idle-days", "Report topics that were not written to for this many days.", "days", INTEGER, default=IDLE_DAYS),
+    Option(
+        "idle-days", "Report topics that were not written to for this many days.", "days", INTEGER, default=IDLE_DAYS
+    ),
     Option("json", "Print the findings as JSON."),
     Option("quiet", "Print only notes, warnings and problems."),
 )
@@ -44,7 +46,9 @@ def diagnose(path: str | None, overrides: dict[str, str], idle_days: int, system
     try:
         config = BrokerConfig.load(path, overrides)
     except ConfigError as error:
-        yield Finding(PROBLEM, "configuration", str(error).rstrip("."), "the broker refuses to start with this configuration")
+        yield Finding(
+            PROBLEM, "configuration", str(error).rstrip("."), "the broker refuses to start with this configuration"
+        )
         return
     inventory = take_inventory(config.log_dirs)
     yield from check_configuration(config)
@@ -83,7 +87,9 @@ TOOL = Tool(
     needs_arguments=False,
     examples=(
         Example("Before the first start", "--config /etc/kafkapy/server.properties"),
-        Example("In a script: no output if all is well, problems by the exit code", "--config server.properties --quiet"),
+        Example(
+            "In a script: no output if all is well, problems by the exit code", "--config server.properties --quiet"
+        ),
     ),
 )
 

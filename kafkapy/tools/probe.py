@@ -33,14 +33,28 @@ ENDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 OPTIONS = (
     BOOTSTRAP_SERVER,
     COMMAND_CONFIG,
-    Option("topic", "The topic of the records, created if the broker creates topics automatically; it is not deleted afterwards.", "topic", TEXT, DEFAULT_TOPIC),
+    Option(
+        "topic",
+        "The topic of the records, created if the broker creates topics automatically; it is not deleted afterwards.",
+        "topic",
+        TEXT,
+        DEFAULT_TOPIC,
+    ),
     Option("interval", "The seconds from one record to the next.", "seconds", DOUBLE, 1.0),
     Option("timeout", "The seconds after which a record counts as failed.", "seconds", DOUBLE, 5.0),
-    Option("count", "End after this many records; without it the probe runs until it is interrupted.", "number", INTEGER),
-    Option("listen", "Serve the measurements to Prometheus at this host:port, or at this port of the loopback address.", "address"),
-    Option("csv", "Print CSV: time, outcome, milliseconds to the acknowledgement and to the read, reason of a failure."),
+    Option(
+        "count", "End after this many records; without it the probe runs until it is interrupted.", "number", INTEGER
+    ),
+    Option(
+        "listen",
+        "Serve the measurements to Prometheus at this host:port, or at this port of the loopback address.",
+        "address",
+    ),
+    Option(
+        "csv", "Print CSV: time, outcome, milliseconds to the acknowledgement and to the read, reason of a failure."
+    ),
     Option("quiet", "Print failures only."),
-)  # fmt: skip
+)
 
 
 class Outcome(NamedTuple):
@@ -265,7 +279,9 @@ TOOL = Tool(
     options=OPTIONS,
     examples=(
         Example("Ten records, a second apart", "--bootstrap-server localhost:9092 --count 10"),
-        Example("Until interrupted, with metrics for Prometheus", "--bootstrap-server localhost:9092 --listen 9405 --quiet"),
+        Example(
+            "Until interrupted, with metrics for Prometheus", "--bootstrap-server localhost:9092 --listen 9405 --quiet"
+        ),
     ),
 )
 
