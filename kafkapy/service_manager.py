@@ -18,8 +18,8 @@ KEEP_ALIVES_PER_TIMEOUT = 2
 class ServiceManager:
     """The manager that started this process, if it expects notifications.
 
-    Owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the callback
-    of `watch` by any.
+    Owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the
+    callback of `watch` by any.
     """
 
     def __init__(self, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -40,8 +40,8 @@ class ServiceManager:
     def watch(self, call: Callable[[Callable[[], None]], object]) -> None:
         """Begins to send keep-alive notifications, if the manager expects them.
 
-        `call(work)` lets the thread that is to be watched call `work`. If that thread hangs no notification is sent, and
-        systemd restarts the broker.
+        `call(work)` lets the thread that is to be watched call `work`. If that thread hangs, no notification is sent
+        and systemd restarts the broker.
         """
         if not self.keep_alive_interval_s:
             return
