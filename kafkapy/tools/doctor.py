@@ -82,7 +82,7 @@ TOOL = Tool(
     name="doctor",
     description="Checks a broker's machine, configuration and data for problems. Changes nothing and needs no running "
     "broker.\n"
-    "Exit codes: 0 if there is no problem (notes and warnings are none), 1 if there is one or the command line is wrong.",
+    "Exit codes: 0 if there is no problem (notes and warnings are none), 1 if there is one or for a wrong command.",
     run=run,
     options=OPTIONS,
     needs_arguments=False,
