@@ -1,0 +1,150 @@
+"""The verdict on each drawn mutant, and the file of results by which a run is resumed."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from tests.mutation.draw import Mutant
+from tests.mutation.scratch import PytestRun
+
+KILLED, TIMED_OUT, SURVIVED, INVALID = "killed", "timed out", "survived", "does not compile"
+COUNTED = (KILLED, TIMED_OUT, SURVIVED)
+
+Stages = Callable[[str], tuple[tuple[str, ...], ...]]
+
+
+class Verdict(NamedTuple):
+    """What became of one mutant; `test` is the test that killed it."""
+
+    key: str
+    path: str
+    operator: str
+    verdict: str
+    test: str
+
+
+class Tree(Protocol):
+    """The tree in which mutants are tested; see `Scratch`."""
+
+    def apply(self, path: str, source: str) -> bool: ...
+    def restore(self, path: str) -> None: ...
+    def test(self, tests: tuple[str, ...], limit_s: float) -> PytestRun: ...
+
+
+class Judge:
+    """Tests mutants in one tree.
+
+    A mutant is killed only by a test that passes on the unchanged tree: a test that fails there as well says nothing,
+    and is left out of the following runs of the stage.
+    """
+
+    def __init__(self, tree: Tree, stages: Stages, limits_s: tuple[float, float]) -> None:
+        self._tree = tree
+        self._stages = stages
+        self._narrow_limit_s, self._wide_limit_s = limits_s
+        self._sound: set[str] = set()
+        self.unsound: set[str] = set()
+
+    def judge(self, mutant: Mutant) -> Verdict:
+        stages = self._stages(mutant.path)
+        for number, tests in enumerate(stages):
+            limit_s = self._wide_limit_s if number == len(stages) - 1 else self._narrow_limit_s
+            verdict, test = self._run_stage(mutant, tests, limit_s)
+            if verdict != SURVIVED:
+                break
+        return Verdict(mutant.key, mutant.path, mutant.operator, verdict, test)
+
+    def _run_stage(self, mutant: Mutant, tests: tuple[str, ...], limit_s: float) -> tuple[str, str]:
+        while True:
+            run = self._run_mutant(mutant, (*tests, *(f"--deselect={test}" for test in sorted(self.unsound))), limit_s)
+            if run is None:
+                return INVALID, ""
+            if run.timed_out:
+                return TIMED_OUT, " ".join(tests)
+            if run.passed:
+                return SURVIVED, ""
+            if not run.failed:  # the interpreter crashed, so no test is named
+                return KILLED, run.output.strip()[-200:]
+            if self._is_sound(run.failed, limit_s):
+                return KILLED, run.failed
+
+    def _run_mutant(self, mutant: Mutant, tests: tuple[str, ...], limit_s: float) -> PytestRun | None:
+        try:
+            return self._tree.test(tests, limit_s) if self._tree.apply(mutant.path, mutant.source) else None
+        finally:
+            self._tree.restore(mutant.path)
+
+    def _is_sound(self, test: str, limit_s: float) -> bool:
+        if test not in self._sound and test not in self.unsound:
+            (self._sound if self._tree.test((test,), limit_s).passed else self.unsound).add(test)
+        return test in self._sound
+
+
+class Results:
+    """Verdicts by key, in a file of one JSON object per line; safe to use from several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.verdicts = {row["key"]: Verdict(**row) for row in map(json.loads, lines)}
+
+    def add(self, verdict: Verdict) -> None:
+        with self._lock:
+            self.verdicts[verdict.key] = verdict
+            with self._path.open("a") as file:
+                file.write(json.dumps(verdict._asdict()) + "\n")
+
+
+class Run:
+    """Takes mutants from the draw until `count` of them have a verdict that counts."""
+
+    def __init__(self, mutants: Iterable[Mutant], count: int, results: Results) -> None:
+        self._mutants: Iterator[Mutant] = iter(mutants)
+        self._lock = threading.Lock()
+        self._missing = count
+        self._results = results
+        self.verdicts: list[Verdict] = []
+
+    def work(self, judge: Judge, show: Callable[[Verdict], Any]) -> None:
+        """Tests mutants one after the other; each thread calls this with a judge of its own."""
+        while (mutant := self._next()) is not None:
+            verdict = judge.judge(mutant)
+            self._results.add(verdict)
+            show(verdict)
+            with self._lock:
+                self._count(verdict)
+
+    def _next(self) -> Mutant | None:
+        with self._lock:
+            while self._missing > 0:
+                mutant = next(self._mutants, None)
+                if mutant is None:
+                    return None
+                self._missing -= 1
+                if mutant.key not in self._results.verdicts:
+                    return mutant
+                self._count(self._results.verdicts[mutant.key])
+            return None
+
+    def _count(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+        if verdict.verdict not in COUNTED:
+            self._missing += 1
+
+
+def report(verdicts: Iterable[Verdict], package: Callable[[str], str]) -> Iterator[str]:
+    """Yields the lines of the report: the score of each package, the total, and the survivors."""
+    counted = [each for each in verdicts if each.verdict in COUNTED]
+    for name in (*sorted({package(each.path) for each in counted}), ""):
+        part = [each for each in counted if not name or package(each.path) == name]
+        dead = sum(each.verdict != SURVIVED for each in part)
+        yield f"{name or 'total':28} {dead:4} of {len(part):4} killed  {100 * dead / max(1, len(part)):5.1f} %"
+    late = sum(each.verdict == TIMED_OUT for each in counted)
+    yield f"{late} of these by the time limit; {len(list(verdicts)) - len(counted)} did not compile and are not counted"
+    for each in sorted(each for each in counted if each.verdict == SURVIVED):
+        yield f"survived  {each.key}"

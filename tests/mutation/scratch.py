@@ -1,0 +1,107 @@
+"""A copy of the working tree in which one mutant at a time is built and tested."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+_LEFT_OUT = shutil.ignore_patterns(
+    *(".git", ".venv", ".peers", ".hypothesis", ".*_cache", "__pycache__", "build", "dist", "results", "*.egg-info")
+)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
+_USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
+
+
+class PytestRun(NamedTuple):
+    """`failed` names the first test that failed; it is empty if all passed or the time ran out."""
+
+    passed: bool
+    timed_out: bool
+    failed: str
+    output: str
+
+
+class Scratch:
+    """Owns the copy below `folder`. The working tree is only read."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root = folder / "tree"
+        if self.root.exists():
+            shutil.rmtree(self.root)
+        shutil.copytree(root, self.root, ignore=_LEFT_OUT, symlinks=True)
+        self._kept = folder / "kept"
+        self._environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(self.root), str(self.root / "spark_jobs")]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "KAFKAPY_PEERS": os.environ.get("KAFKAPY_PEERS") or str(root / ".peers"),
+            "PYTEST_XDIST_AUTO_NUM_WORKERS": "1",
+        }
+        where = self._run([sys.executable, "-c", "import kafkapy; print(kafkapy.__file__)"], 60)
+        if not where.output.startswith(str(self.root)):
+            raise RuntimeError(f"the copy would test another tree: {where.output}")
+
+    def apply(self, path: str, source: str) -> bool:
+        """Writes the mutated file and rebuilds its extension; returns False if it does not compile."""
+        file = self.root / path
+        self._kept.mkdir(exist_ok=True)
+        for each in self._files_of(file):
+            shutil.copy2(each, self._kept / each.name)
+        file.write_text(source)
+        if file.suffix != ".pyx":
+            return _compiles(source)
+        return self._run([sys.executable, "setup.py", "-q", "build_ext", "--inplace", "-j", "1"], 900).passed
+
+    def restore(self, path: str) -> None:
+        """Brings back the file and what was built from it, with their times, so that nothing is rebuilt."""
+        for each in self._files_of(self.root / path):
+            kept = self._kept / each.name
+            each.unlink()
+            if kept.exists():
+                shutil.copy2(kept, each)
+                kept.unlink()
+
+    def _files_of(self, file: Path) -> list[Path]:
+        if file.suffix != ".pyx":
+            return [file]
+        return [each for each in file.parent.glob(f"{file.stem}.*") if each.suffix in (".pyx", ".c", ".so")]
+
+    def test(self, tests: tuple[str, ...], limit_s: float) -> PytestRun:
+        """Runs tests up to the first failure, without those that need Apache Kafka."""
+        arguments = ["-q", "-x", "-n", "0", "-rfE", "--tb=line", "-m", "not peer and not full", *tests]
+        return self._run([sys.executable, "-m", "pytest", *arguments], limit_s)
+
+    def _run(self, command: list[str], limit_s: float) -> PytestRun:
+        process = subprocess.Popen(
+            command,
+            cwd=self.root,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return PytestRun(False, True, "", process.communicate()[0])
+        if process.returncode in (_USAGE_ERROR, _NOTHING_COLLECTED) and "pytest" in command:
+            raise LookupError(f"these tests do not exist: {command}\n{output[-2000:]}")
+        failed = _FAILED.search(output)
+        return PytestRun(process.returncode == 0, False, failed[1] if failed else "", output)
+
+
+def _compiles(source: str) -> bool:
+    try:
+        compile(source, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
