@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kafkapy import __version__
+from kafkapy._core.bytes.codec_functions import missing_codecs
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy.config import BrokerConfig
 from kafkapy.config.listener import Listener
@@ -71,6 +72,10 @@ if TYPE_CHECKING:
     from kafkapy.server.exposition.broker_page import BrokerPage
 
 logger = logging.getLogger("kafka.server.KafkaServer")
+_MISSING_CODEC = (
+    "The installed libraries lack functions of %s that kafkapy calls directly; batches compressed with %s are "
+    "decompressed by a slower path, which holds the interpreter lock"
+)
 
 # The states of a broker, by Kafka's numbers.
 STARTING, RUNNING, STOPPING = 1, 3, 6
@@ -138,6 +143,8 @@ class Broker:
         config = self.config
         for warning in config.warnings:
             logger.warning("%s", warning)
+        for codec in missing_codecs():
+            logger.warning(_MISSING_CODEC, codec, codec)
         self.policies = Policies.from_config(config)
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         gc.collect()
