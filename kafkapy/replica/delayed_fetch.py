@@ -1,4 +1,9 @@
-"""A fetch that waits for enough bytes; when it completes, for whatever reason, the log is read once more."""
+"""A fetch that waits on the Python path; when it completes, for whatever reason, the log is read once more.
+
+Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch is for all others: fetches of followers,
+fetches that open or change a session, fetches of partitions with open transactions or with other replicas, and every
+fetch while the gate is shut. docs/decisions/held-fetch.md compares the two.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +24,11 @@ Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
 
 
 class DelayedFetch(DelayedOperation):
-    """Completes when one of these holds for any partition (the letters are Kafka's):
+    """Completes when one of these conditions holds for any partition (the letters are Kafka's, in DelayedFetch.scala):
 
     A, B  this broker no longer leads it;  C  does not know it;  D  its directory went offline
     E     the leader epoch of the request is fenced
-    F     the fetch offset is no longer on the segment of the end it may read to (the log rolled, or was truncated)
+    F     the fetch offset is no longer on the segment of the last readable offset (the log rolled, or was truncated)
     G     the bytes that became readable, over all partitions, reach the minimum
     H     the log was truncated below what the fetcher has
     """
@@ -33,7 +38,7 @@ class DelayedFetch(DelayedOperation):
     def __init__(
         self, params: FetchParams, partitions: Waiting, replica_manager: ReplicaManager, on_response: FetchCallback
     ) -> None:
-        """`partitions`: each with the place of its fetch offset in the log, from the first read."""
+        """`partitions` holds, for each partition, the place of its fetch offset in the log, found by the first read."""
         super().__init__(params.max_wait_ms)
         self._params = params
         self._partitions = partitions

@@ -1,7 +1,8 @@
-"""A fetch that waits for the gate: it is presented to it again when there may be more to read, and at its deadline.
+"""A fetch that is held for the gate: presented to it again when there may be more to read, and at its deadline.
 
-Nothing was changed when the gate first saw it, not even its session. What the gate declines by then, since a leader
-changed or a transaction began, goes the Python way, as if it had just come, but with what is left of its time.
+The gate changed nothing when it first saw the fetch, not even its session. If the gate declines it later, because the
+leader has changed or a transaction has begun, the fetch takes the Python path as if it had just arrived, with the rest
+of its waiting time. docs/decisions/held-fetch.md shows the sequence.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kafkapy._core.broker_state.partition_state import PartitionState
-from kafkapy._core.gate.data_gate import ANSWERED, AT_DEADLINE, LATER, WAITS, DataGate
+from kafkapy._core.gate.data_gate import ANSWERED, WAITS, DataGate
 from kafkapy._core.reactor.reactor import Request
 from kafkapy.purgatory.delayed_operation import DelayedOperation
 from kafkapy.types import Clock
 
 
 class HeldFetch(DelayedOperation):
-    """Completes when the gate answers or declines it."""
+    """Completes when the gate answers or declines the fetch. The counterpart of DelayedFetch for gated fetches."""
 
     __slots__ = ("_clock", "_decline", "_gate", "_is_answered", "_partitions", "_request")
 
@@ -29,7 +30,7 @@ class HeldFetch(DelayedOperation):
         clock: Clock,
         decline: Callable[[Request], None],
     ) -> None:
-        """`decline` serves the request in the Python way, which waits for `waited_ms` less."""
+        """`partitions` are those of the fetch. `decline` serves it on the Python path, which waits `waited_ms` less."""
         super().__init__(max_wait_ms)
         self._request = request
         self._partitions = partitions
@@ -39,7 +40,7 @@ class HeldFetch(DelayedOperation):
         self._is_answered = False
 
     def try_complete(self) -> bool:
-        verdict = self._gate.serve_again(self._request, LATER)
+        verdict = self._gate.serve_held(self._request)
         if verdict == WAITS:
             return False
         self._is_answered = verdict == ANSWERED
@@ -47,10 +48,10 @@ class HeldFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         request = self._request
-        if self._is_answered or self._gate.serve_again(request, AT_DEADLINE) == ANSWERED:
+        if self._is_answered or self._gate.serve_held(request, at_deadline=True) == ANSWERED:
             return
         if all(partition.is_leader for partition in self._partitions):
             request.waited_ms = self._clock.monotonic_ms() - request.received_ms
         else:
-            request.waited_ms = self.timeout_ms  # that a partition went ends the wait for all of them
+            request.waited_ms = self.timeout_ms  # a partition that is no longer led here ends the whole wait
         self._decline(request)

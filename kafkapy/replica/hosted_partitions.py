@@ -168,7 +168,7 @@ class HostedPartitions:
         topic_partition = partition.topic_partition
         del self.online[topic_partition]
         self.topic_counters.leave(topic_partition.topic)
-        partition.is_leader = partition.is_plain = False
+        partition.is_leader = partition.is_gated = False
         if self._gate is not None:
             self._gate.remove(partition, topic_partition.topic, partition.topic_id, topic_partition.partition)
 

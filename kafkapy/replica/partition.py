@@ -92,7 +92,7 @@ class Partition(PartitionState):
         self._take_over(image)
         self.isr_state = IsrState.committed(frozenset(image.isr))
         self.maybe_increment_high_watermark(now_ms)
-        self.is_plain = self._is_plain()
+        self.is_gated = self._may_be_gated()
         # Also when it did not rise: the size of the ISR alone can settle a produce.
         self._context.delayed_operations.complete_all(self.topic_partition)
         return is_new_leader
@@ -102,14 +102,14 @@ class Partition(PartitionState):
         if image.partition_epoch <= self.partition_epoch:
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
-        self.is_leader = self.is_plain = False
+        self.is_leader = self.is_gated = False
         self.remote_replicas = {}
         self._take_over(image)
         self.isr_state = IsrState.committed(frozenset())
         self._context.delayed_operations.complete_all(self.topic_partition)
         return has_changed
 
-    def _is_plain(self) -> bool:
+    def _may_be_gated(self) -> bool:
         """Whether the data gate may serve it as leader: no other replica to wait for, and nothing reserved."""
         return (
             not self.remote_replicas

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from kafkapy._core.broker_state.topic_counters import TopicCounters
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordValidationError
-from kafkapy._core.gate.data_gate import AT_ONCE, DECLINED, WAITS, DataGate
+from kafkapy._core.gate.data_gate import DECLINED, WAITS, DataGate
 from kafkapy._core.reactor.reactor import Request
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.errors import ApiError, Error, StorageError
@@ -264,12 +264,14 @@ class ReplicaManager:
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def hold_fetch(self, request: Request, decline: Callable[[Request], None]) -> None:
-        """Keeps a fetch that the gate serves as soon as there is more to read; `decline` serves what it cannot."""
+        """Holds a fetch until the gate finds enough to read, or until its deadline.
+
+        `decline(request)` serves the fetch on the Python path if the gate declines it, now or later.
+        """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
-        verdict = gate.serve_again(request, AT_ONCE)  # what came in the same wake-up is in the log by now
+        verdict, awaited, max_wait_ms = gate.serve_or_await(request)
         if verdict == WAITS:
-            awaited, max_wait_ms = gate.awaited()
             request.detach()
             operation = HeldFetch(request, awaited, max_wait_ms, gate, self.context.clock, decline)
             keys = []

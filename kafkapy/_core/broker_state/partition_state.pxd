@@ -14,7 +14,7 @@ cdef class PartitionState:
     cdef public TopicCounters counters   # of its topic; shared by the topic's partitions, and never None
     cdef public bint is_leader
     cdef public int32_t leader_epoch
-    cdef public bint is_plain            # the gate is open; written by Python only, see Partition
+    cdef public bint is_gated            # the gate is open; written by Python only, see Partition
     cdef public bint is_watched          # a delayed fetch may wait for it
     cdef readonly int append_errno       # of the gate's failed append, until Python was told; 0: none
     cdef bint is_waking                  # in the gate's list for Python

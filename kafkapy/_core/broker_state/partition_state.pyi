@@ -4,7 +4,7 @@ class PartitionState:
     counters: TopicCounters
     is_leader: bool
     leader_epoch: int
-    is_plain: bool
+    is_gated: bool
     is_watched: bool
     @property
     def append_errno(self) -> int: ...

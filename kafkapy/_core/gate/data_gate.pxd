@@ -1,8 +1,12 @@
-# The gate that a reactor asks first: produce and fetch of plain partitions, without the interpreter lock.
+# The data gate: serves plain produce and fetch requests without the interpreter lock.
+from kafkapy._core.gate.fetch_gate cimport FetchMoment
 from kafkapy._core.gate.gate_context cimport GateContext
+from kafkapy._core.reactor.reactor_connection cimport Request
 
 cdef class DataGate(GateContext):
-    cdef object reactor                  # attached to
-    cdef readonly set shut_by            # reasons why no request may pass
-    cdef object on_appended              # (partition): a watched partition grew
-    cdef object on_append_failed         # (partition, errno)
+    cdef object reactor                  # the reactor that it is attached to
+    cdef readonly set shut_by            # the reasons for which no request may pass
+    cdef object on_appended              # called with a watched partition that the gate appended to
+    cdef object on_append_failed         # called with a partition and the errno of the gate's failed append
+
+    cdef int present(self, Request request, FetchMoment moment) except -1

@@ -1,8 +1,8 @@
-"""The data gate: which requests are served in phase 1 of the reactor, and what Python hears of it afterwards.
+"""The data gate: serves plain produce and fetch requests in phase 1 of the reactor, and notifies Python in phase 2.
 
-Python says which partitions there are (`add`, `remove`) and opens each one's gate (`PartitionState.is_plain`). A gate
-does not know principals and delays nobody: what authorizes requests, or throttles them, shuts it (`shut`), and every
-request then takes the Python way. It keeps wall-clock time of its own: a broker with another clock does without a gate.
+Python adds and removes partitions (`add`, `remove`) and opens or closes each of them (`PartitionState.is_gated`). The
+gate knows neither principals nor quotas: a feature that authorizes or throttles requests has to shut it (`shut`), and
+every request then takes the Python path. The gate reads the machine's wall clock itself.
 """
 
 from cpython.ref cimport PyObject
@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport realloc
 
 from kafkapy._core.gate.fetch_gate cimport (
-    FETCH_AT_DEADLINE, FETCH_AT_ONCE, FETCH_LATER, FETCH_WAITS, HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, FetchLook,
+    FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, FetchMoment,
     fetch_answer)
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
@@ -19,7 +19,8 @@ from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
 from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Request
-from kafkapy._core.reactor.reactor_state cimport GATE_ANSWERED, GATE_DECLINED, ConnectionState, RequestFrame
+from kafkapy._core.reactor.reactor_state cimport (
+    GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame)
 
 cdef enum:
     PRODUCE = 0
@@ -28,17 +29,14 @@ cdef enum:
     FETCH_FLEXIBLE_FROM = 12
     UUID_BYTES = 16
 
-# What `DataGate.serve_again` gives.
+# The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED
 DECLINED = GATE_DECLINED
-WAITS = FETCH_WAITS
-AT_ONCE = FETCH_AT_ONCE
-LATER = FETCH_LATER
-AT_DEADLINE = FETCH_AT_DEADLINE
+WAITS = GATE_WAITS
 
 
-cdef bint begin(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
-    """Reads the fixed part of a request header. False: for Python."""
+cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
+    """Reads the fixed part of a request header. Returns False if the request is for Python."""
     cursor.data = data
     cursor.pos = 0
     cursor.end = size
@@ -47,46 +45,48 @@ cdef bint begin(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int
     return not cursor.failed
 
 
-cdef int take(void *context, RequestFrame *frame) noexcept nogil:
-    """The verdict on one request; its header is read here."""
+cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
+    """Serves one request, or returns why it does not: the GateVerdict."""
     cdef FrameCursor cursor
     cdef RequestHead head
-    cdef int verdict
-    if (<GateContext> context).is_shut or not begin(&cursor, &head, frame.data, frame.size):
+    if (<GateContext> context).is_shut or not read_header(&cursor, &head, frame.data, frame.size):
         return GATE_DECLINED
     if head.api_key == PRODUCE and LOWEST_GATED_PRODUCE <= head.version <= HIGHEST_GATED_PRODUCE:
-        pass_client_id(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
+        skip_client_id(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
         return GATE_DECLINED if cursor.failed else produce_gather(<GateContext> context, frame, &head, &cursor)
     if head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
-        verdict = take_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_AT_ONCE)
-        frame.waits = verdict == FETCH_WAITS
-        return GATE_DECLINED if frame.waits else verdict
+        return serve_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_ON_ARRIVAL)
     return GATE_DECLINED
 
 
-cdef int take_fetch(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
-                    FetchLook look) noexcept nogil:
-    pass_client_id(cursor, head.version >= FETCH_FLEXIBLE_FROM)
-    return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, look)
+cdef int serve_fetch(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
+                     FetchMoment moment) noexcept nogil:
+    skip_client_id(cursor, head.version >= FETCH_FLEXIBLE_FROM)
+    return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, moment)
 
 
-cdef void pass_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """The rest of the request header."""
+cdef void skip_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
+    """Passes over the rest of the request header."""
     skip_plain_string(cursor, take_int16(cursor))
     expect_no_tags(cursor, flexible)
 
 
 cdef void finish(void *context) noexcept nogil:
+    """Writes and answers what was gathered."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
     (<GateContext> context).decompressor.renew()
 
 
 cdef class DataGate(GateContext):
-    """Owner thread only, or before the reactor runs. `on_appended` and `on_append_failed` are called in phase 2."""
+    """Python's side of the gate. Owner thread only, or any one thread before the reactor runs."""
 
     def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None):
-        """`fetch_max_bytes` is the broker's fetch.max.bytes; `sessions` are Python's own, shared."""
+        """`fetch_max_bytes` is the broker's fetch.max.bytes. `sessions` is the table of the Python fetch sessions.
+
+        Phase 2 calls `on_appended(partition)` for a watched partition that the gate appended to, and
+        `on_append_failed(partition, errno)` for one to which it could not append.
+        """
         self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
         self.on_appended = on_appended
@@ -94,26 +94,26 @@ cdef class DataGate(GateContext):
         self.shut_by = set()
 
     def shut(self, str reason not None):
-        """Every request takes the Python way until all who shut the gate have opened it again (`open`)."""
+        """Sends every request to Python until each reason given to `shut` was given to `open`."""
         self.shut_by.add(reason)
         self.is_shut = True
 
     def open(self, str reason not None):
-        """The reason for which it was shut has gone; nothing if it was not shut for that."""
+        """Withdraws a reason given to `shut`. Does nothing if it was not given."""
         self.shut_by.discard(reason)
         self.is_shut = len(self.shut_by) > 0
 
     def attach(self, Reactor reactor not None):
-        """The reactor asks this gate from now on, and keeps it alive."""
+        """Makes the reactor offer every request to this gate first. The reactor keeps the gate alive."""
         self.shared = &reactor.native
         self.reactor = reactor
-        reactor.on_gate = self.tell
+        reactor.on_gate = self.notify_python
         reactor.native.gate_context = <PyObject *> self
         reactor.native.gate_finish = finish
-        reactor.native.gate = take
+        reactor.native.gate = serve_request
 
     def add(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """The partition can be found by name and by id; its log is set and stays."""
+        """Makes the partition known by its topic's name and id. Its log is set already and is not replaced by None."""
         cdef Py_ssize_t capacity = 2 * len(self.by_name) + 16
         cdef void *grown
         if capacity > self.waking_capacity:
@@ -127,44 +127,60 @@ cdef class DataGate(GateContext):
             self.by_id.put(topic_id, index, partition)
 
     def remove(self, PartitionState partition not None, str topic, bytes topic_id, int index):
-        """It cannot be found any more."""
+        """Removes the partition: no request finds it any more."""
         self.forget_waking(partition)
         self.by_name.drop(topic.encode(), index)
         self.by_id.drop(topic_id, index)
 
     def find(self, str topic, int index):
-        """The partition that a request with this topic's name would meet, or None."""
+        """Returns the partition that a request with this topic name finds, or None."""
         cdef bytes name = topic.encode()
         cdef PyObject *found = self.by_name.find(name, len(name), index)
         return None if found == NULL else <object> found
 
     def find_by_id(self, bytes topic_id, int index):
-        """The same by the topic's id."""
+        """Returns the partition that a request with this topic id finds, or None."""
         cdef PyObject *found = self.by_id.find(topic_id, len(topic_id), index)
         return None if found == NULL else <object> found
 
-    def serve_again(self, Request request not None, FetchLook look):
-        """Phase 2: a look at a fetch that was to wait (`Request.waits`), AT_ONCE, LATER or AT_DEADLINE, when what there
-        is is answered. ANSWERED; DECLINED: it is Python's now; or WAITS. A closed connection needs no answer."""
+    def serve_or_await(self, Request request not None):
+        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what it has to wait for.
+
+        Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
+        (verdict, partitions, milliseconds): with WAITS the partitions that may grow and how long the client waits at
+        most, otherwise an empty list and 0. The other verdicts mean what they mean in `serve_held`.
+        """
+        cdef int verdict = self.present(request, FETCH_ON_ARRIVAL)
+        if verdict != GATE_WAITS:
+            return verdict, [], 0
+        awaited = [<object> self.reads[index].partition for index in range(self.read_count)]
+        return verdict, awaited, self.max_wait_ms
+
+    def serve_held(self, Request request not None, *, bint at_deadline=False):
+        """Presents a held fetch again, in phase 2, and returns the verdict.
+
+        ANSWERED: the answer is in the output, or the connection was closed and needs none. DECLINED: nothing has
+        changed and Python has to serve the fetch. WAITS: there is still too little to read; never `at_deadline`, when
+        the fetch is answered with what there is.
+        """
+        return self.present(request, FETCH_AT_DEADLINE if at_deadline else FETCH_WHILE_HELD)
+
+    cdef int present(self, Request request, FetchMoment moment) except -1:
         cdef ConnectionState *connection = request.connection.native
         cdef FrameCursor cursor
         cdef RequestHead head
         cdef int verdict
         if connection.closed or connection.closing:
             return GATE_ANSWERED
-        if self.is_shut or not begin(&cursor, &head, request.data, request.size):
+        if self.is_shut or not read_header(&cursor, &head, request.data, request.size):
             return GATE_DECLINED
-        verdict = take_fetch(self, connection, &head, &cursor, look)
+        verdict = serve_fetch(self, connection, &head, &cursor, moment)
         if verdict == GATE_ANSWERED:
-            request.connection.respond(None)  # it is in the output already
+            request.connection.respond(None)  # the answer is in the output already
         return verdict
 
-    def awaited(self):
-        """(partitions, how long in ms) that the fetch looked at last waits for."""
-        return [<object> self.reads[index].partition for index in range(self.read_count)], self.max_wait_ms
-
-    def tell(self):
-        """Phase 2: what Python has to hear of partitions that the gate appended to."""
+    def notify_python(self):
+        """Calls back, in phase 2, for the partitions that the gate appended to or could not append to."""
         cdef PartitionState partition
         cdef int append_errno
         for partition in self.take_waking():
@@ -180,7 +196,7 @@ cdef class DataGate(GateContext):
         return len(self.by_name)
 
     def counters(self):
-        """What happened since the start, by name."""
+        """Returns what the gate has done since the start, by name."""
         return {
             "batches_appended": self.batches_gated,
             "bytes_appended": self.bytes_gated,

@@ -1,4 +1,4 @@
-# Fetch without the interpreter lock: answered at once, or declined.
+# Fetch without the interpreter lock.
 from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead
 from kafkapy._core.gate.gate_context cimport GateContext
 from kafkapy._core.reactor.reactor_state cimport ConnectionState
@@ -7,16 +7,13 @@ cdef enum:
     LOWEST_GATED_FETCH = 4
     HIGHEST_GATED_FETCH = 18
 
-cdef enum:
-    FETCH_WAITS = -1                     # beside the GATE_ verdicts
+cdef enum FetchMoment:
+    FETCH_ON_ARRIVAL = 0
+    FETCH_WHILE_HELD = 1                 # after an append to one of its partitions
+    FETCH_AT_DEADLINE = 2                # answered with what there is
 
-cdef enum FetchLook:
-    FETCH_AT_ONCE = 0                    # when it comes
-    FETCH_LATER = 1                      # while it waits
-    FETCH_AT_DEADLINE = 2                # it waits no longer
-
-# GATE_ANSWERED; or GATE_DECLINED with nothing changed; or FETCH_WAITS, likewise: it asks for more than there is, and
-# `reads[:read_count]` are the partitions that may grow. At its deadline it is answered with what there is. The cursor
-# stands behind the request header.
+# Serves one fetch; the cursor is behind the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
+# or GATE_WAITS with nothing changed, if there is less to read than the client asks for. With GATE_WAITS
+# `gate.reads[:gate.read_count]` are the partitions that may grow, and `gate.max_wait_ms` is the client's limit.
 cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
-                      FetchLook look) noexcept nogil
+                      FetchMoment moment) noexcept nogil

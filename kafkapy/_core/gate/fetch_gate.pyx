@@ -2,11 +2,12 @@
 
     parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
 
-It takes a consumer's fetch without a session, or in one that is open, for data that is there. It declines, and Python
-decides: followers, sessions that begin, end or change their partitions, an epoch to compare, an offset that is out of
-range, transactions, a segment that nobody has opened yet. A fetch of too few bytes has to wait: Python keeps it
-(replica/held_fetch) and presents it again, with nothing changed meanwhile, when there is more or at its deadline.
-tests/property/test_gate_twin.py holds the two to the same answers.
+The gate serves a consumer's fetch without a session, or in an open session, if the data is there. It declines whatever
+Python has to decide: followers; sessions that begin, end or change their partitions; an epoch to compare; an offset
+that is out of range; transactions; a segment that is not open yet. A fetch that finds too few bytes has to wait: Python
+holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then nothing is
+changed, not even its session. docs/decisions/held-fetch.md shows the sequence. tests/property/test_gate_twin.py compares
+the answers of the two paths.
 """
 
 from cpython.ref cimport PyObject
@@ -24,8 +25,8 @@ from kafkapy._core.broker_state.log_state cimport LogState, SegmentState, Segmen
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
 from kafkapy._core.reactor.reactor_state cimport (
-    CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, ConnectionState, OutputChunk, connection_close, output_append,
-    output_commit, output_reserve)
+    CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, OutputChunk, connection_close,
+    output_append, output_commit, output_reserve)
 from kafkapy._core.bytes.segment_file cimport descriptor_pin, descriptor_unpin
 from kafkapy._core.bytes.segment_scan cimport locate_batch
 from kafkapy._core.broker_state.topic_counters cimport count_fetch
@@ -45,9 +46,9 @@ cdef enum:
     INITIAL_EPOCH = 0
     FINAL_EPOCH = -1
     LARGEST_EPOCH = 2147483647
-    HEAD_ROOM = 64                       # size prefix to the number of topics
-    TOPIC_ROOM = 32                      # without the name
-    PARTITION_ROOM = 64                  # up to the length of the records
+    HEAD_ROOM = 64                       # bytes from the size prefix to the number of topics, at most
+    TOPIC_ROOM = 32                      # bytes of a topic without its name, at most
+    PARTITION_ROOM = 64                  # bytes of a partition up to the length of the records, at most
     TAIL_ROOM = 16
 
 cdef PyObject *NONE = <PyObject *> None
@@ -57,12 +58,12 @@ cdef struct FetchRequest:
     int32_t correlation_id
     int32_t min_bytes
     int64_t remaining                    # bytes that the answer may still hold
-    bint min_one_message                 # nothing was found yet: the first batch may be larger than allowed
-    bint is_committed
-    FetchLook look
-    bint is_rolled                       # the log has gone on to another segment, which ends a wait
-    int64_t found                        # bytes
-    int64_t readable                     # bytes up to the end of the segments, within the limits of partitions only
+    bint min_one_message                 # nothing was found yet: the first batch may be larger than the limits
+    bint is_committed                    # isolation level read_committed
+    FetchMoment moment
+    bint is_rolled                       # a log has rolled to another segment, which ends a wait
+    int64_t found                        # bytes that the answer will hold
+    int64_t readable                     # bytes up to the end of the segments, limited per partition only
     int32_t topic_count
     int32_t session_id
     int32_t session_epoch
@@ -71,7 +72,7 @@ cdef struct FetchRequest:
 # ---- reading
 
 cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
-    """Whether no segment from this one on can name an aborted transaction."""
+    """Returns whether no segment from `first` on lists an aborted transaction."""
     cdef Py_ssize_t index
     for index in range(first, segments.count):
         if not (<SegmentState> segments.ordered[index]).is_free_of_aborted:
@@ -81,7 +82,8 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
 
 cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
-    """LogReader._read of one segment: 1 done, 0 the offset lies behind it, -1 for Python."""
+    """Reads one segment as LogReader._read does. Returns 1 if done, 0 if the segment ends before the offset, and -1 if
+    Python has to read."""
     cdef int64_t position, size, length
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
@@ -103,7 +105,7 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
 
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
-    """LogReader.read. False: for Python."""
+    """Reads as LogReader.read does. Returns False if Python has to read."""
     cdef Py_ssize_t index
     cdef int status = 0
     if log.producers.may_have_transactions or log.high_watermark != log.log_end_offset or not log.directory.is_online:
@@ -123,18 +125,19 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     return status == 1
 
 
-cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
-                            const FetchPlace *place) noexcept nogil:
+cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
+                         const FetchPlace *place) noexcept nogil:
+    """Reads one partition into `read`. Returns False if Python has to serve the request."""
     cdef int64_t max_bytes = place.max_bytes
     if place.last_fetched_epoch != -1 or max_bytes < 0:
         return False
-    if partition.last_request == gate.serial or not (partition.is_plain and partition.is_leader):
+    if partition.last_request == gate.serial or not (partition.is_gated and partition.is_leader):
         return False
     partition.last_request = gate.serial
     if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
     if request.version < ZSTD_FROM and partition.log.config.codec == CODEC_ZSTD:
-        return False  # refused
+        return False  # Python refuses it
     if max_bytes > request.remaining:
         max_bytes = request.remaining
     if not read_log(request, read, partition.log, partition.log.segments, place.fetch_offset, max_bytes):
@@ -150,7 +153,7 @@ cdef bint look_at_partition(GateContext gate, FetchRequest *request, FetchedPart
 # ---- parsing
 
 cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
-    """The number of the next partition of the request, and where the client is in it."""
+    """Reads the next partition of the request: returns its number and fills in the client's place in it."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef int32_t partition = take_int32(cursor)
     place.current_leader_epoch = take_int32(cursor) if request.version >= LEADER_EPOCH_FROM else -1
@@ -162,9 +165,9 @@ cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchP
     return partition
 
 
-cdef bint read_partition(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
-                         int32_t partition, const FetchPlace *place, int count) noexcept nogil:
-    """The partition becomes read number `count`. False: for Python."""
+cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *topic, int32_t topic_length,
+                     int32_t partition, const FetchPlace *place, int count) noexcept nogil:
+    """Reads the named partition into `gate.reads[count]`. Returns False if Python has to serve the request."""
     cdef FetchedPartition *read
     if gate.reserve_read(count):
         return False
@@ -182,11 +185,11 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, const uint8_t 
         read.partition = gate.by_id.find(topic, topic_length, partition)
     else:
         read.partition = gate.by_name.find(topic, topic_length, partition)
-    return read.partition != NULL and look_at_partition(gate, request, read, <PartitionState> read.partition, place)
+    return read.partition != NULL and read_partition(gate, request, read, <PartitionState> read.partition, place)
 
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """All partitions of the request, read; how many, or -1: for Python."""
+    """Reads all partitions of the request. Returns their number, or -1 if Python has to serve the request."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef const uint8_t *topic
     cdef const uint8_t *previous = NULL
@@ -203,11 +206,11 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
         if cursor.failed or partitions <= 0:
             return -1
         if topic_length == previous_length and memcmp(topic, previous, <size_t> topic_length) == 0:
-            return -1  # one entry of the answer
+            return -1  # the answer merges both entries of the topic
         previous, previous_length, first = topic, topic_length, count
         while count - first < partitions:
             partition = take_place(request, cursor, &place)
-            if cursor.failed or not read_partition(gate, request, topic, topic_length, partition, &place, count):
+            if cursor.failed or not read_named(gate, request, topic, topic_length, partition, &place, count):
                 return -1
             count += 1
         gate.reads[first].topic = topic
@@ -217,7 +220,7 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
 
 
 cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """What stands before the topics. False: for Python."""
+    """Reads the fields before the topics. Returns False if Python has to serve the request."""
     cdef int32_t max_bytes
     cdef int8_t isolation_level
     if request.version < REPLICA_STATE_FROM and take_int32(cursor) != CONSUMER:
@@ -242,21 +245,21 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef int may_answer(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """The verdict on a fetch of `count` partitions, all of them read: has it enough?
+    """Returns the verdict on a fetch whose `count` partitions have been read.
 
-    While it waits, what counts is what DelayedFetch counts: a batch larger than the partition's limit only up to that.
+    A held fetch counts as DelayedFetch does: a batch larger than its partition's limit counts only up to the limit.
     """
-    cdef int64_t enough = request.readable if request.look == FETCH_LATER else request.found
-    if request.look == FETCH_AT_DEADLINE or (enough > 0 and enough >= request.min_bytes):
+    cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
+    if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
         return GATE_ANSWERED
-    if gate.max_wait_ms <= 0 or enough >= request.min_bytes or request.is_rolled:
+    if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.is_rolled:
         return GATE_DECLINED
     gate.read_count = count
-    return FETCH_WAITS
+    return GATE_WAITS
 
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """What stands behind the topics: nothing forgotten, any rack, no tags."""
+    """Reads the fields behind the topics. Returns False, for Python, if the request forgets topics or has tags."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     if request.version >= SESSIONS_FROM and take_length(cursor, flexible) != 0:
         return False
@@ -270,7 +273,8 @@ cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
 
 cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       SessionPartitions partitions) noexcept nogil:
-    """Where the client has come in the partitions that it names: all of them are in the session. False: for Python."""
+    """Stores the client's place in the partitions that the request names. Returns False, for Python, if one of them is
+    not in the session."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef int32_t topics, count, topic_length, partition
     cdef const uint8_t *topic
@@ -305,12 +309,12 @@ cdef inline const FetchPlace *place_of(FetchPartitionState asked, int64_t serial
 
 
 cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions partitions) noexcept nogil:
-    """All partitions of the session, read; how many, or -1: for Python."""
+    """Reads all partitions of the session. Returns their number, or -1 if Python has to serve the request."""
     cdef PyObject *at = partitions.first
     cdef int count = 0
     while at != NULL:
-        if not read_partition(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
-                              (<FetchPartitionState> at).index, place_of(<FetchPartitionState> at, gate.serial), count):
+        if not read_named(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
+                          (<FetchPartitionState> at).index, place_of(<FetchPartitionState> at, gate.serial), count):
             return -1
         gate.reads[count].asked = at
         count += 1
@@ -319,18 +323,19 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
 
 
 cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log, int64_t serial) noexcept nogil:
-    """CachedPartition.remember: the partition is where the request says; whether there is news of it to tell."""
-    cdef bint is_news = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
-                         or log.log_start_offset != asked.sent_log_start_offset)
+    """Stores the client's place and what the answer reports, as CachedPartition.remember does. Returns whether the
+    answer has to contain the partition."""
+    cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
+                            or log.log_start_offset != asked.sent_log_start_offset)
     asked.place = place_of(asked, serial)[0]
     asked.sent_high_watermark = log.high_watermark
     asked.sent_log_start_offset = log.log_start_offset
-    return is_news
+    return is_changed
 
 
-cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
-    """Leaves what goes into the answer in `gate.reads`; how many."""
-    cdef int index, news = 0
+cdef int keep_changed(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
+    """Moves what the answer has to contain to the front of `gate.reads` and returns its number."""
+    cdef int index, changed = 0
     cdef FetchedPartition *read
     for index in range(count):
         read = &gate.reads[index]
@@ -339,9 +344,9 @@ cdef int keep_news(GateContext gate, SessionPartitions partitions, int count) no
             continue
         if read.length:
             partitions.move_to_end(<FetchPartitionState> read.asked)
-        gate.reads[news] = read[0]
-        news += 1
-    return news
+        gate.reads[changed] = read[0]
+        changed += 1
+    return changed
 
 
 cdef inline void count_read(const FetchedPartition *read, PartitionState partition) noexcept nogil:
@@ -353,7 +358,7 @@ cdef inline bint remember_read(const FetchedPartition *read, PartitionState part
 
 
 cdef int32_t group_by_topic(GateContext gate, int count) noexcept nogil:
-    """Partitions of a topic that follow each other share its entry; how many entries."""
+    """Makes adjacent partitions of one topic share an entry of the answer, and returns the number of entries."""
     cdef int32_t topics = 0
     cdef int index, first = 0
     for index in range(count):
@@ -381,7 +386,8 @@ cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcep
 
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       FetchSessionState session, int *count) noexcept nogil:
-    """FetchSessions._incremental and IncrementalFetchContext.answer. The verdict; `count` partitions have news."""
+    """Serves a fetch in a session as FetchSessions._incremental and IncrementalFetchContext.answer do. Returns the
+    verdict; `count` becomes the number of partitions in the answer."""
     cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
             or session.uses_topic_ids != (request.version >= TOPIC_IDS_FROM)):
@@ -392,14 +398,14 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
     verdict = GATE_DECLINED if count[0] < 0 else may_answer(gate, request, count[0])
     if verdict == GATE_ANSWERED:
         advance(gate.sessions, session)
-        count[0] = keep_news(gate, session.partitions, count[0])
+        count[0] = keep_changed(gate, session.partitions, count[0])
         request.topic_count = group_by_topic(gate, count[0])
         gate.session_fetches_gated += 1
     return verdict
 
 
 cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor, int *count) noexcept nogil:
-    """A fetch without a session, of `count` partitions. The verdict."""
+    """Serves a fetch without a session. Returns the verdict; `count` becomes the number of its partitions."""
     cdef int verdict, index
     count[0] = take_topics(gate, request, cursor)
     if count[0] < 0 or not take_rest(request, cursor):
@@ -414,7 +420,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int64_t length, bint flexible) noexcept nogil:
-    """Of an array or of bytes; -1 is null."""
+    """Writes the length of an array or of bytes (-1: null) and returns the position behind it."""
     if flexible:
         return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
     store_int32(at + pos, <int32_t> length)
@@ -429,7 +435,7 @@ cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noex
 
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
-    """From the size prefix, which is filled in later, to the number of topics."""
+    """Writes the answer up to the number of topics. The size prefix is filled in later."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
@@ -457,12 +463,12 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const FetchedPartition *r
 
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *request, const FetchedPartition *read,
                               LogState log) noexcept nogil:
-    """Up to the length of the records."""
+    """Writes a partition up to the length of its records."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     store_int32(at + pos, read.partition_index)
     store_int16(at + pos + 4, 0)
     store_int64(at + pos + 6, log.high_watermark)
-    store_int64(at + pos + 14, log.high_watermark)  # the last stable offset: there are no transactions
+    store_int64(at + pos + 14, log.high_watermark)  # the last stable offset: no transaction is open
     pos += 22
     if request.version >= LOG_START_OFFSET_FROM:
         store_int64(at + pos, log.log_start_offset)
@@ -481,7 +487,7 @@ cdef inline Py_ssize_t put_found(uint8_t *at, Py_ssize_t pos, const FetchRequest
 
 cdef bint append_range(GateContext gate, ConnectionState *connection, const FetchedPartition *read,
                        SegmentState segment) noexcept nogil:
-    """The records, to be sent from the file, which stays open until then."""
+    """Appends the records as a range of the file, whose descriptor is pinned until they are sent."""
     cdef OutputChunk *chunk = output_append(gate.shared, connection, read.length)
     if chunk == NULL:
         return False
@@ -495,7 +501,7 @@ cdef bint append_range(GateContext gate, ConnectionState *connection, const Fetc
 
 cdef bint answer(GateContext gate, ConnectionState *connection, const FetchRequest *request,
                  int count) noexcept nogil:
-    """False: no memory, with half an answer in the output."""
+    """Writes the answer. Returns False if memory is short; the output then holds a part of it."""
     cdef bint flexible = request.version >= FLEXIBLE_FROM
     cdef uint8_t *at = output_reserve(gate.shared, HEAD_ROOM + TOPIC_ROOM + PARTITION_ROOM + UUID_BYTES)
     cdef uint8_t *prefix = at
@@ -508,7 +514,7 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
         return False
     pos = put_head(at, request)
     if count == 0:
-        pos = put_tags(at, pos, flexible)  # nothing new in the session: only of the answer
+        pos = put_tags(at, pos, flexible)  # nothing changed in the session: these tags end the answer
     total = pos - 4
     if output_commit(gate.shared, connection, <size_t> pos):
         return False
@@ -532,7 +538,7 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
             at = output_reserve(gate.shared, TAIL_ROOM)
             if at == NULL:
                 return False
-            at[0] = at[1] = at[2] = 0  # of the partition, its topic, the answer
+            at[0] = at[1] = at[2] = 0  # tags of the partition, of its topic and of the answer
             pos = 1 + (left == 0) + (index == count - 1)
             total += pos
             if output_commit(gate.shared, connection, <size_t> pos):
@@ -542,16 +548,16 @@ cdef bint answer(GateContext gate, ConnectionState *connection, const FetchReque
 
 
 cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
-                      FetchLook look) noexcept nogil:
+                      FetchMoment moment) noexcept nogil:
     cdef FetchRequest request
     cdef PyObject *session
     cdef int count = 0
     cdef int verdict = GATE_DECLINED
     request.version = head.version
     request.correlation_id = head.correlation_id
-    request.look = look
+    request.moment = moment
     if connection.gathered:
-        return GATE_DECLINED  # what was produced before it on this connection is answered first
+        return GATE_DECLINED  # produce requests that came before it on this connection are answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
     gate.serial += 1

@@ -122,7 +122,7 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 
 cdef bint is_open(PartitionState partition) noexcept nogil:
     """The gate itself: what Python allowed, and what the log's configuration asks for beyond a plain append."""
-    return (partition.is_plain and partition.is_leader and takes_plain_appends(partition.log.config)
+    return (partition.is_gated and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
 
 

@@ -27,7 +27,7 @@ from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, int
 from kafkapy._core.reactor.reactor_output cimport output_flush
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState, connection_close,
+    CLOSE_SHUTDOWN, GATE_WAITS, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState, connection_close,
     connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
     state_initialize, state_release, state_reserve_queues,
 )
@@ -602,7 +602,7 @@ cdef class Reactor:
             request.data = waiting.frame.data
             request.size = waiting.frame.size
             request.received_ms = waiting.frame.received_us // 1000
-            request.waits = waiting.frame.waits
+            request.waits = waiting.frame.verdict == GATE_WAITS
             waiting.frame.slab = NULL  # the request took over the pin
             requests.append(request)
         if not requests:

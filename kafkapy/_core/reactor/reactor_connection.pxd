@@ -23,5 +23,5 @@ cdef class Request:
     cdef bint owns_data             # allocated for this request; then there is no slab
     cdef int32_t size
     cdef readonly int64_t received_ms
-    cdef readonly bint waits        # the gate can serve it when there is more to read (`DataGate.serve_again`)
-    cdef public int64_t waited_ms   # for that, until it was given up
+    cdef readonly bint waits        # a fetch that the gate serves once there is more to read (GATE_WAITS)
+    cdef public int64_t waited_ms   # how long it was held for the gate before the gate declined it

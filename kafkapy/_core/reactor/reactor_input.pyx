@@ -16,7 +16,7 @@ from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid
 from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED,
-    OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
+    GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
     connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
 )
 from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_of
@@ -76,7 +76,6 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.size = size
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
-    connection.frame.waits = False
     connection.in_process = True
     state.in_process_count += 1
     state.requests_received += 1
@@ -148,7 +147,8 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
         verdict = GATE_DECLINED
         if state.gate != NULL:
             verdict = state.gate(state.gate_context, &connection.frame)
-        if verdict == GATE_DECLINED:
+        if verdict == GATE_DECLINED or verdict == GATE_WAITS:
+            connection.frame.verdict = verdict
             connection.queued_python = True
             queue_push(&state.python_queue, connection)
             return

@@ -1,7 +1,7 @@
 # The reactor's C state: what one connection, one request and one answer are while no Python object stands for them.
 #
 # Everything here belongs to the reactor thread. A gate (see `Gate`) is called with these structs in phase 1, without
-# the interpreter lock, and answers through `reactor_output.pxd`.
+# the interpreter lock, and writes its answers by `output_reserve`, `output_commit` and `output_append`.
 from cpython.buffer cimport Py_buffer
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -28,12 +28,12 @@ cdef enum CloseReason:
 
 # The verdict of a gate on one request. A gate that gathers copies the frame and retains its slab: the connection may be
 # closed before `finish`, which then skips it. While requests of a connection are gathered, a gate must not answer
-# another one at once: it gathers or declines it, and Python's answer comes behind theirs.
+# another one at once: it gathers it, or sends it to Python, whose answer follows theirs.
 cdef enum GateVerdict:
-    GATE_DECLINED = 0               # unusual: the request goes to Python
-    GATE_ANSWERED = 1               # its answer is in the connection's output
-    GATE_NO_ANSWER = 2              # done, and no answer is due (acks=0)
-    GATE_GATHERED = 3               # kept: answered by the gate's `finish` at the end of phase 1, in order
+    GATE_DECLINED = 0               # Python has to serve the request
+    GATE_ANSWERED = 1               # the answer is in the connection's output
+    GATE_GATHERED = 2               # answered by the gate's `finish` at the end of phase 1, in order
+    GATE_WAITS = 3                  # Python has to hold the request and present it to the gate again
 
 cdef struct RequestFrame:
     ConnectionState *connection
@@ -41,8 +41,8 @@ cdef struct RequestFrame:
     uint8_t *data                   # header and body, without the size prefix; may be modified in place
     int32_t size
     int64_t received_us             # monotonic
-    int api_key                     # of the header, -1 if there is none; whatever the client says
-    bint waits                      # declined for now: the gate can serve it when there is more to read
+    int api_key                     # as the client wrote it; -1 if the header is too short
+    int verdict                     # of a request for Python: GATE_DECLINED or GATE_WAITS
 
 # One piece of an answer. Memory: data, remaining. File: fd, position, remaining. At most one of slab, has_view, owner
 # and pin says who keeps the bytes alive.
