@@ -174,6 +174,21 @@ def test_damage_in_the_middle_is_refused_and_nothing_is_written(harness):
         assert snapshot_of(harness.directory) == before
 
 
+def test_an_epoch_that_goes_back_is_refused_and_nothing_is_written(harness):
+    harness.start()
+    harness.stop()
+    harness.start()
+    harness.stop()
+    end = harness.quorum.log.end_offset
+    position = harness.log_file.stat().st_size
+    older, _ = metadata_batches(end, 1, 0, [(TopicRecord(name="x", topic_id=bytes(15) + b"\x07"), 0)])
+    appended(harness, *older)
+    before = snapshot_of(harness.directory)
+    with pytest.raises(StorageError, match=f"position {position}: epoch 1 after epoch 2"):
+        harness.open()
+    assert snapshot_of(harness.directory) == before
+
+
 def snapshot_of(directory):
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 

@@ -46,7 +46,7 @@ def test_deletion_is_seen_when_committed_and_then_forgotten() -> None:
     horizon.offset = 1
     store.delete("g", "t", 0, 1)
     assert seen(store) == 5
-    assert not store.has_offsets("g")
+    assert store.partitions("g") == set()
     horizon.offset = 2
     assert seen(store) is None
     store.put("h", "t", 0, entry(1, 2))
@@ -57,6 +57,20 @@ def test_deleting_what_is_not_there_keeps_nothing() -> None:
     store = OffsetStore(Horizon())
     store.delete("g", "t", 0, 0)
     assert store.group_ids() == []
+
+
+def test_partitions_include_those_that_are_pending_in_a_transaction() -> None:
+    store = OffsetStore(Horizon())
+    store.put("g", "t", 0, entry(1, 0))
+    store.put_pending(7, "g", "t", 1, entry(2, 1))
+    store.put_pending(7, "h", "t", 2, entry(3, 2))
+    assert store.partitions("g") == {("t", 0), ("t", 1)}
+    assert store.pending_partitions("g") == {("t", 1)}
+    assert store.group_ids() == ["g", "h"]
+    store.delete("g", "t", 1, 3)
+    assert store.partitions("g") == {("t", 0)}
+    store.end_transaction(7, committed=True)
+    assert store.partitions("g") == {("t", 0)}
 
 
 def test_transactional_offsets_count_from_their_marker() -> None:
