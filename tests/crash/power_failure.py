@@ -115,6 +115,7 @@ class Harness:
         """
         filesystem, before = self._filesystem, self._filesystem.syncs
         filesystem.fail_at = None if end_at is None else before + end_at
+        print(f"life {self.lives}: ends at sync {end_at}{', killed' if killed else ''}")
         with threads_may_lose_power():
             status = self._live(steps)
         failed = filesystem.fail_at is not None and filesystem.syncs >= filesystem.fail_at

@@ -5,12 +5,11 @@ Once as kill -9 leaves it (all calls before it happened), once as a power failur
 
 import random
 import shutil
-from contextlib import suppress
 
 import pytest
 
 from kafkapy.storage.filesystem import Filesystem
-from tests.harness.cleaner import CleanerHarness, Workload, check_cleaned, check_kept, clean_all
+from tests.harness.cleaner import CleanerHarness, Workload, check_cleaned, check_kept, check_reads, clean_all
 from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
@@ -38,7 +37,7 @@ def killing(name):
     return call
 
 
-for each in ("sync_file", "sync_directory", "rename", "write_file", "unlink", "open_segment"):
+for each in ("sync_file", "sync_directory", "rename", "write_file", "append_file", "unlink", "open_segment"):
     setattr(KillingFilesystem, each, killing(each))
 
 
@@ -71,6 +70,7 @@ def check_recovered(workload, root, *, is_flushed):
     assert harness.log_.log_end_offset == workload.harness.log_.log_end_offset
     assert not [path for path in harness.path.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
     check_kept(found)
+    check_reads(harness.log_)
     for segment in harness.log_.segments:
         segment.offset_index.sanity_check()
         segment.time_index.sanity_check()
@@ -112,15 +112,18 @@ def test_kill_at_every_call_of_the_recovery(tmp_path):
     template = tmp_path / "template"
     template.mkdir()
     workload = dirty_log(template, 2)
+    killed_passes, killed_recoveries = 0, 0
     for kill_at in range(0, 60, 3):
         interrupted = tmp_path / f"{kill_at}"
         shutil.copytree(template, interrupted)
         filesystem = KillingFilesystem()
         found = reopened(workload, interrupted, filesystem, is_flushed=True)
         filesystem.calls, filesystem.kill_at = 0, kill_at
-        with suppress(Killed):
+        try:
             clean_all(found.harness)
             found.harness.run_scheduled()
+        except Killed:
+            killed_passes += 1
         found.harness.log_.close_after_failure()
         again, killed = 0, True
         while killed:
@@ -131,8 +134,10 @@ def test_kill_at_every_call_of_the_recovery(tmp_path):
                 killed = False
             except Killed:
                 again += 1
+                killed_recoveries += 1
             check_recovered(workload, root, is_flushed=True)
             shutil.rmtree(root)
+    assert killed_passes > 15 and killed_recoveries > 60
 
 
 @pytest.mark.timeout(300)

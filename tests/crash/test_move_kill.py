@@ -41,7 +41,11 @@ def killing(name):
     return call
 
 
-for each in ("sync_file", "sync_directory", "rename", "write_file", "unlink", "open_segment", "make_directory"):
+CHANGES = (
+    *("sync_file", "sync_directory", "rename", "write_file", "append_file"),
+    *("unlink", "open_segment", "make_directory"),
+)
+for each in CHANGES:
     setattr(KillingFilesystem, each, killing(each))
 
 

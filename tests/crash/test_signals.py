@@ -7,6 +7,8 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from tests.crash.kill_under_load import Load, check, create_topic, read_all
 from tests.crash.refusals import assert_refused, refused
 
 TOPIC = "load"
+ANSWERS_BEFORE_THE_STOP = 20
 
 
 def marker(data: Path) -> int:
@@ -66,7 +69,7 @@ def test_sigterm_under_load(tmp_path: Path) -> None:
         load.stopping.set()
     for load in loads:
         load.join(60)
-    assert "Recovering segment" not in broker.log(), "each stop was a clean one"
+    assert "ecover" not in broker.log(), "each stop was a clean one"
     found = read_all(broker.bootstrap, TOPIC)
     for load in loads:
         check(load, found)
@@ -79,16 +82,14 @@ def test_a_broker_that_stops_is_named_to_the_last(tmp_path: Path) -> None:
     assert create_topic(broker.bootstrap, TOPIC)
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)])
     answers = []
-    with socket.create_connection(("localhost", broker.port)) as connection:
-        stopping = threading.Timer(0.1, lambda: end(broker, signal.SIGTERM))
-        stopping.start()
-        try:
-            while True:
-                answers.append(ask(connection, ApiKey.METADATA, 12, request, MetadataResponse))
-        except OSError:  # the broker let go
-            pass
-        stopping.join()
-    assert answers
+    assert broker.process is not None
+    with socket.create_connection(("localhost", broker.port)) as connection, suppress(OSError):
+        while True:  # until the broker closes the connection
+            answers.append(ask(connection, ApiKey.METADATA, 12, request, MetadataResponse))
+            if len(answers) == ANSWERS_BEFORE_THE_STOP:
+                broker.process.send_signal(signal.SIGTERM)
+    assert broker.process.wait(broker.stop_timeout_s) == 0
+    assert len(answers) >= ANSWERS_BEFORE_THE_STOP
     assert all([each.node_id for each in answer.brokers] == [1] for answer in answers)
 
 
@@ -109,27 +110,70 @@ def test_two_signals_are_one(tmp_path: Path) -> None:
     marker(broker.data)
 
 
-@pytest.mark.parametrize("delay_ms", range(20, 420, 40))
-def test_sigterm_during_start(delay_ms: int, tmp_path: Path) -> None:
-    """Before the program has looked at signals it simply ends; later it stops cleanly. The directory stays usable."""
+# What can be seen from outside while a broker starts, in this order.
+MOMENTS: dict[str, Callable[[BrokerProcess], bool]] = {
+    "lock": lambda broker: (broker.data / ".lock").exists(),
+    "meta.properties": lambda broker: (broker.data / "meta.properties").exists(),
+    "metadata log": lambda broker: (broker.data / "__cluster_metadata-0").exists(),
+    "registered": lambda broker: "registered broker" in broker.log(),
+    "listening": lambda broker: "Awaiting socket connections" in broker.log(),
+    "ready": lambda broker: broker.ready_line.search(broker.log()) is not None,
+}
+
+
+class StartingBroker:
+    """A broker process whose start another thread waits for; `failure` says why it did not become ready."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.broker = broker
+        self.failure = ""
+        self._thread = threading.Thread(target=self._start)
+        self._thread.start()
+
+    def _start(self) -> None:
+        try:
+            self.broker.start()
+        except AssertionError as error:
+            self.failure = str(error)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + self.broker.start_timeout_s
+        while not condition():
+            assert time.monotonic() < deadline, self.broker.log()
+            time.sleep(0.0005)
+
+    def join(self) -> None:
+        self._thread.join(self.broker.start_timeout_s)
+        assert not self._thread.is_alive()
+        assert not self.failure or self.failure.startswith("exit "), self.failure
+
+
+def test_sigterm_before_the_program_handles_signals(tmp_path: Path) -> None:
+    """The process ends by the signal, or stops cleanly if it came further than expected. The directory stays usable."""
     broker = BrokerProcess(tmp_path)
-    starting = threading.Thread(target=start_quietly, args=(broker,))
-    starting.start()
-    time.sleep(delay_ms / 1000)
-    while broker.process is None:
-        time.sleep(0.001)
+    starting = StartingBroker(broker)
+    starting.wait_until(lambda: broker.process is not None)
     assert end(broker, signal.SIGTERM) in (0, -signal.SIGTERM)
-    starting.join(broker.start_timeout_s)
+    starting.join()
     assert "Traceback" not in broker.log()
     with broker:
         assert create_topic(broker.bootstrap, TOPIC)
 
 
-def start_quietly(broker: BrokerProcess) -> None:
-    try:
-        broker.start()
-    except AssertionError:
-        return  # it ended before it was ready
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_sigterm_during_start(moment: str, tmp_path: Path) -> None:
+    """A broker that has begun to work on its directory finishes its start and stops cleanly."""
+    broker = BrokerProcess(tmp_path)
+    starting = StartingBroker(broker)
+    starting.wait_until(lambda: MOMENTS[moment](broker))
+    assert end(broker, signal.SIGTERM) == 0
+    starting.join()
+    assert "Traceback" not in broker.log()
+    marker(broker.data)
+    written = len(broker.log())
+    with broker:
+        assert "ecover" not in broker.log(written)
+        assert create_topic(broker.bootstrap, TOPIC)
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:
@@ -142,7 +186,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         )
     assert marker(broker.data) == epoch
     with broker:
-        assert "Recovering segment" not in broker.log()
+        assert "ecover" not in broker.log()
         assert not create_topic(broker.bootstrap, f"no/{TOPIC}", attempts=1)
         assert create_topic(broker.bootstrap, "another")
 

@@ -278,6 +278,19 @@ def check_cleaned(workload):
     assert not outdated, f"outdated offsets {sorted(outdated)} remain"
 
 
+def check_reads(log):
+    """Each offset and each timestamp is found through the indexes where the segment files have it."""
+    records = [record for segment in log.segments for batch in batches_of(segment) for record in batch]
+    for record in records:
+        batch = next(iter(iterate_batches(log.read(record.offset, 1).records.read())))
+        assert batch.base_offset <= record.offset <= batch.last_offset
+    for timestamp in {record.timestamp for record in records}:
+        first = next(record for record in records if record.timestamp >= timestamp)
+        found = log.fetch_offset_by_timestamp(timestamp)
+        assert found is not None
+        assert (found.timestamp, found.offset) == (first.timestamp, first.offset)
+
+
 def check_kept(workload):
     """Offsets, order, timestamps and contents are as written, and no newest value is lost; the offsets of the data."""
     harness = workload.harness

@@ -94,8 +94,9 @@ def test_a_damaged_batch_is_an_error_of_its_own():
     damaged = bytearray(batch(1, compression=1))
     damaged[70:90] = bytes(20)
     assert len(fields(convert(batch(0) + bytes(damaged), 1).records)) == 1
-    with pytest.raises(ApiError):
+    with pytest.raises(ApiError) as caught:
         convert(bytes(damaged), 1, 1)
+    assert caught.value.error is Error.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize("codec", range(4))

@@ -293,12 +293,12 @@ def test_a_failed_directory_leaves_the_others(two):
     logs = [manager.get_log(TopicPartition("t", number)) for number in (0, 1)]
     for log in logs:
         log.append_as_leader(batch(), 0)
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match=r"trying to flush t-0: .*Input/output error"):
         logs[0].flush()
     assert two.failures == [str(two.paths[0])]
     assert [directory.is_online for directory in manager.directories] == [False, True]
     assert manager.get_log(TopicPartition("t", 0)) is None
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match="log directory of t-0 is offline"):
         logs[0].append_as_leader(batch(), 0)
     logs[1].append_as_leader(batch(), 0)
     assert two.create(manager, partition=5).directory.path == str(two.paths[1])
@@ -314,7 +314,7 @@ def test_a_failed_directory_leaves_the_others(two):
 def test_no_directory_left(harness):
     manager = harness.start()
     manager.take_offline(str(harness.paths[0]), OSError(errno.EIO, "Input/output error"))
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match="no log directory is usable: Input/output error"):
         harness.create(manager)
     manager.unlock()
 
@@ -370,10 +370,10 @@ def test_a_deleted_log_fails_alone(harness):
     manager.delete_log(TopicPartition("t", 0))
     harness.scheduled[0][1]()
     log.flush()
-    with pytest.raises(StorageError):  # noqa: PT012 - one of them rolls
+    with pytest.raises(StorageError, match=r"append to t-0: .*No such file"):  # noqa: PT012 - one of them rolls
         for _ in range(3):
             log.append_as_leader(batch(10, value=bytes(50_000)), 0)
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError, match=r"read t-0: .*No such file"):
         log.read(0, 1000)
     assert harness.failures == []
     assert manager.directories[0].is_online

@@ -48,6 +48,7 @@ def test_an_append_numbers_what_was_converted(tmp_path):
         info = log.append_as_leader(bytearray(build_message_set(RECORDS, magic=magic)), 3)
         assert (info.first_offset, info.last_offset) == (3 * magic, 3 * magic + 2)
     assert log.log_end_offset == 6
-    with pytest.raises(ApiError):
+    with pytest.raises(ApiError) as caught:
         log.append_as_leader(bytearray(build_message(0, NOW_MS, None, b"x", magic=1)[:-1] + b"y"), 3)
+    assert caught.value.error is Error.CORRUPT_MESSAGE
     assert log.log_end_offset == 6
