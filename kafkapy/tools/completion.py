@@ -1,142 +1,308 @@
-"""`kafkapy completion bash|zsh|fish`: a script for the shell, made of the tools' own declarations.
+"""The command `kafkapy completion bash|zsh|fish`: prints or installs a completion script, made of the tools' options.
 
-It completes tools, subcommands, flags and the values that are known beforehand, for `kafkapy TOOL` and for the names of
+The script completes tools, subcommands, flags and values known beforehand, for `kafkapy TOOL` and for the names of
 Apache Kafka's scripts.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
-from kafkapy.tools.declaration import ARGPARSE_HELP, Tool
+from kafkapy.config.table import STATIC_ROWS, TOPIC_ROWS
+from kafkapy.tools.declaration import ARGPARSE_HELP, Command, Grammar, Tool
+from kafkapy.tools.job_catalog import job_paths
 from kafkapy.tools.option import Option
 
 SHELLS = ("bash", "zsh", "fish")
-USAGE = f"""usage: kafkapy completion {{{",".join(SHELLS)}}}
+FILE_NAMES = {"bash": "kafkapy", "zsh": "_kafkapy", "fish": "kafkapy.fish"}
+USAGE = f"""usage: kafkapy completion {{{",".join(SHELLS)}}} [--install [DIRECTORY]]
 
-Prints a completion script. To have it in every shell:
+Prints a completion script for kafkapy and for the names of Apache Kafka's scripts. --install writes it to DIRECTORY, or
+to the user's directory of the shell, which it creates, and prints what it has written:
 
-  bash:  kafkapy completion bash > ~/.local/share/bash-completion/completions/kafkapy
-  zsh:   kafkapy completion zsh > "${{fpath[1]}}/_kafkapy"
-  fish:  kafkapy completion fish > ~/.config/fish/completions/kafkapy.fish"""
+  bash:  kafkapy completion bash --install    (bash loads the file if the package bash-completion is installed)
+  zsh:   kafkapy completion zsh --install     (prints the line that ~/.zshrc needs)
+  fish:  kafkapy completion fish --install"""
+
+
+def _no_run(arguments: object) -> int:
+    raise NotImplementedError("this declaration only describes flags")
+
+
+# The tools that parse their arguments by themselves.
+_BROKER = Tool(
+    name="broker",
+    description="Starts a broker.",
+    run=_no_run,
+    grammar=Grammar.ARGPARSE4J,
+    commands=(
+        Command(
+            "start",
+            "start a broker",
+            (
+                Option("config", "The broker's configuration file.", "file", completes="file"),
+                Option("override", "A key and value of the configuration.", "key=value", completes="broker-key"),
+            ),
+        ),
+    ),
+)
+_COMPLETION = Tool(
+    name="completion",
+    description="Prints or installs a completion script.",
+    run=_no_run,
+    grammar=Grammar.ARGPARSE4J,
+    commands=tuple(
+        Command(
+            shell,
+            f"completion of {shell}",
+            (Option("install", "Write the script to a directory.", "DIRECTORY", completes="directory"),),
+        )
+        for shell in SHELLS
+    ),
+)
+_INSTALL_LINKS = Tool(
+    name="install-links",
+    description="Creates links with the names of Apache Kafka's scripts.",
+    run=_no_run,
+    grammar=Grammar.ARGPARSE4J,
+    completes="directory",
+)
 
 
 class _Place(NamedTuple):
-    """Where flags may stand: behind a tool's name and perhaps a subcommand."""
+    """A position on the command line where flags may follow: after a tool's name and its subcommand, if it has some."""
 
     tool: str
     command: str
     options: tuple[Option, ...]
+    completes: str
+
+
+class _Subject(NamedTuple):
+    """The content of a completion script; `words` are the values of each kind of `Option.completes`."""
+
+    tools: Sequence[Tool]
+    places: Sequence[_Place]
+    descriptions: Mapping[str, str]
+    scripts: Mapping[str, str]
+    words: Mapping[str, Sequence[str]]
+
+    @property
+    def programs(self) -> list[str]:
+        """The names of all programs that the script completes."""
+        return ["kafkapy", *(f"{script}{end}" for script in self.scripts for end in ("", ".sh"))]
 
 
 def main(arguments: Sequence[str], tools: Mapping[str, tuple[str, str]], scripts: Mapping[str, str]) -> int:
-    """Prints the script for a shell. `tools`: name -> (module, description); `scripts`: Kafka's script -> tool."""
+    """Prints or installs the script for a shell. `tools`: name -> (module, description); `scripts`: Kafka's script ->
+    tool."""
     if arguments[:1] in (["--help"], ["-h"]):
         print(USAGE)
         return 0
-    if len(arguments) != 1 or arguments[0] not in SHELLS:
+    is_installed = arguments[1:2] == ["--install"]
+    if not arguments or arguments[0] not in SHELLS or len(arguments) > (3 if is_installed else 1):
         print(USAGE, file=sys.stderr)
         return 1
+    shell = arguments[0]
     declared = [module.TOOL for name in tools if hasattr(module := import_module(tools[name][0]), "TOOL")]
-    descriptions = {name: description for name, (_, description) in tools.items()}
-    places = list(_places(declared))
-    make = {"bash": _bash, "zsh": _zsh, "fish": _fish}[arguments[0]]
-    print("\n".join(make(declared, places, descriptions, scripts)))
+    declared += [_BROKER, _COMPLETION, _INSTALL_LINKS]
+    subject = _Subject(
+        declared,
+        list(_places(declared)),
+        {name: description for name, (_, description) in tools.items()},
+        scripts,
+        {
+            "broker-key": [f"{key}=" for key in STATIC_ROWS],
+            "topic-key": [f"{key}=" for key in TOPIC_ROWS],
+            "job": list(job_paths()),
+        },
+    )
+    make: Callable[[_Subject], Iterator[str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]
+    text = "\n".join(make(subject)) + "\n"
+    if is_installed:
+        return install(shell, text, subject.programs[1:], Path(arguments[2]) if len(arguments) > 2 else None)
+    print(text, end="")
     return 0
+
+
+def user_directory(shell: str) -> Path:
+    """Returns the directory in which a shell looks for the completion scripts of this user."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    if shell == "bash":
+        return Path(os.environ.get("BASH_COMPLETION_USER_DIR") or data / "bash-completion") / "completions"
+    if shell == "zsh":
+        return data / "zsh" / "site-functions"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "fish" / "completions"
+
+
+def install(shell: str, text: str, scripts: Iterable[str], directory: Path | None) -> int:
+    """Writes the script, and links by which the shell finds it for the names of Apache Kafka's scripts.
+
+    Returns the exit code: 1 if a file could not be written or a link's name belongs to another file.
+    """
+    is_default = directory is None
+    directory = user_directory(shell) if directory is None else directory
+    target = directory / FILE_NAMES[shell]
+    # zsh reads the names of all programs from the first line of the one file.
+    links = [] if shell == "zsh" else [target.with_name(script + target.suffix) for script in scripts]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        occupied = [link for link in links if link.exists() and not link.is_symlink()]
+        for link in links:
+            if link not in occupied:
+                link.unlink(missing_ok=True)
+                link.symlink_to(target.name)
+    except OSError as error:
+        print(f"kafkapy completion: {error.strerror}: {error.filename}", file=sys.stderr)
+        return 1
+    print(target)
+    if shell == "zsh" and is_default:
+        print(f"Add this line to ~/.zshrc, before compinit: fpath=({shlex.quote(str(directory))} $fpath)")
+    for link in occupied:
+        print(f"kafkapy completion: {link} exists already and was left unchanged", file=sys.stderr)
+    return 1 if occupied else 0
 
 
 def _places(tools: Iterable[Tool]) -> Iterator[_Place]:
     for tool in tools:
         if tool.commands:
+            yield _Place(tool.name, "", (*tool.options, ARGPARSE_HELP), "")
             for command in tool.commands:
-                yield _Place(tool.name, command.name, (*command.options, ARGPARSE_HELP))
+                yield _Place(tool.name, command.name, (*command.options, ARGPARSE_HELP), command.completes)
         else:
-            yield _Place(tool.name, "", tool.all_options)
+            yield _Place(tool.name, "", tool.all_options, tool.completes)
 
 
 def _offered(options: Iterable[Option]) -> list[Option]:
+    """Returns the options without the deprecated ones."""
     return [option for option in options if not option.is_deprecated]
 
 
-def _bash(
-    tools: Sequence[Tool], places: Sequence[_Place], descriptions: Mapping[str, str], scripts: Mapping[str, str]
-) -> Iterator[str]:
+def _variable(kind: str) -> str:
+    """Returns the name of the shell variable that holds the words of a kind."""
+    return f"_kafkapy_{kind.replace('-', '_')}s"
+
+
+def _bash(subject: _Subject) -> Iterator[str]:
     yield "# bash completion of kafkapy, made by `kafkapy completion bash`"
+    for kind, words in subject.words.items():
+        yield f'{_variable(kind)}="{" ".join(words)}"'
     yield "_kafkapy() {"
-    yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} name=${1##*/} tool command= flags="
-    yield "  name=${name%.sh}"
-    yield "  case $name in"
-    for script, tool in scripts.items():
-        yield f"    {script}) tool={tool}; command=${{COMP_WORDS[1]}} ;;"
+    yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} name=${1##*/}"
+    yield "  local tool first=1 command= commands= flags= index"
+    # bash divides `--flag=value` at the equals sign.
+    yield '  [ "$word" != = ] || word='
+    yield '  [ "$before" != = ] || [ "$COMP_CWORD" -lt 2 ] || before=${COMP_WORDS[COMP_CWORD-2]}'
+    yield "  case ${name%.sh} in"
+    for script, tool in subject.scripts.items():
+        yield f"    {script}) tool={tool} ;;"
     yield "    *)"
     yield '      if [ "$COMP_CWORD" -eq 1 ]; then'
-    yield f'        COMPREPLY=($(compgen -W "{" ".join(descriptions)}" -- "$word")); return'
+    yield f'        COMPREPLY=($(compgen -W "{" ".join(subject.descriptions)}" -- "$word")); return'
     yield "      fi"
-    yield "      tool=${COMP_WORDS[1]}; command=${COMP_WORDS[2]} ;;"
+    yield "      tool=${COMP_WORDS[1]} first=2 ;;"
     yield "  esac"
+    yield "  case $tool in"
+    for each in subject.tools:
+        if each.commands:
+            yield f'    {each.name}) commands="{" ".join(command.name for command in each.commands)}" ;;'
+    yield "  esac"
+    yield "  for ((index = first; index < COMP_CWORD; index++)); do"
+    yield '    case " $commands " in *" ${COMP_WORDS[index]} "*) command=${COMP_WORDS[index]}; break ;; esac'
+    yield "  done"
     yield "  case $tool/$before in"
-    for tool_name, option in sorted({(place.tool, option) for place in places for option in place.options}, key=repr):
-        pattern = " | ".join(f"{tool_name}/{flag}" for flag in option.flags)
-        if option.choices:
-            yield f'    {pattern}) COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word")); return ;;'
-        elif option.completes:
-            yield f'    {pattern}) COMPREPLY=($(compgen -f -- "$word")); return ;;'
-        elif option.argument is not None and not option.argument_is_optional:
-            yield f"    {pattern}) return ;;"
+    pairs = {(place.tool, option) for place in subject.places for option in place.options}
+    for tool_name, option in sorted(pairs, key=repr):
+        action = _bash_values(option)
+        if action:
+            yield f"    {' | '.join(f'{tool_name}/{flag}' for flag in option.flags)}) {action} return ;;"
     yield "  esac"
     yield "  case $tool/$command in"
-    for place in places:
+    for place in subject.places:
         flags = " ".join(flag for option in _offered(place.options) for flag in option.flags if flag.startswith("--"))
-        yield f'    {place.tool}/{place.command or "*"}) flags="{flags}" ;;'
-    for each in tools:
-        if each.commands:
-            yield f'    {each.name}/*) flags="{" ".join(command.name for command in each.commands)}" ;;'
+        if place.completes:
+            yield f"    {place.tool}/{place.command})"
+            yield f'      case $word in -*) flags="{flags}" ;; *) {_bash_words(place.completes)} return ;; esac ;;'
+        else:
+            names = "$commands " if not place.command else ""
+            yield f'    {place.tool}/{place.command}) flags="{names}{flags}" ;;'
     yield "  esac"
     yield '  COMPREPLY=($(compgen -W "$flags" -- "$word"))'
     yield "}"
-    names = ["kafkapy", *(f"{script}{end}" for script in scripts for end in ("", ".sh"))]
-    yield f"complete -o default -F _kafkapy {' '.join(names)}"
+    yield f"complete -o default -F _kafkapy {' '.join(subject.programs)}"
 
 
-def _zsh(
-    tools: Sequence[Tool], places: Sequence[_Place], descriptions: Mapping[str, str], scripts: Mapping[str, str]
-) -> Iterator[str]:
-    names = ["kafkapy", *(f"{script}{end}" for script in scripts for end in ("", ".sh"))]
-    yield f"#compdef {' '.join(names)}"
+def _bash_values(option: Option) -> str:
+    """Returns the statements that complete the value of an option; "" if no value has to follow."""
+    if option.choices:
+        return f'COMPREPLY=($(compgen -W "{" ".join(option.choices)}" -- "$word"));'
+    if option.completes:
+        return _bash_words(option.completes)
+    return "" if option.argument is None or option.argument_is_optional else ":;"
+
+
+def _bash_words(kind: str) -> str:
+    if kind in ("file", "directory"):
+        return f'COMPREPLY=($(compgen {"-f" if kind == "file" else "-d"} -- "$word"));'
+    words = f'COMPREPLY=($(compgen -W "${_variable(kind)}" -- "$word"));'
+    # The value follows the equals sign of a key without a blank.
+    return f"{words} compopt -o nospace 2>/dev/null;" if kind.endswith("-key") else words
+
+
+def _zsh(subject: _Subject) -> Iterator[str]:
+    yield f"#compdef {' '.join(subject.programs)}"
     yield "# zsh completion of kafkapy, made by `kafkapy completion zsh`"
+    for kind, words in subject.words.items():
+        yield f"{_variable(kind)}=({' '.join(words)})"
     yield "_kafkapy() {"
-    yield "  local tool command name=${${words[1]:t}%.sh}"
+    yield "  local tool command= name=${${words[1]:t}%.sh} each"
+    yield "  local -a commands"
     yield "  case $name in"
-    for script, tool in scripts.items():
-        yield f"    {script}) tool={tool}; command=$words[2] ;;"
+    for script, tool in subject.scripts.items():
+        yield f"    {script}) tool={tool} ;;"
     yield "    *)"
     yield "      if (( CURRENT == 2 )); then"
     yield "        local -a tools=("
-    for name, description in descriptions.items():
+    for name, description in subject.descriptions.items():
         yield f"          {shlex.quote(f'{name}:{description}')}"
     yield "        )"
     yield "        _describe tool tools; return"
     yield "      fi"
-    yield "      tool=$words[2]; command=$words[3]; shift words; (( CURRENT-- )) ;;"
+    yield "      tool=$words[2]; shift words; (( CURRENT-- )) ;;"
     yield "  esac"
+    yield "  case $tool in"
+    for each in subject.tools:
+        if each.commands:
+            yield f"    {each.name}) commands=({' '.join(command.name for command in each.commands)}) ;;"
+    yield "  esac"
+    yield "  for each in ${words[2,CURRENT-1]}; do"
+    yield "    if (( ${commands[(Ie)$each]} )); then command=$each; break; fi"
+    yield "  done"
+    # The subcommand is no operand of the command that _arguments completes.
+    yield '  if [ -n "$command" ]; then words=("${(@)words:#$command}"); (( CURRENT-- )); fi'
     yield "  case $tool/$command in"
-    for place in places:
-        yield f"    {place.tool}/{place.command or '*'})"
+    for place in subject.places:
+        yield f"    {place.tool}/{place.command})"
         yield "      _arguments \\"
         for option in _offered(place.options):
             for flag in option.flags:
                 yield f"        {shlex.quote(_zsh_flag(flag, option))} \\"
+        if place.completes:
+            yield f"        {shlex.quote(f'*:{place.completes}:{_zsh_words(place.completes)}')} \\"
+        elif not place.command:
+            yield "        '*:command:{compadd -a commands}' \\"
         yield "        && return ;;"
-    for each in tools:
-        if each.commands:
-            yield f"    {each.name}/*) compadd {' '.join(command.name for command in each.commands)} ;;"
     yield "  esac"
     yield "}"
-    yield 'if [ "$funcstack[1]" = _kafkapy ]; then _kafkapy "$@"; else compdef _kafkapy ' + " ".join(names) + "; fi"
+    programs = " ".join(subject.programs)
+    yield f'if [ "$funcstack[1]" = _kafkapy ]; then _kafkapy "$@"; else compdef _kafkapy {programs}; fi'
 
 
 def _zsh_flag(flag: str, option: Option) -> str:
@@ -144,33 +310,48 @@ def _zsh_flag(flag: str, option: Option) -> str:
     text = f"*{flag}[{meaning}]"
     if option.argument is None:
         return text
-    action = f"({' '.join(option.choices)})" if option.choices else "_files" if option.completes else " "
+    action = f"({' '.join(option.choices)})" if option.choices else _zsh_words(option.completes)
     return f"{text}:{(option.argument or 'value').replace(':', ' ')}:{action}"
 
 
-def _fish(
-    tools: Sequence[Tool], places: Sequence[_Place], descriptions: Mapping[str, str], scripts: Mapping[str, str]
-) -> Iterator[str]:
+def _zsh_words(kind: str) -> str:
+    if kind in ("file", "directory", ""):
+        return {"file": "_files", "directory": "_files -/", "": " "}[kind]
+    ending = '-S "" ' if kind.endswith("-key") else ""
+    return f"{{compadd {ending}-a {_variable(kind)}}}"
+
+
+def _fish(subject: _Subject) -> Iterator[str]:
     yield "# fish completion of kafkapy, made by `kafkapy completion fish`"
+    for kind, words in subject.words.items():
+        yield f"set -g {_variable(kind)} {' '.join(words)}"
     yield "complete -c kafkapy -f"
-    for name, description in descriptions.items():
+    for name, description in subject.descriptions.items():
         yield f"complete -c kafkapy -n __fish_use_subcommand -a {name} -d {_fish_text(description)}"
-    for each in tools:
+    scripts_by_tool = {tool: script for script, tool in subject.scripts.items()}
+    for each in subject.tools:
+        names = " ".join(command.name for command in each.commands)
         for command in each.commands:
-            shown = _fish_text(command.description)
-            yield f"complete -c kafkapy -n '__fish_seen_subcommand_from {each.name}' -a {command.name} -d {shown}"
-    by_tool = {tool: script for script, tool in scripts.items()}
-    for place in places:
+            end = f"-a {command.name} -d {_fish_text(command.description)}"
+            seen = f"__fish_seen_subcommand_from {each.name}; and not __fish_seen_subcommand_from {names}"
+            yield f"complete -c kafkapy -n '{seen}' {end}"
+            if each.name in scripts_by_tool:
+                for ending in ("", ".sh"):
+                    script = f"{scripts_by_tool[each.name]}{ending}"
+                    yield f"complete -c {script} -f -n 'not __fish_seen_subcommand_from {names}' {end}"
+    for place in subject.places:
         condition = f"__fish_seen_subcommand_from {place.tool}"
         if place.command:
             condition += f"; and __fish_seen_subcommand_from {place.command}"
         programs = [f"-c kafkapy -n '{condition}'"]
-        if place.tool in by_tool:
+        if place.tool in scripts_by_tool:
             inner = f" -n '__fish_seen_subcommand_from {place.command}'" if place.command else ""
-            programs += [f"-c {by_tool[place.tool]}{end}{inner}" for end in ("", ".sh")]
-        for option in _offered(place.options):
-            for program in programs:
+            programs += [f"-c {scripts_by_tool[place.tool]}{end}{inner}" for end in ("", ".sh")]
+        for program in programs:
+            for option in _offered(place.options):
                 yield f"complete {program} {_fish_flag(option)}"
+            if place.completes:
+                yield f"complete {program} {_fish_words(place.completes)}"
 
 
 def _fish_flag(option: Option) -> str:
@@ -179,8 +360,15 @@ def _fish_flag(option: Option) -> str:
         if option.choices:
             words.append(f"-x -a {_fish_text(' '.join(option.choices))}")
         else:
-            words.append("-r -F" if option.completes else "-x")
+            words.append(f"-r {_fish_words(option.completes)}" if option.completes else "-x")
     return " ".join([*words, f"-d {_fish_text(option.description)}"])
+
+
+def _fish_words(kind: str) -> str:
+    if kind == "file":
+        return "-F"
+    words = "(__fish_complete_directories)" if kind == "directory" else f"${_variable(kind)}"
+    return f"-f -a '{words}'"
 
 
 def _fish_text(text: str) -> str:

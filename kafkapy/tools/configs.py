@@ -154,6 +154,7 @@ OPTIONS = (
         "entity-type",
         "Type of entity (topics/clients/users/brokers/broker-loggers/ips/client-metrics/groups)",
         "",
+        choices=("topics", "clients", "users", "brokers", "broker-loggers", "ips", "client-metrics", "groups"),
     ),
     Option(
         "entity-name",

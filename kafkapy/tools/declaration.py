@@ -28,12 +28,13 @@ class Example(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A subcommand, such as `format` of `kafkapy storage format`. `required_groups` has the meaning it has in Tool."""
+    """A subcommand, such as `format` of `kafkapy storage format`; `required_groups` and `completes` are as in Tool."""
 
     name: str
     description: str
     options: tuple[Option, ...]
     required_groups: tuple[str, ...] = ()
+    completes: str = ""
 
 
 HELP = Option("help", "Print usage information.")
@@ -55,6 +56,7 @@ class Tool:
     required_groups: the groups of options of which exactly one must be given (ARGPARSE4J only).
     needs_arguments: whether a command line without a word is refused with the usage and exit code 1.
     usage_line: the text for a wrong command line instead of the usage, with `{}` for the error.
+    completes: the kind of word that completion offers apart from flags, as in Option.
     not_here: flags of Apache Kafka's tool that this tool does not accept, each with the reason.
     """
 
@@ -70,6 +72,7 @@ class Tool:
     required_groups: tuple[str, ...] = ()
     needs_arguments: bool = True
     usage_line: str = ""
+    completes: str = ""
     not_here: tuple[tuple[str, str], ...] = ()
 
     @property

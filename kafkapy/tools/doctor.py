@@ -32,7 +32,12 @@ OPTIONS = (
         "file",
         completes="file",
     ),
-    Option("override", "A key and value that take precedence over the file; may be repeated.", "key=value"),
+    Option(
+        "override",
+        "A key and value that take precedence over the file; may be repeated.",
+        "key=value",
+        completes="broker-key",
+    ),
     Option(
         "idle-days", "Report topics that were not written to for this many days.", "days", INTEGER, default=IDLE_DAYS
     ),

@@ -147,7 +147,12 @@ TOOL = Tool(
     grammar=Grammar.ARGPARSE4J,
     commands=(
         Command("list", "the bundled jobs", ()),
-        Command("submit", "run a job: kafkapy jobs submit [spark-submit's options] NAME [the job's options]", ()),
+        Command(
+            "submit",
+            "run a job: kafkapy jobs submit [spark-submit's options] NAME [the job's options]",
+            (),
+            completes="job",
+        ),
         Command("generate", "feed a topic with sample data", GENERATE_OPTIONS),
         Command("demo", "a broker, search terms and the hot search, all at once", jobs_demo.OPTIONS),
     ),

@@ -68,7 +68,7 @@ class Option:
     group: the name of a set of flags of which at most one may be given (argparse4j).
     is_ours: whether Apache Kafka's tool lacks the flag.
     is_deprecated: whether completion leaves out the flag, which is still accepted.
-    completes: the kind of value that completion offers: "file", "directory", "config-override", "job" or "".
+    completes: the kind of value that completion offers: "file", "directory", "broker-key", "topic-key", "job" or "".
     """
 
     name: str

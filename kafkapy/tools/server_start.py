@@ -90,8 +90,14 @@ TOOL = Tool(
     run=run,
     options=(
         Option("daemon", "Start it behind, and return; what it prints goes to kafkaServer.out in $LOG_DIR."),
-        Option("override", "A configuration key that beats the file; may come again.", "property=value"),
+        Option(
+            "override",
+            "A configuration key that takes precedence over the file; may be repeated.",
+            "property=value",
+            completes="broker-key",
+        ),
     ),
+    completes="file",
     examples=(
         Example("In the foreground, until Ctrl-C", "server.properties"),
         Example("Behind, with one key on top", "-daemon server.properties --override log.retention.hours=24"),

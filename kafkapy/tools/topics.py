@@ -215,6 +215,7 @@ OPTIONS = (
         "config",
         f"A topic configuration override for the topic being created, as name=value. The keys are:{_KEYS}",
         "name=value",
+        completes="topic-key",
     ),
     Option("delete-config", "Not supported any more.", "name", is_deprecated=True),
     Option(

@@ -19,6 +19,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GLIBC_VERSION = re.compile(rb"GLIBC_(\d+\.\d+)\b")
 MAINTAINER_SCRIPTS = ("postinst", "prerm", "postrm")
+# Shell -> the directory of the package for its completion scripts.
+COMPLETIONS = {
+    "bash": "usr/share/bash-completion/completions",
+    "zsh": "usr/share/zsh/vendor-completions",
+    "fish": "usr/share/fish/vendor_completions.d",
+}
 # Sources, relative to the repository -> places in the package.
 FILES = {
     "packaging/server.properties": "etc/kafkapy/server.properties",
@@ -50,7 +56,7 @@ def put(source: Path, target: Path, mode: int = 0o644) -> None:
 
 
 def fill(tree: Path, folder: Path) -> None:
-    """Everything that is installed."""
+    """Puts all files that the package installs below `tree`."""
     program = tree / "usr/lib/kafkapy"
     shutil.copytree(folder, program, symlinks=True)
     (tree / "usr/bin").mkdir()
@@ -59,6 +65,9 @@ def fill(tree: Path, folder: Path) -> None:
         put(ROOT / source, tree / target)
     changes = tree / "usr/share/doc/kafkapy/changelog.gz"
     changes.write_bytes(gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), compresslevel=9, mtime=0))
+    for shell, target in COMPLETIONS.items():
+        command = [folder / "kafkapy", "completion", shell, "--install", tree / target]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     # Kafka's names, out of the way of other packages: for a PATH, or for `kafkapy install-links`.
     with tempfile.TemporaryDirectory() as links:
         subprocess.run([folder / "kafkapy", "install-links", links], check=True, stdout=subprocess.DEVNULL)

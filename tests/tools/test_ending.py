@@ -166,22 +166,3 @@ def test_a_link_with_the_name_of_kafkas_script_is_that_tool(tmp_path):
     assert done.stderr.startswith("This tool helps to read data from Kafka topics")
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "4.3.0\n")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_made_of_the_declarations(shell):
-    done = run_ours("completion", shell)
-    assert done.code == 0
-    assert "kafka-console-consumer" in done.out and "isolation-level" in done.out
-
-
-def test_bash_completes():
-    script = (
-        "source <(python -m kafkapy completion bash); COMP_WORDS=(kafkapy console-consumer --isol); COMP_CWORD=2; "
-        '_kafkapy kafkapy; echo "${COMPREPLY[@]}"; '
-        "COMP_WORDS=(kafka-storage.sh format --ign); COMP_CWORD=2; _kafkapy kafka-storage.sh; "
-        'echo "${COMPREPLY[@]}"; COMP_WORDS=(kafkapy console-cons); COMP_CWORD=1; _kafkapy kafkapy; '
-        'echo "${COMPREPLY[@]}"'
-    ).replace("python", sys.executable)
-    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["--isolation-level", "--ignore-formatted", "console-consumer"]
