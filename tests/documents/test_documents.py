@@ -1,0 +1,80 @@
+"""Every command and program of the documentation runs as it is written, or is listed here with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documents.blocks import Block, blocks, of_section, pages
+from tests.documents.newcomer import Newcomer
+
+README = "README.md"
+# (page, heading) -> the test that runs the blocks under this heading.
+RUN_BY = {
+    (README, "Run it"): "test_the_readmes_first_use, test_the_readmes_other_port_and_configuration_file",
+    (README, "Use it"): "test_the_readmes_first_use",
+    (README, "Command-line tools"): "test_the_readmes_first_use",
+    (README, "Python client"): "test_the_readmes_first_use",
+    ("docs/index.md", "API reference"): "tests/documents/test_reference.py",
+    ("docs/operations.md", "Migration from Apache Kafka"): "tests/swap/test_migration_document.py",
+    ("docs/operations.md", "Migration back to Apache Kafka"): "tests/swap/test_migration_document.py",
+    ("docs/spark.md", "Spark"): "tests/spark/test_document.py",
+    ("docs/spark-jobs.md", "Spark jobs"): "tests/spark/test_submit.py",
+    ("examples/README.md", "Examples"): "tests/examples/test_examples.py",
+}
+# (page, heading) -> why no test can run the blocks under this heading as they are written.
+NOT_RUN = {
+    (README, "Test it"): "it is the command that runs these tests",
+    (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
+    (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
+    (README, "Spark"): "it installs from PyPI and runs until Ctrl-C; tests/spark/test_submit.py runs the demo with an end",
+    ("CONTRIBUTING.md", "Set up"): "it is the command that runs these tests",
+    ("docs/operations.md", "The service"): "it needs systemd; tests/full/test_debian_package_full.py follows it",
+    ("docs/operations.md", "Before it is used"): "it needs the installed package; tests/full/test_debian_package_full.py",
+    ("docs/spark.md", "Executors"): "it needs a cluster; tests/full/test_spark_cluster_full.py starts one",
+}
+
+
+def all_blocks() -> list[Block]:
+    return [block for page in pages() for block in blocks(page)]
+
+
+def test_every_block_is_run_or_listed_with_a_reason() -> None:
+    found = {(block.page, block.heading) for block in all_blocks()}
+    assert found == RUN_BY.keys() | NOT_RUN.keys()
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    with Newcomer(tmp_path) as made:
+        yield made
+
+
+def test_the_readmes_other_port_and_configuration_file(newcomer: Newcomer) -> None:
+    _, others = of_section(README, "Run it")
+    (newcomer.clone / "server.properties").write_text(
+        f"listeners=PLAINTEXT://localhost:29092\nlog.dirs={newcomer.home / 'configured'}\n"
+    )
+    listens_on = ["19092", "29092"]
+    for command, port in zip(others.text.splitlines(), listens_on, strict=True):
+        broker = newcomer.leaves_running(command, until=f"localhost:{port}")
+        broker.terminate()
+        assert broker.wait(30) == 0
+
+
+def test_the_readmes_first_use(newcomer: Newcomer) -> None:
+    start, _ = of_section(README, "Run it")
+    newcomer.leaves_running(start.text, until="ready")
+    activation, client = of_section(README, "Use it")
+    newcomer.activates(activation.text)
+    assert newcomer.types(client.text, client.kind) == "b'first' b'hello'\n"
+    (tools,) = of_section(README, "Command-line tools")
+    printed = newcomer.types(tools.text)
+    assert "Topic: greetings" in printed and printed.endswith("hello\n")
+
+    records, admin = of_section(README, "Python client")
+    assert newcomer.types(records.text, records.kind) == "2\nb'first' b'hello'\nNone b'hello'\nb'first' b'hello'\n"
+    printed = newcomer.types(admin.text, admin.kind)
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in printed and "listeners" in printed
