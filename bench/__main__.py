@@ -1,13 +1,16 @@
 """`python -m bench`: workloads against kafkapy, Apache Kafka and the ceiling, in turn in one run; medians and ratios.
 
     python -m bench [--set quick|must-show|full] [--workloads produce-100B,...] [--servers kafkapy,kafka,ceiling]
-                    [--rounds 5] [--output FILE.json]
+                    [--rounds 5] [--output FILE.json] [--against COMMIT]
     python -m bench list
     python -m bench soak --minutes 30
 
-The servers take turns inside each round, so that what the machine does meanwhile meets all of them. One more round
-than asked for is run first and thrown away (cold page cache, cold compiler of the peer). A turn during which anybody
-else used more than --foreign-limit cores is repeated, twice at most.
+The servers take turns inside each round, so that a disturbance of the machine affects all of them. One additional round
+is run first and discarded (cold page cache, cold compiler of the peer). A turn during which other processes used more
+than --foreign-limit cores is repeated, twice at most.
+
+With --against, a commit is built in a temporary folder and takes its turns as the server `before`. The table at the end
+compares each workload's own figure and its processor time; the exit status is 1 if one is worse by more than 10 %.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from pathlib import Path
 from bench import report
 from bench.goals import Result, outcomes
 from bench.measure import FOREIGN_CPU_LIMIT, run_workload
-from bench.servers import SERVERS, raise_descriptor_limit
+from bench.other_commit import build_commit, compare, comparison_table, server_of
+from bench.servers import SERVERS, Server, raise_descriptor_limit
 from bench.soak import soak
 from bench.table import SETS, WORKLOADS, in_set
 
@@ -44,7 +48,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("action", nargs="?", default="run", choices=("run", "list", "soak"))
     parser.add_argument("--set", default="quick", choices=SETS, help="which workloads, unless --workloads names them")
     parser.add_argument("--workloads", default="", help="comma separated; `list` shows them all")
-    parser.add_argument("--servers", default=",".join(SERVERS), help="comma separated")
+    parser.add_argument("--servers", default="", help="comma separated; default: all, or only kafkapy with --against")
+    parser.add_argument("--against", metavar="COMMIT", help="a commit to build, and to compare this tree with")
     parser.add_argument("--rounds", type=int, default=5, help="counted rounds, behind one that warms up")
     parser.add_argument("--foreign-limit", type=float, default=FOREIGN_CPU_LIMIT, metavar="CORES")
     parser.add_argument("--scale", type=float, default=1.0, help="shortens every load, to try it out")
@@ -55,7 +60,23 @@ def options() -> argparse.Namespace:
 
 
 def run(chosen: argparse.Namespace) -> None:
-    servers = [SERVERS[name] for name in choose(chosen.servers, SERVERS, "server")]
+    names = choose(chosen.servers, SERVERS, "server") or (["kafkapy"] if chosen.against else list(SERVERS))
+    servers = [SERVERS[name] for name in names]
+    if not chosen.against:
+        run_with(chosen, servers)
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkapy-before-") as directory:
+        build_commit(chosen.against, Path(directory))
+        result = run_with(chosen, [*servers, server_of(Path(directory))])
+    comparisons = compare(result)
+    print()
+    print(comparison_table(comparisons))
+    if any(each.is_worse for each in comparisons):
+        raise SystemExit(1)
+
+
+def run_with(chosen: argparse.Namespace, servers: list[type[Server]]) -> Result:
+    """Runs the chosen workloads on the servers, prints the report and returns the medians."""
     names = choose(chosen.workloads, WORKLOADS, "workload") or in_set(chosen.set)
     rounds: report.AllRounds = {}
     result: Result = {}
@@ -72,17 +93,18 @@ def run(chosen: argparse.Namespace) -> None:
                     scale=chosen.scale,
                     limit=chosen.foreign_limit,
                 )
-            except Exception:  # the others are still worth having
+            except Exception:  # the results of the other workloads are still of use
                 failed.append(name)
                 traceback.print_exc()
                 continue
-            result = report.write(chosen.output, rounds)  # so that a run which breaks off leaves what it has
+            result = report.write(chosen.output, rounds)  # after each workload: an interrupted run keeps its results
     print(report.table(result))
     print()
     print(report.goal_table(outcomes(result)))
     print(f"{(time.monotonic() - begin) / 60:.1f} minutes; {chosen.output} and .html", file=sys.stderr)
     if failed:
         raise SystemExit(f"bench: failed: {', '.join(failed)}")
+    return result
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from bench.run import Figures, Run
-from bench.servers import Server
+from bench.servers import Kafkapy, Server
 from bench.table import Workload
 
 # More foreign CPU than this (cores) during a round means that the round is repeated, so often at most.
@@ -37,7 +37,11 @@ def run_workload(
     workload: Workload, servers: list[type[Server]], rounds: int, directory: Path, *, scale: float, limit: float
 ) -> Rounds:
     """`rounds` counted rounds, behind one that warms up (cold page cache, cold compiler of the peer)."""
-    chosen = [server for server in servers if server.name in workload.servers]
+    chosen = [
+        server
+        for server in servers
+        if server.name in workload.servers or (issubclass(server, Kafkapy) and Kafkapy.name in workload.servers)
+    ]
     figures: Rounds = {server.name: [] for server in chosen}
     started = [server(directory / workload.name, workload.properties) for server in chosen]
     kept: dict[str, dict[str, Any]] = {server.name: {} for server in chosen}

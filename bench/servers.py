@@ -169,7 +169,8 @@ class Kafkapy(Server):
             **self.properties,
         }
         overrides = [word for key, value in settings.items() for word in ("--override", f"{key}={value}")]
-        return [sys.executable, "-m", "kafkapy", "broker", "start", *overrides]
+        # -P: the working directory is not on the path, so that PYTHONPATH may name another tree.
+        return [sys.executable, "-P", "-m", "kafkapy", "broker", "start", *overrides]
 
     def environment(self) -> dict[str, str]:
         """As an installed one runs: with its bytecode kept, whatever this process was told."""

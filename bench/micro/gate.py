@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from bench.micro.reference_pairs import PAIRS, speed_up
+from bench.other_commit import build_commit, other_environment
 
 ROOT = Path(__file__).parents[2]
 BASELINES = Path(__file__).with_name("baselines.json")
@@ -48,13 +48,6 @@ def keep_references() -> None:
     print(BASELINES.read_text())
 
 
-def build_commit(commit: str, target: Path) -> None:
-    """The tree of a commit, built in place."""
-    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x", "-C", target], input=archive, check=True)
-    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=target, check=True)
-
-
 def run_micro(tree: Path) -> Times:
     with tempfile.NamedTemporaryFile(suffix=".json") as output:
         # Each tree has its own bench/micro: what differs between them has no counterpart, or another work to do.
@@ -66,9 +59,7 @@ def run_micro(tree: Path) -> Times:
             "-p",
             "no:randomly",
         ]
-        done = subprocess.run(
-            command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)}, capture_output=True, text=True
-        )
+        done = subprocess.run(command, cwd=tree, env=other_environment(tree), capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"bench/micro failed in {tree}:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
         results = json.loads(Path(output.name).read_text())["benchmarks"]

@@ -26,10 +26,8 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """Returns every page that a user reads."""
-    return sorted(
-        [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "examples" / "README.md"]
-        + list((ROOT / "docs").rglob("*.md"))
-    )
+    top = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "examples" / "README.md"]
+    return sorted([*top, *(ROOT / "docs").rglob("*.md")])
 
 
 def blocks(page: Path) -> Iterator[Block]:

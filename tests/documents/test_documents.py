@@ -29,10 +29,16 @@ NOT_RUN = {
     (README, "Test it"): "it is the command that runs these tests",
     (README, "Install it"): "it needs a container engine; tests/packaging and tests/full build and install the files",
     (README, "Measure it"): "a benchmark takes minutes of a quiet machine; tests/bench runs small loads",
-    (README, "Spark"): "it installs from PyPI and runs until Ctrl-C; tests/spark/test_submit.py runs the demo with an end",
+    (
+        README,
+        "Spark",
+    ): "it installs from PyPI and runs until Ctrl-C; tests/spark/test_submit.py runs the demo",
     ("CONTRIBUTING.md", "Set up"): "it is the command that runs these tests",
     ("docs/operations.md", "The service"): "it needs systemd; tests/full/test_debian_package_full.py follows it",
-    ("docs/operations.md", "Before it is used"): "it needs the installed package; tests/full/test_debian_package_full.py",
+    (
+        "docs/operations.md",
+        "Before it is used",
+    ): "it needs the package; tests/full/test_debian_package_full.py",
     ("docs/spark.md", "Executors"): "it needs a cluster; tests/full/test_spark_cluster_full.py starts one",
 }
 

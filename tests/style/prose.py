@@ -42,7 +42,8 @@ BANNED = (
 _BANNED = re.compile("|".join(f"(?:{phrase})" for phrase in BANNED), re.IGNORECASE)
 _TWO_SPACES = re.compile(r"(?<=[a-z)`][.!?])  (?=[A-Z`])")
 _CYTHON_DOCSTRING = re.compile(
-    r'(?:\A(?:#[^\n]*\n|\s)*|(?:def|class|cdef|cpdef)\b[^\n]*(?:\n[^\n"]*)??:(?:[ \t]*#[^\n]*)?\n\s*)r?"""(.*?)"""', re.DOTALL
+    r'(?:\A(?:#[^\n]*\n|\s)*|(?:def|class|cdef|cpdef)\b[^\n]*(?:\n[^\n"]*)??:(?:[ \t]*#[^\n]*)?\n\s*)r?"""(.*?)"""',
+    re.DOTALL,
 )
 _CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
