@@ -37,7 +37,7 @@ NOT_RUN = {
     ("docs/operations.md", "The service"): "it needs systemd; tests/full/test_debian_package_full.py follows it",
     (
         "docs/operations.md",
-        "Before it is used",
+        "Before the first use",
     ): "it needs the package; tests/full/test_debian_package_full.py",
     ("docs/spark.md", "Executors"): "it needs a cluster; tests/full/test_spark_cluster_full.py starts one",
 }
