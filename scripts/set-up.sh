@@ -1,5 +1,5 @@
 # Installs what is missing to run kafkapy (`set_up broker`) or its tests (`set_up tests`), and builds it in place.
-# Sourced by run-broker and run-tests; sets ROOT and PYTHON.  Says nothing when there is nothing to do.
+# Sourced by run-broker and run-tests; sets ROOT and PYTHON. Prints nothing when there is nothing to do.
 
 ROOT=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 VENV=$ROOT/.venv
@@ -8,7 +8,7 @@ SET_UP_LOG=$ROOT/.set-up.log
 
 say() { echo "kafkapy set-up: $*" >&2; }
 
-# Runs a command silently; if it fails, shows the end of its output and stops.
+# Runs a command silently. If it fails, prints the end of its output and exits.
 quietly() {
   if ! "$@" >>"$SET_UP_LOG" 2>&1; then
     say "failed: $*"
@@ -17,6 +17,9 @@ quietly() {
   fi
 }
 
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
+
+# Prints the path of the first Python that is new enough; fails if there is none.
 find_python() {
   local candidate
   for candidate in "${KAFKAPY_PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
@@ -25,11 +28,26 @@ find_python() {
       return
     fi
   done
-  say "no Python 3.11 or newer found; install one, or name it in KAFKAPY_PYTHON"
+  return 1
+}
+
+# Installs the system's Python on a machine that has none; an old one is left to the user.
+install_python() {
+  if ! command -v python3 >/dev/null && can_install; then
+    say "installing python3"
+    apt_install python3 python3-dev python3-venv
+    find_python >/dev/null && return 0
+  fi
+  say "no Python 3.11 or newer found; install one (Debian's and Ubuntu's name: python3), or name it in KAFKAPY_PYTHON"
   exit 1
 }
 
-# The system packages that are missing, by asking for what they bring.
+apt_install() {
+  quietly apt-get update -q
+  quietly env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+# Prints the system packages that are missing, judged by the files and programs that they contain.
 missing_packages() {
   local kind=$1 python=$2 names=()
   command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ] || names+=(gcc libc6-dev)
@@ -55,20 +73,19 @@ install_packages() {
   local kind=$1 python=$2 names
   names=$(missing_packages "$kind" "$python")
   [ -n "$names" ] || return 0
-  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+  if ! can_install; then
     say "these system packages are missing (Debian's and Ubuntu's names); install them and run this again:"
     say "  apt-get install $names"
     exit 1
   fi
   say "installing $names"
-  quietly apt-get update -q
   # shellcheck disable=SC2086  # a list of names
-  quietly env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $names
+  apt_install $names
   names=$(missing_packages "$kind" "$python")
   [ -z "$names" ] || { say "still missing after the installation: $names"; exit 1; }
 }
 
-# What the build depends on, as one number: paths, sizes and times of the sources.
+# Prints a checksum over everything that the build depends on: paths, sizes and times of the sources.
 sources_state() {
   (
     cd "$ROOT"
@@ -83,13 +100,13 @@ install_python_packages() {
   local kind=$1 python=$2 extra="" stamp=$VENV/.set-up-$1 wanted
   wanted=$(cksum <"$ROOT/pyproject.toml")
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
-  # what the tests need holds what the broker needs
+  # The tests' packages include those of the broker.
   [ "$kind" = broker ] && [ "$(cat "$VENV/.set-up-tests" 2>/dev/null)" = "$wanted" ] && return 0
   [ "$kind" = tests ] && extra="[test]"
   say "installing Python packages"
   [ -x "$PYTHON" ] || quietly "$python" -m venv "$VENV"
   quietly "$PYTHON" -m pip install -q "setuptools>=70" "cython>=3.1,<4"
-  # By a plain path: found before a folder of the name `kafkapy`, as the clone is, that a user's script stands beside.
+  # The compat mode links by a plain path, which precedes a folder named `kafkapy` next to a user's script.
   quietly env KAFKAPY_LINK_ONLY=1 "$PYTHON" -m pip install -q --no-build-isolation \
     --config-settings editable_mode=compat -e "$ROOT$extra"
   echo "$wanted" >"$stamp"
@@ -107,13 +124,13 @@ build() {
 set_up() {
   local kind=$1 python
   : >"$SET_UP_LOG"
-  python=$(find_python)
+  python=$(find_python) || { install_python; python=$(find_python); }
   install_packages "$kind" "$python"
   install_python_packages "$kind" "$python"
   build
 }
 
-# One set-up at a time; the lock is free again when this process has finished setting up.
+# Runs one set-up at a time; the lock is released when the set-up is complete.
 set_up_once() {
   exec 9>"$ROOT/.set-up.lock"
   flock 9
