@@ -58,3 +58,15 @@ def test_imports_go_to_the_left_only(layer):
             if target in ALLOWED and target not in ALLOWED[layer]:
                 wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_libraries_for_others_are_not_imported_by_the_broker():
+    """msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves nothing yet."""
+    optional = {"kazoo", "msgpack", "prometheus_client"}
+    allowed = {"client", "tools", "spark"}
+    pattern = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
+    assert not [
+        str(path.relative_to(ROOT))
+        for path in package_sources()
+        if layer_of(module_name(path)) not in allowed and optional & set(pattern.findall(path.read_text()))
+    ]
