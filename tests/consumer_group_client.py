@@ -248,9 +248,7 @@ class ConsumerGroupClient:
         """Joins `member` to a streams group with one subtopology, whose source is this client's topic."""
         topology = StreamsGroupHeartbeatRequest.Topology(
             epoch=1,
-            subtopologies=[
-                StreamsGroupHeartbeatRequest.Subtopology(subtopology_id="0", source_topics=[self.topic])
-            ],
+            subtopologies=[StreamsGroupHeartbeatRequest.Subtopology(subtopology_id="0", source_topics=[self.topic])],
         )
         request = StreamsGroupHeartbeatRequest(
             group_id=self._group(group),

@@ -12,7 +12,27 @@ from typing import NamedTuple
 
 # A docstring that begins with one of these is a fragment of a sentence.
 FRAGMENT_OPENINGS = frozenset(
-    "As Of So Those Who Whose What Whether Where Which Whichever Whoever With Else Now Once Only Also Such".split()
+    [
+        "As",
+        "Of",
+        "So",
+        "Those",
+        "Who",
+        "Whose",
+        "What",
+        "Whether",
+        "Where",
+        "Which",
+        "Whichever",
+        "Whoever",
+        "With",
+        "Else",
+        "Now",
+        "Once",
+        "Only",
+        "Also",
+        "Such",
+    ]
 )
 # What to write instead is in docs/writing.md, section "Words".
 BANNED = (
