@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that are made of tables in the code: `.venv/bin/python docs/generate.py`."""
+"""Writes the pages and modules that are made of tables in the code: `.venv/bin/python docs/generate.py`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.sample_properties import sample_properties
+from docs.typed_keys import broker_keys, topic_keys
 from kafkapy.__main__ import TOOLS, script_names
 from kafkapy.config.row import REQUIRED, Row
 from kafkapy.config.startup_rules import REMOVED_KEYS
@@ -275,6 +276,8 @@ PAGES = {
     "compatibility.md": compatibility,
     "metrics.md": metrics,
     "../packaging/server.properties": sample_properties,
+    "../kafkapy/config/broker_keys.py": broker_keys,
+    "../kafkapy/config/topic_keys.py": topic_keys,
 }
 
 

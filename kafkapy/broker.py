@@ -162,8 +162,8 @@ class Broker:
         self.log_manager.lock()
         self._raise_fatal()
         self.socket_server = SocketServer(config.broker_listeners, config, self.reactor)
-        if config["kafkapy.metrics.listener"]:
-            self.metrics_server = self._bind_metrics(config["kafkapy.metrics.listener"])
+        if config.kafkapy_metrics_listener:
+            self.metrics_server = self._bind_metrics(config.kafkapy_metrics_listener)
         image = self._open_quorum()
         self._wire()
         clean_broker_epoch = self.log_manager.take_clean_shutdown_markers()
@@ -199,7 +199,7 @@ class Broker:
 
     def _open_quorum(self) -> MetadataImage:
         config = self.config
-        check_static_voters(config["controller.quorum.voters"], config.node_id)
+        check_static_voters(config.controller_quorum_voters, config.node_id)
         properties = format_directories(
             [directory.path for directory in self.log_manager.directories if directory.is_online],
             config.metadata_log_dir,
@@ -220,11 +220,11 @@ class Broker:
         config, clock, reactor = self.config, self._clock, self.reactor
         metadata = MetadataCache()
         self.controller = ControllerLoop(self._quorum, metadata, clock, self._fail)
-        self._fetch_sessions = FetchSessions(clock, config["max.incremental.fetch.session.cache.slots"])
+        self._fetch_sessions = FetchSessions(clock, config.max_incremental_fetch_session_cache_slots)
         self.gate = DataGate(
             lambda partition: self.replica_manager.gate_appended(partition),
             lambda partition, number: self.replica_manager.gate_failed_to_append(partition, number),
-            fetch_max_bytes=config["fetch.max.bytes"],
+            fetch_max_bytes=config.fetch_max_bytes,
             sessions=self._fetch_sessions.cache,
         )
         self.replica_manager = ReplicaManager(
@@ -249,7 +249,7 @@ class Broker:
         )
         self.group_coordinator = GroupCoordinator(
             GroupConfig.from_broker_config(config),
-            log=ReplicatedCoordinatorLog(self.replica_manager, config["offsets.commit.timeout.ms"]),
+            log=ReplicatedCoordinatorLog(self.replica_manager, config.offsets_commit_timeout_ms),
             schedule=reactor.schedule,
             clock=clock,
             settings=ConsumerGroupSettings(config, lambda: metadata.image),
@@ -257,8 +257,8 @@ class Broker:
         )
         self._wire_transactions(metadata)
         self.handler_pool = HandlerPool(
-            config["num.io.threads"],
-            config["queued.max.requests"],
+            config.num_io_threads,
+            config.queued_max_requests,
             post=reactor.post,
             pause=reactor.pause_intake,
             resume=reactor.resume_intake,
@@ -302,7 +302,7 @@ class Broker:
 
     def _wire_transactions(self, metadata: MetadataCache) -> None:
         config, clock, schedule = self.config, self._clock, self.reactor.schedule
-        timeout_ms = config["request.timeout.ms"]
+        timeout_ms = config.request_timeout_ms
         self.producer_ids = ProducerIdManager(
             blocks_from_controller(self.controller, self.reactor.post, config.node_id)
         )
@@ -327,9 +327,9 @@ class Broker:
             self.replica_manager,
             schedule,
             clock,
-            lambda: config["transaction.partition.verification.enable"],
-            retry_backoff_ms=config["add.partitions.to.txn.retry.backoff.ms"],
-            retry_backoff_max_ms=config["add.partitions.to.txn.retry.backoff.max.ms"],
+            lambda: config.transaction_partition_verification_enable,
+            retry_backoff_ms=config.add_partitions_to_txn_retry_backoff_ms,
+            retry_backoff_max_ms=config.add_partitions_to_txn_retry_backoff_max_ms,
         )
 
     def _leadership_changed(self, led: list[Partition], followed: list[Partition]) -> None:
@@ -353,7 +353,7 @@ class Broker:
             transaction_verification=self.transaction_verification,
             marker_writer=self.marker_writer,
             handler_pool=self.handler_pool,
-            client_telemetry=ClientTelemetry(series_limit=config["kafkapy.metrics.series.limit"]),
+            client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
             alter_log_dirs=self.alter_log_dirs,
             policies=self.policies,
             node_id=config.node_id,
@@ -409,23 +409,23 @@ class Broker:
 
     def _schedule_background(self) -> None:
         config, every, log_manager = self.config, self.background.every, self.log_manager
-        recovery_point_ms = config["log.flush.offset.checkpoint.interval.ms"]
+        recovery_point_ms = config.log_flush_offset_checkpoint_interval_ms
         every("checkpoint-recovery", recovery_point_ms, log_manager.write_recovery_points)
         every(
             "checkpoint-log-start",
-            config["log.flush.start.offset.checkpoint.interval.ms"],
+            config.log_flush_start_offset_checkpoint_interval_ms,
             log_manager.write_log_start_offsets,
         )
         every(
             "checkpoint-high-watermark",
-            config["replica.high.watermark.checkpoint.interval.ms"],
+            config.replica_high_watermark_checkpoint_interval_ms,
             self.replica_manager.checkpoint_high_watermarks,
         )
-        flush_ms = config["log.flush.scheduler.interval.ms"]
+        flush_ms = config.log_flush_scheduler_interval_ms
         if flush_ms < 1 << 40:
             every("flush", flush_ms, log_manager.run_flush)
-        self._every_in_slices(config["log.retention.check.interval.ms"], log_manager.retention_steps)
-        expiry_ms = config["producer.id.expiration.check.interval.ms"]
+        self._every_in_slices(config.log_retention_check_interval_ms, log_manager.retention_steps)
+        expiry_ms = config.producer_id_expiration_check_interval_ms
         every("producer-expiry", expiry_ms, lambda: self.reactor.post(log_manager.remove_expired_producers))
         every("descriptors", CHECK_INTERVAL_MS, self._descriptors.check)
 

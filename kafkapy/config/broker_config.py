@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkapy.config import consistency, startup_rules
 from kafkapy.config.broker_file import read_broker_file
+from kafkapy.config.broker_keys import BrokerKeys
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
 from kafkapy.config.row import CLUSTER_WIDE, ConfigSource
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, broker_synonyms
@@ -42,8 +43,8 @@ def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-class BrokerConfig:
-    """The typed values of every broker key: `config["log.segment.bytes"]`.
+class BrokerConfig(BrokerKeys):
+    """The typed values of every broker key: `config.log_segment_bytes`, or `config[name]` for a name in a variable.
 
     Owns the texts of the file (`originals`) and of the dynamic configuration, and the values made of them.
     `apply_dynamic` replaces all values by one assignment, so reading is safe from any thread; who keeps a value
@@ -84,10 +85,6 @@ class BrokerConfig:
         else:
             properties = read_broker_file(path)
         return cls({**properties, **(overrides or {})})
-
-    def __getitem__(self, key: str) -> Any:
-        """The typed value of a broker key; None if it is unset; KeyError for a key that Kafka does not have."""
-        return self._values[key]
 
     def for_listener(self, listener_name: str, key: str) -> Any:
         """The value of `listener.name.<listener>.<key>` if there is one, else that of `key`."""

@@ -40,13 +40,13 @@ def check(config: BrokerConfig) -> None:
                 f"Invalid value 0 for configuration {key}: log.retention must be unlimited (-1) or, equal or greater "
                 "than 1"
             )
-    queued = config["queued.max.request.bytes"]
-    if 0 < queued < config["socket.request.max.bytes"]:
+    queued = config.queued_max_request_bytes
+    if 0 < queued < config.socket_request_max_bytes:
         raise ConfigError(
             f"queued.max.request.bytes ({queued}) must be larger or equal to socket.request.max.bytes "
             f"({config['socket.request.max.bytes']})"
         )
-    if config["max.connections.per.ip"] == 0 and not config["max.connections.per.ip.overrides"]:
+    if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_overrides:
         raise ConfigError(
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
         )

@@ -91,7 +91,7 @@ def refuse(config: BrokerConfig) -> None:
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
         )
-    roles = config["process.roles"]
+    roles = config.process_roles
     if set(roles) != {"broker", "controller"}:
         raise ConfigError(
             f"Invalid value {','.join(roles)} for configuration process.roles: kafkapy is both broker and controller "
@@ -104,7 +104,7 @@ def refuse(config: BrokerConfig) -> None:
                 f"{listener.security_protocol}, and this broker serves PLAINTEXT only; serving it unprotected "
                 "would weaken the service"
             )
-    protocol = config["security.inter.broker.protocol"]
+    protocol = config.security_inter_broker_protocol
     if protocol != "PLAINTEXT":
         raise ConfigError(
             f"Invalid value {protocol} for configuration security.inter.broker.protocol: this broker speaks "
@@ -125,7 +125,7 @@ def refuse(config: BrokerConfig) -> None:
                     f"{name}={config[name]}: not a Python class that can be imported ({error}), and kafkapy cannot run "
                     f"the Java class that would {purpose}"
                 ) from None
-    if config["remote.log.storage.system.enable"]:
+    if config.remote_log_storage_system_enable:
         raise ConfigError(
             "Invalid value true for configuration remote.log.storage.system.enable: kafkapy has no tiered storage, "
             "records in it could not be read; accepted is false"

@@ -7,12 +7,13 @@ from typing import Any
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.table import TOPIC_ROWS, TOPIC_SYNONYMS
+from kafkapy.config.topic_keys import TopicKeys
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ApiError, ConfigError, Error
 
 
-class TopicConfig:
-    """The typed values of every topic key: `topic_config["segment.bytes"]`.  Immutable.
+class TopicConfig(TopicKeys):
+    """The typed values of every topic key: `topic_config.segment_bytes`, or `topic_config[name]`. Immutable.
 
     Made of one state of the broker's configuration: when that or the overrides change, make another.
     Raises ConfigError for an override that is unknown or cannot be parsed.
@@ -28,9 +29,6 @@ class TopicConfig:
             if row is None:
                 raise ConfigError(f"Unknown topic config name: {name}")
             self._values[name] = parse_value(row, text)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._values[key]
 
     def is_default(self, key: str) -> bool:
         """Whether the topic itself does not set the key."""
@@ -77,7 +75,7 @@ def validate_topic_overrides(broker_config: BrokerConfig, overrides: Mapping[str
     for name, value in overrides.items():
         validate_topic_override(name, value)
     config = TopicConfig(broker_config, {name: value for name, value in overrides.items() if value is not None})
-    lowest, highest = config["min.compaction.lag.ms"], config["max.compaction.lag.ms"]
+    lowest, highest = config.min_compaction_lag_ms, config.max_compaction_lag_ms
     if lowest > highest:
         raise ApiError(
             Error.INVALID_CONFIG,

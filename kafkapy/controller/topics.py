@@ -139,10 +139,10 @@ def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules
         )
     if topic.num_partitions < -1 or topic.num_partitions == 0:
         raise ApiError(Error.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
-    partitions = rules.broker_config["num.partitions"] if topic.num_partitions == -1 else topic.num_partitions
+    partitions = rules.broker_config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = topic.replication_factor
     if factor == -1:
-        factor = rules.broker_config["default.replication.factor"]
+        factor = rules.broker_config.default_replication_factor
     placed = _place(image, partitions, factor, rules)
     return dict(enumerate(placed))
 

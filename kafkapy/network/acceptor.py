@@ -52,7 +52,7 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
             if config[key] != -1:
                 bound.setsockopt(socket.SOL_SOCKET, option, config[key])
         bound.bind(address)
-        bound.listen(config["socket.listen.backlog.size"])
+        bound.listen(config.socket_listen_backlog_size)
     except OSError as error:
         bound.close()
         remedy = ANOTHER_PORT if error.errno == errno.EADDRINUSE else ""

@@ -43,7 +43,7 @@ class ConnectionQuotas:
         self._total = 0
         self._by_listener: dict[str, int] = dict.fromkeys(listener_names, 0)
         self._by_address: dict[str, int] = {}
-        self._rate = TokenBucket(config["max.connection.creation.rate"], now_ms)
+        self._rate = TokenBucket(config.max_connection_creation_rate, now_ms)
         self._listener_rates = {
             name: TokenBucket(config.for_listener(name, "max.connection.creation.rate"), now_ms)
             for name in listener_names
@@ -67,7 +67,7 @@ class ConnectionQuotas:
 
     def is_full(self) -> bool:
         """Whether the broker as a whole has as many connections as it may have."""
-        limit: int = self._config["max.connections"]
+        limit: int = self._config.max_connections
         return self._total >= limit
 
     def has_room(self, listener_name: str) -> bool:
@@ -91,7 +91,7 @@ class ConnectionQuotas:
         if text != self._overrides_text:
             self._overrides_text = text
             self._overrides = parse_address_limits(text)
-        limit: int = self._overrides.get(host, self._config["max.connections.per.ip"])
+        limit: int = self._overrides.get(host, self._config.max_connections_per_ip)
         return limit
 
     def has_room_for(self, host: str) -> bool:

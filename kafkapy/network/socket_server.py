@@ -34,9 +34,9 @@ def create_reactor(config: BrokerConfig) -> Reactor:
     """A reactor with the configuration's limits; its `dispatch` is set by whoever wires the broker."""
     return Reactor(
         _nobody_serves,
-        max_request_bytes=config["socket.request.max.bytes"],
-        queued_max_request_bytes=config["queued.max.request.bytes"],
-        connections_max_idle_ms=config["connections.max.idle.ms"],
+        max_request_bytes=config.socket_request_max_bytes,
+        queued_max_request_bytes=config.queued_max_request_bytes,
+        connections_max_idle_ms=config.connections_max_idle_ms,
         on_callback_error=log_callback_error,
     )
 

@@ -100,7 +100,7 @@ class BrokerLifecycle:
             incarnation_id=random_uuid(),
             endpoints=endpoints,
             features=dict(SUPPORTED_FEATURES),
-            rack=self._config["broker.rack"],
+            rack=self._config.broker_rack,
             fenced=True,
             in_controlled_shutdown=False,
             log_dirs=tuple(directory_ids),

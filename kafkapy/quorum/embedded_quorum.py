@@ -70,7 +70,7 @@ def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSet
 
     ConfigError if the node is not controller and broker at once.
     """
-    roles = sorted(config["process.roles"])
+    roles = sorted(config.process_roles)
     if roles != ["broker", "controller"]:
         raise ConfigError(
             f"process.roles={','.join(config['process.roles'])}: this broker is its own controller; accepted is "
@@ -80,14 +80,14 @@ def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSet
         log_directory=config.metadata_log_dir,
         node_id=config.node_id,
         directory_id=directory_id,
-        static_voters=config["controller.quorum.voters"],
+        static_voters=config.controller_quorum_voters,
         controller_listener=controller_listener_of(config),
-        min_insync_replicas=config["min.insync.replicas"],
-        segment_bytes=config["metadata.log.segment.bytes"],
-        snapshot_after_bytes=config["metadata.log.max.record.bytes.between.snapshots"],
-        snapshot_interval_ms=config["metadata.log.max.snapshot.interval.ms"],
-        retention_bytes=config["metadata.max.retention.bytes"],
-        retention_ms=config["metadata.max.retention.ms"],
+        min_insync_replicas=config.min_insync_replicas,
+        segment_bytes=config.metadata_log_segment_bytes,
+        snapshot_after_bytes=config.metadata_log_max_record_bytes_between_snapshots,
+        snapshot_interval_ms=config.metadata_log_max_snapshot_interval_ms,
+        retention_bytes=config.metadata_max_retention_bytes,
+        retention_ms=config.metadata_max_retention_ms,
     )
 
 

@@ -49,7 +49,7 @@ class HostedPartitions:
         self._gate = gate
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
-        self.topic_counters = TopicCounterTable(config["kafkapy.metrics.series.limit"])
+        self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
         """The partition, or why it cannot be had here."""
@@ -196,7 +196,7 @@ class HostedPartitions:
 
     def _min_insync_replicas(self, topic: str, image: MetadataImage) -> int:
         text = image.config(TOPIC_RESOURCE, topic).get("min.insync.replicas")
-        return int(self._config["min.insync.replicas"] if text is None else text)
+        return int(self._config.min_insync_replicas if text is None else text)
 
     # -- failures and time ---------------------------------------------------------------------------------------
 

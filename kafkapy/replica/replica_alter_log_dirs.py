@@ -116,7 +116,7 @@ class ReplicaAlterLogDirsManager:
         if is_too_long_to_move(partition):
             raise ApiError(Error.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         directory = self._log_manager.directory_at(path)
-        cordoned = self._config["cordoned.log.dirs"] or ()
+        cordoned = self._config.cordoned_log_dirs or ()
         if path in cordoned or "*" in cordoned:
             raise ApiError(Error.INVALID_REPLICA_ASSIGNMENT, f"Log directory {path} is cordoned")
         found = self._run_on_owner(lambda: self._replica_manager.find_partition(partition))
@@ -149,7 +149,7 @@ class ReplicaAlterLogDirsManager:
             if self._is_stopping:
                 return
             self._waiting.append(Move(current, future))
-            most = self._config["num.replica.alter.log.dirs.threads"] or len(self._log_manager.directories)
+            most = self._config.num_replica_alter_log_dirs_threads or len(self._log_manager.directories)
             if self._busy_threads >= min(most, len(self._waiting) + len(self._running)):
                 return
             self._busy_threads += 1
@@ -302,7 +302,7 @@ class ReplicaAlterLogDirsManager:
 
     def _rate(self) -> float:
         """Bytes per second of each move under way."""
-        limit: int = self._config["replica.alter.log.dirs.io.max.bytes.per.second"]
+        limit: int = self._config.replica_alter_log_dirs_io_max_bytes_per_second
         return max(1.0, limit / max(1, len(self._running)))
 
     def _wait(self, move: Move, wait_ms: int) -> bool:

@@ -83,7 +83,7 @@ class ReplicaManager:
         `gate` serves plain requests without us; it tells us by `gate_appended` and `gate_failed_to_append`, and leaves
         fetches that have to wait to `hold_fetch`.
         """
-        lag_max_ms: int = config["replica.lag.time.max.ms"]
+        lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
         self.delayed_operations = self.context.delayed_operations
         self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership, gate)

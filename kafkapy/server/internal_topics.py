@@ -30,26 +30,26 @@ def _described(config: Any, topic: str) -> NewTopic:
     if topic == TRANSACTION_STATE_TOPIC:
         return NewTopic(
             topic,
-            config["transaction.state.log.num.partitions"],
-            config["transaction.state.log.replication.factor"],
+            config.transaction_state_log_num_partitions,
+            config.transaction_state_log_replication_factor,
             configs={
                 "unclean.leader.election.enable": "false",
                 "compression.type": "uncompressed",
                 "cleanup.policy": "compact",
-                "min.insync.replicas": str(config["transaction.state.log.min.isr"]),
-                "segment.bytes": str(config["transaction.state.log.segment.bytes"]),
+                "min.insync.replicas": str(config.transaction_state_log_min_isr),
+                "segment.bytes": str(config.transaction_state_log_segment_bytes),
             },
         )
     if topic != GROUP_METADATA_TOPIC:
         raise ValueError(f"{topic} is not an internal topic that is served")
     return NewTopic(
         topic,
-        config["offsets.topic.num.partitions"],
-        config["offsets.topic.replication.factor"],
+        config.offsets_topic_num_partitions,
+        config.offsets_topic_replication_factor,
         configs={
             "cleanup.policy": "compact",
             "compression.type": "producer",
-            "segment.bytes": str(config["offsets.topic.segment.bytes"]),
+            "segment.bytes": str(config.offsets_topic_segment_bytes),
         },
     )
 

@@ -67,7 +67,7 @@ class LogCleaner:
         self.last_pass_ms = clock.now_ms()  # when a thread last looked for work: a cleaner that is stuck stays behind
 
     def start(self) -> None:
-        if self._config["log.cleaner.enable"]:
+        if self._config.log_cleaner_enable:
             self._start_thread(0)
 
     def stop(self) -> None:
@@ -99,7 +99,7 @@ class LogCleaner:
         worker: CleanerWorker | None = None
         built_for: list[object] = []
         while not self._stopping.is_set():
-            threads = self._config["log.cleaner.threads"]
+            threads = self._config.log_cleaner_threads
             if number == 0:
                 for other in range(1, threads):
                     if other not in self._threads:
@@ -112,7 +112,7 @@ class LogCleaner:
                 worker, built_for = self.worker(), settings
             self.last_pass_ms = self._clock.now_ms()
             if number >= threads or not worker.clean_filthiest():
-                self._stopping.wait(self._config["log.cleaner.backoff.ms"] / 1000)
+                self._stopping.wait(self._config.log_cleaner_backoff_ms / 1000)
 
     def _died(self, name: str) -> None:
         self.dead_threads += 1
@@ -120,16 +120,16 @@ class LogCleaner:
 
     def worker(self) -> "CleanerWorker":
         """What one thread works with: its share of the memory."""
-        config, threads = self._config, max(1, self._config["log.cleaner.threads"])
+        config, threads = self._config, max(1, self._config.log_cleaner_threads)
         throttle = IoThrottle(
-            lambda: config["log.cleaner.io.max.bytes.per.second"],
+            lambda: config.log_cleaner_io_max_bytes_per_second,
             self._clock,
             lambda wait_ms: self._stopping.wait(wait_ms / 1000),
         )
-        memory = min(config["log.cleaner.dedupe.buffer.size"] // threads, LARGEST_MAP_BYTES)
+        memory = min(config.log_cleaner_dedupe_buffer_size // threads, LARGEST_MAP_BYTES)
         tools = CleaningTools(
-            OffsetMap(memory, config["log.cleaner.io.buffer.load.factor"]),
-            CleanerBuffer(config["log.cleaner.io.buffer.size"] // threads // 2, throttle.count),
+            OffsetMap(memory, config.log_cleaner_io_buffer_load_factor),
+            CleanerBuffer(config.log_cleaner_io_buffer_size // threads // 2, throttle.count),
             self.manager,
             self._filesystem,
             throttle.count,

@@ -1,12 +1,12 @@
 """The topic configuration values that a log looks at on every append, as plain attributes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy._core.broker_state.log_state import LogLimits
 from kafkapy.storage.retention import RetentionLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from kafkapy.config import TopicConfig
 
 LOG_APPEND_TIME = "LogAppendTime"
 # compression.type -> codec; "producer" keeps what was sent.
@@ -51,34 +51,33 @@ class LogConfig(LogLimits):
         "segment_jitter_ms",
     )
 
-    def __init__(self, topic_config: "Mapping[str, Any] | Any") -> None:
-        """`topic_config["segment.bytes"]` and so on answer typed values (config.TopicConfig)."""
-        policy = topic_config["cleanup.policy"]
-        self.codec = CODECS.get(topic_config["compression.type"], KEEP_CODEC)
+    def __init__(self, topic_config: "TopicConfig") -> None:
+        policy = topic_config.cleanup_policy
+        self.codec = CODECS.get(topic_config.compression_type, KEEP_CODEC)
         self.compression_level: int | None = topic_config[LEVELS[self.codec]] if self.codec in LEVELS else None
-        self.segment_bytes = topic_config["segment.bytes"]
-        self.segment_ms = topic_config["segment.ms"]
-        self.segment_jitter_ms: int = topic_config["segment.jitter.ms"]
-        self.segment_index_bytes: int = topic_config["segment.index.bytes"]
-        self.index_interval_bytes = topic_config["index.interval.bytes"]
+        self.segment_bytes = topic_config.segment_bytes
+        self.segment_ms = topic_config.segment_ms
+        self.segment_jitter_ms: int = topic_config.segment_jitter_ms
+        self.segment_index_bytes: int = topic_config.segment_index_bytes
+        self.index_interval_bytes = topic_config.index_interval_bytes
         self.retention = RetentionLimits(
-            topic_config["retention.ms"], topic_config["retention.bytes"], delete="delete" in policy
+            topic_config.retention_ms, topic_config.retention_bytes, delete="delete" in policy
         )
-        self.flush_messages = topic_config["flush.messages"]
-        self.flush_ms: int = topic_config["flush.ms"]
-        self.max_message_bytes = topic_config["max.message.bytes"]
-        self.message_timestamp_type = 1 if topic_config["message.timestamp.type"] == LOG_APPEND_TIME else 0
-        self.timestamp_before_max_ms = topic_config["message.timestamp.before.max.ms"]
-        self.timestamp_after_max_ms = topic_config["message.timestamp.after.max.ms"]
+        self.flush_messages = topic_config.flush_messages
+        self.flush_ms: int = topic_config.flush_ms
+        self.max_message_bytes = topic_config.max_message_bytes
+        self.message_timestamp_type = 1 if topic_config.message_timestamp_type == LOG_APPEND_TIME else 0
+        self.timestamp_before_max_ms = topic_config.message_timestamp_before_max_ms
+        self.timestamp_after_max_ms = topic_config.message_timestamp_after_max_ms
         self.is_compacted = "compact" in policy
-        self.delete_retention_ms: int = topic_config["delete.retention.ms"]
-        self.min_cleanable_ratio: float = topic_config["min.cleanable.dirty.ratio"]
-        self.min_compaction_lag_ms: int = topic_config["min.compaction.lag.ms"]
-        self.max_compaction_lag_ms: int = topic_config["max.compaction.lag.ms"]
+        self.delete_retention_ms: int = topic_config.delete_retention_ms
+        self.min_cleanable_ratio: float = topic_config.min_cleanable_dirty_ratio
+        self.min_compaction_lag_ms: int = topic_config.min_compaction_lag_ms
+        self.max_compaction_lag_ms: int = topic_config.max_compaction_lag_ms
         if self.is_compacted:  # a segment that is never rolled is never cleaned
             self.segment_ms = min(self.segment_ms, self.max_compaction_lag_ms)
-        self.file_delete_delay_ms: int = topic_config["file.delete.delay.ms"]
-        self.preallocate: bool = topic_config["preallocate"]
+        self.file_delete_delay_ms: int = topic_config.file_delete_delay_ms
+        self.preallocate: bool = topic_config.preallocate
 
     @property
     def max_decompressed_bytes(self) -> int:

@@ -99,7 +99,7 @@ class LogManager:
             schedule=schedule,
             on_io_error=self.take_offline,
             run_in_background=run_in_background,
-            producer_expiration_ms=config["producer.id.expiration.ms"],
+            producer_expiration_ms=config.producer_id_expiration_ms,
         )
         self.futures = FutureLogs(self._ports, run_on_owner, self.write_recovery_points)
         self._lock = RLock()
@@ -230,7 +230,7 @@ class LogManager:
         """Recovery reads and checks everything, without the interpreter lock for the most part: on several threads."""
         if is_clean:
             return [loader.load() for loader in loaders]
-        threads = self._config["num.recovery.threads.per.data.dir"]
+        threads = self._config.num_recovery_threads_per_data_dir
         finished = 0
 
         def recover(loader: LogLoader) -> Log:

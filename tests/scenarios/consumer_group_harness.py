@@ -19,6 +19,7 @@ from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
 from kafkapy.metadata.topics_image import TopicImage, TopicsImage
 from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value, encode_coordinator
 from kafkapy.protocol.messages.data_records import ConsumerProtocolSubscription
+from tests.harness.config import FixedBrokerKeys
 from tests.harness.replica import partition_image
 from tests.scenarios.group_harness import GroupHarness
 
@@ -44,7 +45,7 @@ class ConsumerGroupHarness(GroupHarness):
 
     def _new_coordinator(self) -> GroupCoordinator:
         rows = {name: default_value(row) for name, row in BROKER_ROWS.items()}
-        settings = {**rows, **self.settings}
+        settings = FixedBrokerKeys({**rows, **self.settings})
         return GroupCoordinator(
             GroupConfig.from_broker_config(settings),
             log=self.log,

@@ -24,6 +24,7 @@ from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.storage.control_record import ABORT, COMMIT, KEY, VALUE
 from kafkapy.types import ZERO_UUID, TopicPartition
+from tests.harness.config import FixedBrokerKeys
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
 
@@ -312,7 +313,7 @@ class GroupHarness:
 
     def _new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
-            GroupConfig.from_broker_config(self.settings),
+            GroupConfig.from_broker_config(FixedBrokerKeys(self.settings)),
             log=self.log,
             schedule=self.schedule,
             clock=self.clock,

@@ -19,6 +19,7 @@ from kafkapy.coordinator.transaction.transaction_state import TransactionState
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_key, decode_coordinator_value
 from kafkapy.types import TopicPartition
+from tests.harness.config import FixedBrokerKeys
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
 from tests.scenarios.group_harness import MockSchedule
@@ -194,7 +195,7 @@ class TransactionHarness:
 
     def _new_coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(
-            TransactionConfig.from_broker_config(SETTINGS),
+            TransactionConfig.from_broker_config(FixedBrokerKeys(SETTINGS)),
             log=self.log,
             schedule=self.schedule,
             clock=self.clock,

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +14,7 @@ from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
 from tests.style.sources import ROOT, package_sources
 
+READ_TO_BE_REFUSED = {"remote.log.storage.system.enable"}
 KEYS = {*STATIC_ROWS, *DYNAMIC_ONLY_ROWS, *TOPIC_ROWS, *PRODUCER_ROWS, *CONSUMER_ROWS, *ADMIN_ROWS}
 CONFIG_KEY = re.compile(r'\bconfig\["([^"]+)"\]')
 CODE_BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
@@ -30,22 +32,44 @@ def test_configuration_keys_are_rows_of_the_table():
 
 
 def named_outside_the_table() -> set[str]:
-    """Every string of the sources that could be a key, outside the rows themselves."""
-    table = ROOT / "kafkapy" / "config" / "keys"
+    """Every string of the sources that could be a key, outside the rows and what is generated from them."""
     return {
         node.value
-        for path in package_sources()
-        if path.suffix == ".py" and table not in path.parents
-        for node in ast.walk(ast.parse(path.read_text()))
+        for tree in trees_outside_the_table()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
 
 
+def read_as_attributes() -> set[str]:
+    """The attributes of every name that ends in `config`: the broker's and the topics' keys."""
+    return {
+        node.attr
+        for tree in trees_outside_the_table()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith("config")
+    }
+
+
+def trees_outside_the_table() -> Iterator[ast.Module]:
+    config = ROOT / "kafkapy" / "config"
+    generated = (config / "broker_keys.py", config / "topic_keys.py")
+    for path in package_sources():
+        if path.suffix == ".py" and config / "keys" not in path.parents and path not in generated:
+            yield ast.parse(path.read_text())
+
+
 def test_a_key_has_an_effect_or_says_that_it_has_none():
     """A row is `key` if the code reads it and `inert` if not: the warning at start depends on it."""
-    named = named_outside_the_table()
-    rows = (*BROKER_ROWS.values(), *PRODUCER_ROWS.values(), *CONSUMER_ROWS.values())
-    assert not sorted(row.name for row in rows if row.has_effect and row.name not in named)
+    named, attributes = named_outside_the_table(), read_as_attributes()
+    clients = (*PRODUCER_ROWS.values(), *CONSUMER_ROWS.values())
+    assert not sorted(row.name for row in clients if row.has_effect and row.name not in named)
+    brokers = BROKER_ROWS.values()
+    is_attribute = {row.name: row.name.replace(".", "_") in attributes for row in brokers}
+    effective = [row.name for row in brokers if row.has_effect]
+    assert not sorted(name for name in effective if not is_attribute[name] and name not in named)
+    inert = [row.name for row in brokers if not row.has_effect and row.name not in READ_TO_BE_REFUSED]
+    assert not sorted(name for name in inert if is_attribute[name])
 
 
 def load_generator():

@@ -58,9 +58,9 @@ ROWS = (
         "background.threads", INT, 10, at_least(1), HIGH, CLUSTER_WIDE,
         "Threads for background work; kafkapy's background tasks share one thread.",
     ),
-    inert(
+    key(
         "request.timeout.ms", INT, 30000, ANY, HIGH, READ_ONLY,
-        "How long this broker waits for another one's answer.",
+        "How long the transaction coordinator waits for the append of a marker or of a change of a transaction.",
     ),
     key(
         "queued.max.requests", INT, 500, at_least(1), HIGH, READ_ONLY,
@@ -115,7 +115,7 @@ ROWS = (
         "config.providers", LIST, "", list_of(), LOW, CLUSTER_WIDE,
         "Names of providers that resolve variables in configuration values.",
     ),
-    inert(
+    key(
         "telemetry.max.bytes", INT, 1048576, at_least(1), LOW, READ_ONLY,
         "Largest client telemetry push accepted, compressed.",
     ),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
 
+from kafkapy.config.broker_keys import BrokerKeys
 from kafkapy.config.table import BROKER_ROWS
 from kafkapy.config.value import default_value
 from kafkapy.metadata.image import EMPTY_IMAGE, GROUP_RESOURCE, MetadataImage
@@ -12,13 +12,9 @@ from kafkapy.metadata.image import EMPTY_IMAGE, GROUP_RESOURCE, MetadataImage
 GROUP_VERSION = "group.version"
 
 
-class _Settings(Protocol):
-    def __getitem__(self, name: str, /) -> Any: ...
-
-
-class _Defaults:
-    def __getitem__(self, name: str) -> Any:
-        return default_value(BROKER_ROWS[name])
+class _Defaults(BrokerKeys):
+    def __init__(self) -> None:
+        self._values = {name: default_value(row) for name, row in BROKER_ROWS.items()}
 
 
 class ConsumerGroupSettings:
@@ -29,26 +25,26 @@ class ConsumerGroupSettings:
 
     def __init__(
         self,
-        config: _Settings | Mapping[str, Any] | None = None,
+        config: BrokerKeys | None = None,
         image: Callable[[], MetadataImage] = lambda: EMPTY_IMAGE,
     ) -> None:
-        self._config: Any = _Defaults() if config is None else config
+        self._config = _Defaults() if config is None else config
         self.image = image
 
     @property
     def is_enabled(self) -> bool:
         """Whether consumer groups are served: the protocol is configured and the feature finalized."""
-        is_configured = "consumer" in self._config["group.coordinator.rebalance.protocols"]
+        is_configured = "consumer" in self._config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
 
     @property
     def assignors(self) -> list[str]:
         """Names of the assignors, the default first."""
-        return list(self._config["group.consumer.assignors"])
+        return list(self._config.group_consumer_assignors)
 
     @property
     def max_group_size(self) -> int:
-        return int(self._config["group.consumer.max.size"])
+        return int(self._config.group_consumer_max_size)
 
     @property
     def can_upgrade(self) -> bool:
@@ -62,7 +58,7 @@ class ConsumerGroupSettings:
 
     @property
     def _policy(self) -> str:
-        return str(self._config["group.consumer.migration.policy"]).upper()
+        return str(self._config.group_consumer_migration_policy).upper()
 
     def session_timeout_ms(self, group_id: str) -> int:
         return self._of_group(

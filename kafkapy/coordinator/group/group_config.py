@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-
-class _Settings(Protocol):
-    def __getitem__(self, name: str, /) -> Any: ...
+from kafkapy.config.broker_keys import BrokerKeys
 
 
 class GroupConfig(NamedTuple):
@@ -23,17 +20,17 @@ class GroupConfig(NamedTuple):
     offsets_retention_check_interval_ms: int
 
     @classmethod
-    def from_broker_config(cls, config: _Settings | Mapping[str, Any]) -> GroupConfig:
+    def from_broker_config(cls, config: BrokerKeys) -> GroupConfig:
         return cls(
-            partition_count=config["offsets.topic.num.partitions"],
-            load_buffer_bytes=config["offsets.load.buffer.size"],
-            max_group_size=config["group.max.size"],
-            min_session_timeout_ms=config["group.min.session.timeout.ms"],
-            max_session_timeout_ms=config["group.max.session.timeout.ms"],
-            initial_rebalance_delay_ms=config["group.initial.rebalance.delay.ms"],
+            partition_count=config.offsets_topic_num_partitions,
+            load_buffer_bytes=config.offsets_load_buffer_size,
+            max_group_size=config.group_max_size,
+            min_session_timeout_ms=config.group_min_session_timeout_ms,
+            max_session_timeout_ms=config.group_max_session_timeout_ms,
+            initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
             # Not configurable in Kafka: a new member's JoinGroup waits this long at most.
             new_member_join_timeout_ms=5 * 60 * 1000,
-            max_metadata_length=config["offset.metadata.max.bytes"],
-            offsets_retention_ms=config["offsets.retention.minutes"] * 60 * 1000,
-            offsets_retention_check_interval_ms=config["offsets.retention.check.interval.ms"],
+            max_metadata_length=config.offset_metadata_max_bytes,
+            offsets_retention_ms=config.offsets_retention_minutes * 60 * 1000,
+            offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
         )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
-
-class _Settings(Protocol):
-    def __getitem__(self, name: str, /) -> Any: ...
+from kafkapy.config.broker_keys import BrokerKeys
 
 
 class TransactionConfig(NamedTuple):
@@ -19,12 +16,12 @@ class TransactionConfig(NamedTuple):
     expiration_check_interval_ms: int
 
     @classmethod
-    def from_broker_config(cls, config: _Settings | Mapping[str, Any]) -> TransactionConfig:
+    def from_broker_config(cls, config: BrokerKeys) -> TransactionConfig:
         return cls(
-            partition_count=config["transaction.state.log.num.partitions"],
-            load_buffer_bytes=config["transaction.state.log.load.buffer.size"],
-            max_timeout_ms=config["transaction.max.timeout.ms"],
-            timeout_check_interval_ms=config["transaction.abort.timed.out.transaction.cleanup.interval.ms"],
-            expiration_ms=config["transactional.id.expiration.ms"],
-            expiration_check_interval_ms=config["transaction.remove.expired.transaction.cleanup.interval.ms"],
+            partition_count=config.transaction_state_log_num_partitions,
+            load_buffer_bytes=config.transaction_state_log_load_buffer_size,
+            max_timeout_ms=config.transaction_max_timeout_ms,
+            timeout_check_interval_ms=config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
+            expiration_ms=config.transactional_id_expiration_ms,
+            expiration_check_interval_ms=config.transaction_remove_expired_transaction_cleanup_interval_ms,
         )

@@ -43,7 +43,7 @@ class BrokerPage:
         """`state` tells the broker's state by Kafka's number: 3 is running."""
         self._services = services
         self._state = state
-        limit = services.config["kafkapy.metrics.series.limit"]
+        limit = services.config.kafkapy_metrics_series_limit
         self._limit = limit
         self._log_cleaner = log_cleaner
         self._topics = TopicMetrics(services, limit)

@@ -21,7 +21,7 @@ def write_storage(page: Page, services: Services, log_cleaner: LogCleaner) -> No
 
 
 def _write_cleaner(page: Page, services: Services, log_cleaner: LogCleaner, paths: list[str]) -> None:
-    is_on = services.config["log.cleaner.enable"]
+    is_on = services.config.log_cleaner_enable
     partitions: Counter[str] = Counter(dict.fromkeys(paths, 0))
     sizes: Counter[str] = Counter(dict.fromkeys(paths, 0))
     for log in log_cleaner.manager.uncleanable_logs():

@@ -37,7 +37,7 @@ def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVer
             return api_versions_error(request, version, Error.INVALID_REQUEST, None)
         context.session.client_software_name, context.session.client_software_version = names
     image = context.services.metadata.image
-    is_telemetry_received = bool(context.services.config["kafkapy.metrics.listener"])
+    is_telemetry_received = bool(context.services.config.kafkapy_metrics_listener)
     return ApiVersionsResponse(
         api_keys=[
             ApiVersionsResponse.ApiVersion(api_key=served.key, min_version=served.lowest, max_version=served.highest)

@@ -101,7 +101,7 @@ def count_answers(context: RequestContext, results: Results) -> None:
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     version = context.api_version
     has_replica_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
-    max_bytes = min(request.max_bytes, context.services.config["fetch.max.bytes"])
+    max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
     if version < FIRST_VERSION_WITH_BATCHES:
         max_bytes = min(max_bytes, LARGEST_CONVERSION_BYTES)
     return FetchParams(

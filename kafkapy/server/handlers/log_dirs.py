@@ -30,7 +30,7 @@ def describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) 
     wanted: set[TopicPartition] | None = None
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    cordoned = set(services.config["cordoned.log.dirs"] or ())
+    cordoned = set(services.config.cordoned_log_dirs or ())
     return DescribeLogDirsResponse(
         results=[
             _describe(context, described, wanted, is_cordoned="*" in cordoned or described.directory.path in cordoned)

@@ -95,7 +95,7 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
     found, missing = _find_topics(request, version, image)
     operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else OPERATIONS_NOT_ASKED_FOR
     topics = [_topic(topic, view, version, operations) for topic in found]
-    may_create = services.config["auto.create.topics.enable"] and request.allow_auto_topic_creation
+    may_create = services.config.auto_create_topics_enable and request.allow_auto_topic_creation
     for name, topic_id in missing:
         if name is None:
             error = Error.UNKNOWN_TOPIC_ID
@@ -206,7 +206,7 @@ def describe_topic_partitions(
     image = context.services.metadata.image
     view = ClusterView(image, context.listener.name)
     names, start = _names_from_cursor(request, image)
-    limit = context.services.config["max.request.partition.size.limit"]
+    limit = context.services.config.max_request_partition_size_limit
     remaining = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
     for name in names:

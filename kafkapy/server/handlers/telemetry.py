@@ -55,7 +55,7 @@ def handle_get_telemetry_subscriptions(
         subscription_id=instance.subscription_id,
         accepted_compression_types=ACCEPTED_CODECS,
         push_interval_ms=instance.wanted.interval_ms,
-        telemetry_max_bytes=context.services.config["telemetry.max.bytes"],
+        telemetry_max_bytes=context.services.config.telemetry_max_bytes,
         delta_temporality=True,
         requested_metrics=list(instance.wanted.metrics),
     )
@@ -72,7 +72,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
     """Checked on the reactor's thread, opened and read on the handler pool, kept on the reactor's thread again."""
     services = context.services
     telemetry: ClientTelemetry = services.client_telemetry
-    largest = services.config["telemetry.max.bytes"]
+    largest = services.config.telemetry_max_bytes
     now_ms = services.clock.monotonic_ms()
     try:
         if request.client_instance_id in RESERVED_IDS:

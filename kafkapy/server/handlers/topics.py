@@ -125,7 +125,7 @@ def delete_topics_error(
 @serves(ApiKey.DELETE_TOPICS, 0, 6, on_error=delete_topics_error)
 def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse | None:
     version = context.api_version
-    if not context.services.config["delete.topic.enable"]:
+    if not context.services.config.delete_topic_enable:
         knows_it = version >= DELETION_DISABLED_VERSION
         error = Error.TOPIC_DELETION_DISABLED if knows_it else Error.INVALID_REQUEST
         return delete_topics_error(request, version, error, None)

@@ -56,10 +56,10 @@ def _listeners(config: BrokerConfig) -> Findings:
 
 def _retention(config: BrokerConfig) -> Findings:
     by_time = next((config[key] for key in RETENTION_KEYS if config[key] is not None), 0)
-    if config["log.retention.bytes"] < 0 and by_time < 0:
+    if config.log_retention_bytes < 0 and by_time < 0:
         text = "records are kept for ever: no limit by time or by size"
         yield Finding(WARNING, SUBJECT, text, "watch the disk, or set log.retention.bytes")
-    if config["auto.create.topics.enable"]:
+    if config.auto_create_topics_enable:
         text = "a client's misspelt topic name makes a new topic"
         yield Finding(NOTE, SUBJECT, text, "set auto.create.topics.enable=false if topics are made on purpose")
 

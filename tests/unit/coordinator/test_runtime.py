@@ -25,6 +25,7 @@ from kafkapy.protocol.messages.coordinator_records import (
     ConsumerGroupMetadataValue,
 )
 from kafkapy.types import TopicPartition
+from tests.harness.config import FixedBrokerKeys
 from tests.memory_coordinator_log import MemoryCoordinatorLog
 from tests.mock_clock import MockClock
 from tests.scenarios.group_harness import SETTINGS, MockSchedule
@@ -44,7 +45,7 @@ class Harness:
         self.clock = clock or MockClock()
         self.schedule = MockSchedule(MockClock())
         self.coordinator = GroupCoordinator(
-            GroupConfig.from_broker_config(SETTINGS),
+            GroupConfig.from_broker_config(FixedBrokerKeys(SETTINGS)),
             log=log,
             schedule=self.schedule,
             clock=self.clock,

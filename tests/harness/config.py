@@ -1,0 +1,15 @@
+"""Broker configurations made of typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkapy.config.broker_keys import BrokerKeys
+
+
+class FixedBrokerKeys(BrokerKeys):
+    """Broker keys with the given typed values, neither parsed nor checked; other keys raise KeyError."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
