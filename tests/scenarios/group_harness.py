@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy.coordinator.group.classic.classic_membership import JoinCall
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC

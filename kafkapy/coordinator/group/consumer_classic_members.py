@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kafkapy.coordinator.group.classic_group import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.group.classic.classic_group import CONSUMER_PROTOCOL_TYPE
+from kafkapy.coordinator.group.classic.classic_membership import MEMBER_ID_REQUIRED_VERSION, JoinCall
+from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
 from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
 from kafkapy.coordinator.group.consumer_progress import MemberChange, progress
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import Subscription, decode_subscription, encode_assignment
-from kafkapy.coordinator.group.membership import MEMBER_ID_REQUIRED_VERSION, JoinCall
-from kafkapy.coordinator.group.responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error

@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
+from kafkapy.coordinator.group.classic.classic_records import group_tombstone
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup, ResolvedRegex
 from kafkapy.coordinator.group.consumer_member import (
     LEAVE_EPOCH,
@@ -32,7 +33,6 @@ from kafkapy.coordinator.group.consumer_records import (
 )
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
-from kafkapy.coordinator.group.group_records import group_tombstone
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext

@@ -6,17 +6,17 @@ import logging
 from collections.abc import Collection
 from typing import Any
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
+from kafkapy.coordinator.group.classic.classic_records import group_metadata_record, group_tombstone
+from kafkapy.coordinator.group.classic.classic_responses import answer_join, answer_sync, join_error, sync_error
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_records import group_tombstones, whole_group
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
 from kafkapy.coordinator.group.embedded_protocol import decode_assignment, decode_subscription, encode_assignment
-from kafkapy.coordinator.group.group_records import group_metadata_record, group_tombstone
-from kafkapy.coordinator.group.rebalance import ClassicRebalance
-from kafkapy.coordinator.group.responses import answer_join, answer_sync, join_error, sync_error
 from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error

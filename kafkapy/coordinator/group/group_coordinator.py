@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_membership import JoinCall
+from kafkapy.coordinator.group.classic.classic_responses import join_error, leave_answer, sync_error
 from kafkapy.coordinator.group.consumer_group import CONSUMER_GROUP_TYPE, ConsumerGroup
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import ForeignGroup
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_shard import Group, GroupShard
-from kafkapy.coordinator.group.membership import JoinCall
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, FetchedOffset, PartitionErrors
 from kafkapy.coordinator.group.regex_resolver import evaluate_here
-from kafkapy.coordinator.group.responses import join_error, leave_answer, sync_error
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry

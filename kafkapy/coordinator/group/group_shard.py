@@ -7,8 +7,18 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import SyncResponder
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import SyncResponder
+from kafkapy.coordinator.group.classic.classic_membership import ClassicMembership, JoinCall
+from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
+from kafkapy.coordinator.group.classic.classic_records import GROUP_METADATA_KEY, classic_group_from, group_tombstone
+from kafkapy.coordinator.group.classic.classic_responses import (
+    UNKNOWN_MEMBER_ID,
+    answer_join,
+    answer_sync,
+    join_error,
+    sync_error,
+)
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_group import CONSUMER_KEYS, ConsumerGroup
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
@@ -20,18 +30,14 @@ from kafkapy.coordinator.group.foreign_group import (
     key_type,
 )
 from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.group.group_records import (
-    GROUP_METADATA_KEY,
+from kafkapy.coordinator.group.offset_expiry import is_expired
+from kafkapy.coordinator.group.offset_records import (
     OFFSET_COMMIT_KEY,
     OFFSET_COMMIT_KEYS,
-    classic_group_from,
     committed_offset_from,
-    group_tombstone,
     offset_record,
     offset_tombstone,
 )
-from kafkapy.coordinator.group.membership import ClassicMembership, JoinCall
-from kafkapy.coordinator.group.offset_expiry import is_expired
 from kafkapy.coordinator.group.offset_requests import (
     CommitCall,
     FetchCall,
@@ -40,14 +46,6 @@ from kafkapy.coordinator.group.offset_requests import (
     PartitionErrors,
 )
 from kafkapy.coordinator.group.offset_store import OffsetStore
-from kafkapy.coordinator.group.rebalance import ClassicRebalance
-from kafkapy.coordinator.group.responses import (
-    UNKNOWN_MEMBER_ID,
-    answer_join,
-    answer_sync,
-    join_error,
-    sync_error,
-)
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error

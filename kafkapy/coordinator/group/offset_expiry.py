@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.transaction.transaction_state import RESTING_STATES, TransactionState
 from kafkapy.metrics import table

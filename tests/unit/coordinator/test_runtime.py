@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
+from kafkapy.coordinator.group.classic.classic_membership import JoinCall
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.group.group_records import offset_record
-from kafkapy.coordinator.group.membership import JoinCall
+from kafkapy.coordinator.group.offset_records import offset_record
 from kafkapy.coordinator.group.offset_requests import FetchCall, FetchedOffset
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.runtime import ActivePartition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup
-from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup
-from kafkapy.coordinator.group.classic_member import ClassicMember, JoinResponder, SyncResponder
-from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.group.group_records import group_metadata_record
-from kafkapy.coordinator.group.rebalance import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, ClassicRebalance
-from kafkapy.coordinator.group.responses import (
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember, JoinResponder, SyncResponder
+from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
+from kafkapy.coordinator.group.classic.classic_records import group_metadata_record
+from kafkapy.coordinator.group.classic.classic_responses import (
     UNKNOWN_MEMBER_ID,
     answer_join,
     answer_sync,
@@ -20,6 +19,7 @@ from kafkapy.coordinator.group.responses import (
     sync_error,
     sync_success,
 )
+from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -62,7 +62,7 @@ class ClassicMembership:
         if not self._has_room(group, call.member_id):
             group.remove(call.member_id)
             return _refuse(call, UNKNOWN_MEMBER_ID, Error.GROUP_MAX_SIZE_REACHED)
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             return _refuse(call, call.member_id, Error.COORDINATOR_NOT_AVAILABLE)
         if not group.supports(call.protocol_type, call.protocols):
             return _refuse(call, call.member_id, Error.INCONSISTENT_GROUP_PROTOCOL)
@@ -75,9 +75,9 @@ class ClassicMembership:
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         maximum = self._config.max_group_size
         member = group.members.get(member_id)
-        if group.is_in(PREPARING):
+        if group.is_in(GroupState.PREPARING_REBALANCE):
             return (member is not None and member.join_responder is not None) or group.joined_count < maximum
-        if group.is_in(COMPLETING, STABLE):
+        if group.is_in(GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
             return member is not None or len(group.members) < maximum
         return True
 
@@ -107,7 +107,7 @@ class ClassicMembership:
         )
         member.is_new = True
         member.join_responder = call.respond
-        if group.is_in(PREPARING) and group.previous_state is EMPTY:
+        if group.is_in(GroupState.PREPARING_REBALANCE) and group.previous_state is GroupState.EMPTY:
             group.new_member_added = True
         group.add(member)
         self._rebalance.reschedule_heartbeat(group, member, self._config.new_member_join_timeout_ms)
@@ -119,19 +119,19 @@ class ClassicMembership:
         except ApiError as error:
             return _refuse(call, call.member_id, error.error)
         is_unchanged = member.protocols == call.protocols
-        if group.is_in(PREPARING):
+        if group.is_in(GroupState.PREPARING_REBALANCE):
             return self._update_member(group, member, call, "rejoining")
-        if group.is_in(COMPLETING) and is_unchanged:
+        if group.is_in(GroupState.COMPLETING_REBALANCE) and is_unchanged:
             # The answer was lost; the generation is still the same.
             return _answer(call, group, member)
-        if group.is_in(COMPLETING):
+        if group.is_in(GroupState.COMPLETING_REBALANCE):
             return self._update_member(group, member, call, "updating metadata")
-        if group.is_in(STABLE) and group.leader_id == member.member_id:
+        if group.is_in(GroupState.STABLE) and group.leader_id == member.member_id:
             # The leader asks for a rebalance by joining again, for example when topics have changed.
             return self._update_member(group, member, call, "leader rejoining")
-        if group.is_in(STABLE) and not is_unchanged:
+        if group.is_in(GroupState.STABLE) and not is_unchanged:
             return self._update_member(group, member, call, "updating metadata")
-        if group.is_in(STABLE):
+        if group.is_in(GroupState.STABLE):
             return _answer(call, group, member)
         return _refuse(call, call.member_id, Error.UNKNOWN_MEMBER_ID)
 
@@ -156,7 +156,7 @@ class ClassicMembership:
         before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
         _adopt(member, call)
         self._rebalance.reschedule_heartbeat(group, member)
-        if not group.is_in(STABLE):
+        if not group.is_in(GroupState.STABLE):
             return self._rebalance.maybe_rebalance(group, f"static member {call.group_instance_id} restarted")
         if group.select_protocol() != group.protocol_name:
             return self._rebalance.maybe_rebalance(group, f"static member {new_member_id} changes the protocol")
@@ -190,7 +190,7 @@ class ClassicMembership:
     # -- SyncGroup
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult:
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
@@ -199,12 +199,12 @@ class ClassicMembership:
             request.protocol_name is not None and request.protocol_name != group.protocol_name
         ):
             raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
-        if group.is_in(EMPTY):
+        if group.is_in(GroupState.EMPTY):
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
-        if group.is_in(PREPARING):
+        if group.is_in(GroupState.PREPARING_REBALANCE):
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         self._rebalance.synced(group, member.member_id)
-        if group.is_in(STABLE):
+        if group.is_in(GroupState.STABLE):
             return CoordinatorResult(response=sync_success(group, member))
         member.sync_responder = respond
         if group.leader_id != member.member_id:
@@ -216,7 +216,7 @@ class ClassicMembership:
         generation_id = group.generation_id
 
         def on_append(error: Error) -> None:
-            if not group.is_in(COMPLETING) or group.generation_id != generation_id:
+            if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation_id != generation_id:
                 return  # another rebalance has begun meanwhile and has answered everybody
             if error is not Error.NONE:
                 self._rebalance.reset_assignment(group, error)
@@ -231,20 +231,20 @@ class ClassicMembership:
     # -- Heartbeat and LeaveGroup
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult:
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
         if request.generation_id != group.generation_id:
             raise ApiError(Error.ILLEGAL_GENERATION)
-        if group.is_in(EMPTY):
+        if group.is_in(GroupState.EMPTY):
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
         self._rebalance.reschedule_heartbeat(group, member)
-        if group.is_in(PREPARING):
+        if group.is_in(GroupState.PREPARING_REBALANCE):
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         return CoordinatorResult(response=HeartbeatResponse())
 
     def leave(self, group: ClassicGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         answers = []
         removed = 0

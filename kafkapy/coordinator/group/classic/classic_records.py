@@ -1,26 +1,18 @@
-"""Records of `__consumer_offsets`, in the versions that Apache Kafka 4.3 writes."""
+"""Records of classic groups in `__consumer_offsets`, in the version that Apache Kafka 4.3 writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import ClassicMember
-from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.coordinator.record import CoordinatorRecord
 from kafkapy.protocol.coordinator_record import encode_coordinator
-from kafkapy.protocol.messages.coordinator_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from kafkapy.protocol.messages.coordinator_records import GroupMetadataKey, GroupMetadataValue
 
-# Record types, written in front of the key; 0 is the offset commit of before 0.8.2.
-OFFSET_COMMIT_KEY = 1
+# Record type, written in front of the key.
 GROUP_METADATA_KEY = 2
-OFFSET_COMMIT_KEYS = (0, OFFSET_COMMIT_KEY)
-# 4 (flexible) adds nothing yet; older brokers read 3.
+# Version 4 (flexible) has the fields of version 3, which older brokers can read.
 _GROUP_METADATA_VALUE_VERSION = 3
 
 
@@ -56,44 +48,6 @@ def group_key(group_id: str) -> bytes:
 
 def group_tombstone(group_id: str) -> CoordinatorRecord:
     return CoordinatorRecord(group_key(group_id), None)
-
-
-def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return encode_coordinator(OffsetCommitKey(group=group_id, topic=topic, partition=partition))
-
-
-def offset_tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
-    return CoordinatorRecord(offset_key(group_id, topic, partition), None)
-
-
-def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> CoordinatorRecord:
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_timestamp_ms,
-        expire_timestamp=committed.expire_timestamp_ms,
-        topic_id=committed.topic_id,
-    )
-    encoded = encode_coordinator(value, _offset_value_version(committed))
-    return CoordinatorRecord(offset_key(group_id, topic, partition), encoded)
-
-
-def _offset_value_version(committed: CommittedOffset) -> int:
-    """1 is the only version that holds an expiry, 4 the first that holds a topic id (or none, in a transaction)."""
-    return 4 if committed.expire_timestamp_ms == -1 else 1
-
-
-def committed_offset_from(value: OffsetCommitValue, log_offset: int) -> CommittedOffset:
-    return CommittedOffset(
-        offset=value.offset,
-        leader_epoch=value.leader_epoch,
-        metadata=value.metadata,
-        commit_timestamp_ms=value.commit_timestamp,
-        expire_timestamp_ms=value.expire_timestamp,
-        topic_id=value.topic_id,
-        log_offset=log_offset,
-    )
 
 
 def classic_group_from(group_id: str, value: GroupMetadataValue, now_ms: int) -> ClassicGroup:

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from kafkapy.coordinator.group.classic_group import VALID_PREVIOUS_STATES, ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_group import VALID_PREVIOUS_STATES, ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.errors import ApiError, Error
 
 

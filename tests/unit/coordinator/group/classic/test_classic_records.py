@@ -1,19 +1,11 @@
-"""Records of `__consumer_offsets`, byte for byte as Apache Kafka 4.3 wrote them."""
+"""Records of classic groups, byte for byte as Apache Kafka 4.3 wrote them."""
 
 from __future__ import annotations
 
-from kafkapy.coordinator.group.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import ClassicMember
-from kafkapy.coordinator.group.committed_offset import CommittedOffset
-from kafkapy.coordinator.group.group_records import (
-    classic_group_from,
-    group_metadata_record,
-    group_tombstone,
-    offset_record,
-    offset_tombstone,
-)
+from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_records import classic_group_from, group_metadata_record, group_tombstone
 from kafkapy.protocol.coordinator_record import decode_coordinator_value
-from kafkapy.types import uuid_from_string
 
 # Read from the log of a broker that served one static member of librdkafka.
 KAFKA_GROUP_KEY = "00020009672d636c6173736963"
@@ -25,8 +17,6 @@ KAFKA_GROUP_VALUE = (
     "31000493e00000afc80000001b000300000001000566697273740000000000000000ffffffff00000000001d000000000001"
     "0005666972737400000002000000000000000100000000"
 )
-KAFKA_OFFSET_KEY = "00010009672d636c61737369630005666972737400000000"
-KAFKA_OFFSET_VALUE = "000400000000000000040000000001000001a1fdd298f1010010bf77dd1478b647159f935b4cada61fb1"
 
 
 def test_group_value_survives_and_is_written_the_same() -> None:
@@ -44,7 +34,7 @@ def test_group_value_survives_and_is_written_the_same() -> None:
     assert record.value.hex() == KAFKA_GROUP_VALUE
 
 
-def test_empty_group() -> None:
+def test_an_empty_group_is_written_the_same() -> None:
     stored = decode_coordinator_value(2, bytes.fromhex(KAFKA_EMPTY_GROUP_VALUE))
     group = classic_group_from("g-classic", stored, 0)
     assert group.state is GroupState.EMPTY
@@ -52,33 +42,6 @@ def test_empty_group() -> None:
     record = group_metadata_record(group, {})
     assert record.value is not None
     assert record.value.hex() == KAFKA_EMPTY_GROUP_VALUE
-
-
-def test_offset_commit() -> None:
-    committed = CommittedOffset(
-        4, 0, "", commit_timestamp_ms=1795259799793, topic_id=uuid_from_string("v3fdFHi2RxWfk1tMraYfsQ")
-    )
-    record = offset_record("g-classic", "first", 0, committed)
-    assert record.key.hex() == KAFKA_OFFSET_KEY
-    assert record.value is not None
-    assert record.value.hex() == KAFKA_OFFSET_VALUE
-
-
-def test_offset_value_versions() -> None:
-    def version(committed: CommittedOffset) -> int:
-        record = offset_record("g", "t", 0, committed)
-        assert record.value is not None
-        return int.from_bytes(record.value[:2], "big")
-
-    assert version(CommittedOffset(1)) == 4
-    assert version(CommittedOffset(1, topic_id=b"x" * 16)) == 4
-    # Only version 1 holds an expiry; it has no room for a leader epoch.
-    assert version(CommittedOffset(1, leader_epoch=4, expire_timestamp_ms=5, topic_id=b"x" * 16)) == 1
-
-
-def test_tombstones_have_the_keys_of_what_they_delete() -> None:
-    assert group_tombstone("g-classic") == (bytes.fromhex(KAFKA_GROUP_KEY), None)
-    assert offset_tombstone("g-classic", "first", 0) == (bytes.fromhex(KAFKA_OFFSET_KEY), None)
 
 
 def test_a_group_without_the_voted_protocol_keeps_its_members_bytes() -> None:
@@ -92,3 +55,7 @@ def test_a_group_without_the_voted_protocol_keeps_its_members_bytes() -> None:
     assert again.members["m"].metadata("v1") == b"one"
     assert again.subscribed_topics is None
     assert again.state_timestamp_ms == 7
+
+
+def test_the_tombstone_has_the_key_of_the_group() -> None:
+    assert group_tombstone("g-classic") == (bytes.fromhex(KAFKA_GROUP_KEY), None)

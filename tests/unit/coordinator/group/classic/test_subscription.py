@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.coordinator.group.subscription import subscribed_topics
+from kafkapy.coordinator.group.classic.subscription import subscribed_topics
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from enum import Enum
 
-from kafkapy.coordinator.group.classic_member import ClassicMember, MemberTally
-from kafkapy.coordinator.group.subscription import subscribed_topics
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember, MemberTally
+from kafkapy.coordinator.group.classic.subscription import subscribed_topics
 from kafkapy.errors import ApiError, Error
 
 CONSUMER_PROTOCOL_TYPE = "consumer"

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 
-from kafkapy.coordinator.group.classic_group import REBALANCEABLE_STATES, ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic_member import ClassicMember
-from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.group.group_records import group_metadata_record
-from kafkapy.coordinator.group.responses import (
+from kafkapy.coordinator.group.classic.classic_group import REBALANCEABLE_STATES, ClassicGroup, GroupState
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember
+from kafkapy.coordinator.group.classic.classic_records import group_metadata_record
+from kafkapy.coordinator.group.classic.classic_responses import (
     UNKNOWN_MEMBER_ID,
     answer_join,
     answer_sync,
@@ -22,19 +21,12 @@ from kafkapy.coordinator.group.responses import (
     sync_error,
     sync_success,
 )
+from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import Error
 
 logger = logging.getLogger("kafka.coordinator.group")
-
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = (
-    GroupState.EMPTY,
-    GroupState.PREPARING_REBALANCE,
-    GroupState.COMPLETING_REBALANCE,
-    GroupState.STABLE,
-    GroupState.DEAD,
-)
 
 
 class ClassicRebalance:
@@ -53,14 +45,14 @@ class ClassicRebalance:
         return self.maybe_complete_join(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
-        if group.is_in(COMPLETING):
+        if group.is_in(GroupState.COMPLETING_REBALANCE):
             # What the members were about to be assigned is void.
             for member in group.members.values():
                 member.assignment = b""
             self._answer_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
         self._context.cancel(_sync_key(group))
-        is_initial = group.is_in(EMPTY)
-        group.transition_to(PREPARING, self._context.clock.now_ms())
+        is_initial = group.is_in(GroupState.EMPTY)
+        group.transition_to(GroupState.PREPARING_REBALANCE, self._context.clock.now_ms())
         logger.info(
             "Preparing to rebalance group %s with old generation %d (reason: %s).",
             group.group_id,
@@ -79,14 +71,18 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult:
-        if group.is_in(PREPARING) and group.previous_state is not EMPTY and group.has_all_members_joined:
+        if (
+            group.is_in(GroupState.PREPARING_REBALANCE)
+            and group.previous_state is not GroupState.EMPTY
+            and group.has_all_members_joined
+        ):
             return self.complete_join(group)
         return EMPTY_RESULT
 
     def complete_join(self, group: ClassicGroup) -> CoordinatorResult:
         """Ends the join phase: who has not come back is out, the others learn the new generation."""
         self._context.cancel(_join_key(group))
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
         for member in [m for m in group.members.values() if m.join_responder is None and not m.is_static]:
             logger.info("Group %s removed member %s, which did not rejoin.", group.group_id, member.member_id)
@@ -97,7 +93,7 @@ class ClassicRebalance:
             self._schedule_join(group)
             return EMPTY_RESULT
         group.init_next_generation(self._context.clock.now_ms())
-        if group.is_in(EMPTY):
+        if group.is_in(GroupState.EMPTY):
             logger.info("Group %s with generation %d is now empty.", group.group_id, group.generation_id)
             return CoordinatorResult([group_metadata_record(group, {})], replay=False)
         logger.info(
@@ -134,7 +130,9 @@ class ClassicRebalance:
         generation_id = group.generation_id
 
         def expire() -> CoordinatorResult:
-            if group.generation_id != generation_id or not group.is_in(COMPLETING, STABLE):
+            if group.generation_id != generation_id or not group.is_in(
+                GroupState.COMPLETING_REBALANCE, GroupState.STABLE
+            ):
                 return EMPTY_RESULT
             late = list(group.pending_sync_members)
             if not late:
@@ -153,7 +151,7 @@ class ClassicRebalance:
 
     def stabilize(self, group: ClassicGroup) -> None:
         """Everybody who waits gets its assignment, and a fresh session: no heartbeat was due while it waited."""
-        group.transition_to(STABLE, self._context.clock.now_ms())
+        group.transition_to(GroupState.STABLE, self._context.clock.now_ms())
         for member in list(group.members.values()):
             if answer_sync(member, sync_success(group, member)):
                 self.reschedule_heartbeat(group, member)
@@ -195,7 +193,7 @@ class ClassicRebalance:
             self.cancel_heartbeat(group, member_id)
 
     def expire_heartbeat(self, group: ClassicGroup, member_id: str) -> CoordinatorResult:
-        if group.is_in(DEAD):
+        if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
         if member_id in group.pending_members:
             group.remove(member_id)
@@ -215,7 +213,7 @@ class ClassicRebalance:
         answer_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
 
     def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
-        if group.is_in(STABLE, COMPLETING):
+        if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             return self.maybe_rebalance(group, reason)
         return self.maybe_complete_join(group)
 
