@@ -25,7 +25,9 @@ SWAP_SUFFIX = ".swap"
 class CleanedSegment(LogSegment):
     """A LogSegment whose files end in `.cleaned`. Owned by the cleaner thread until it is swapped in."""
 
-    __slots__ = ()
+    __slots__ = ("end_offset",)
+
+    end_offset: int  # the offset after the last batch, once finished
 
     def path(self, suffix: str) -> str:
         return super().path(suffix) + CLEANED_SUFFIX
@@ -33,6 +35,7 @@ class CleanedSegment(LogSegment):
     def finish(self, modified_ns: int) -> None:
         """Everything is durable on return, names aside; the files are as old as `modified_ns` (since 1970). OSError."""
         self.become_inactive()
+        self.end_offset = self.next_offset()
         self.flush(with_indexes=True)
         self.close(trim=False)
         for suffix in SEGMENT_SUFFIXES:
@@ -56,6 +59,10 @@ def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment],
     active = segments.active
     if log.is_deleted or any(segment is active or segment not in segments for segment in replaced):
         raise SegmentsChanged(f"segments of {log.topic_partition} went while they were cleaned")
+    assert cleaned.base_offset == replaced[0].base_offset, (cleaned, replaced)
+    first = segments.index_of(cleaned.base_offset)
+    assert list(segments)[first : first + len(replaced)] == list(replaced), (list(segments), replaced)
+    assert cleaned.end_offset <= segments[first + len(replaced)].base_offset, (cleaned, list(segments))
     base = os.path.join(log.path, f"{cleaned.base_offset:020d}")
     suffixes = [suffix for suffix in SEGMENT_SUFFIXES if os.path.exists(base + suffix + CLEANED_SUFFIX)]
     for suffix in reversed(suffixes):

@@ -5,6 +5,8 @@ the log writes it before its recovery point passes an entry; behind that, recove
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
 from threading import Lock
 
 from kafkapy.storage.checkpoint import LEADER_EPOCH_CHECKPOINT, format_entries, read_entries
@@ -117,9 +119,15 @@ class LeaderEpochCache:
             if self.is_written(log_end_offset):
                 return
             entries = self.entries
+            assert are_ascending(entries), (self.path, entries)
             content = format_entries(f"{epoch} {start_offset}" for epoch, start_offset in entries)
             self._filesystem.write_atomically(self.path, content, sync=sync)
             self._written = entries
+
+
+def are_ascending(entries: Sequence[tuple[int, int]]) -> bool:
+    """Whether both epochs and start offsets rise strictly."""
+    return all(one[0] < next_one[0] and one[1] < next_one[1] for one, next_one in pairwise(entries))
 
 
 def epoch_of(entry: tuple[int, int]) -> int:

@@ -1,10 +1,11 @@
-"""A partition's log: append, roll, truncate, delete (step "log").
+"""A partition's log: append, roll, flush, truncate, delete (step "log").
 
-Batches come in, are checked in one native pass, get their offsets and leader epoch in place, and leave in one write to
-the active segment. Everything below `recovery_point` has been fsynced; what lies above is checked again after an
-unclean stop. Reading is in log_reader, loading in log_recovery.
+An append validates its batches in one native pass, writes their offsets and leader epoch into them in place, and writes
+them to the active segment with one system call. Everything below `recovery_point` is durable; recovery checks the
+batches above it after an unclean stop. log_reader contains the reading half, log_recovery opens a log.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Iterable, Sequence
@@ -35,24 +36,25 @@ from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
+from kafkapy.storage.transaction_index import CorruptTransactionIndex
 from kafkapy.storage.up_conversion import up_convert
 from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.UnifiedLog")
 
-# Guards every log's recovery point: a flush on another thread raises it, a truncation by the owner lowers it.
+# Guards the recovery point of every log: any thread may raise it by a flush, the owner lowers it by a truncation.
 RECOVERY_POINT_LOCK = Lock()
 
-# Held while a partition directory gets another name: a flush that did not find a file looks again afterwards.
+# Held while a partition directory is renamed: a flush that does not find a file repeats itself under the new name.
 RENAME_LOCK = Lock()
 
 
 class Log(LogReader):
-    """Owns the files of one partition directory.
+    """The log of one partition; owns the files of its directory.
 
     Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are
-    dense where this broker wrote them. Changed by the owner thread only once published, except `flush`, which any
-    thread may call. After an I/O error the whole log directory is offline and every append raises StorageError.
+    dense where this broker assigned them. Only the owner thread changes a published log, but any thread may call
+    `flush`. After an I/O error the whole log directory is offline and every append raises StorageError.
     """
 
     __slots__ = (
@@ -103,10 +105,17 @@ class Log(LogReader):
         self._ports = ports
         self._truncations = 0
         self._is_deleted = False
-        self._names_version = 0  # raised with every new name in the directory
+        self._names_version = 0  # incremented with every new file name in the directory
         self._names_synced = 0 if names_are_durable else -1  # the version that is durable
-        self._unsynced_segments: set[LogSegment] = set()  # not written any more; their indexes may not be durable
+        self._unsynced_segments: set[LogSegment] = set()  # inactive segments whose indexes may not be durable
         self._unsynced_snapshots: set[str] = set()
+        self._check_offsets()
+
+    def _check_offsets(self) -> None:
+        """Asserts the invariants of the class, after every change but an append, which checks its offsets itself."""
+        assert 0 <= self.log_start_offset <= self.high_watermark <= self.log_end_offset, self
+        assert self.recovery_point <= self.log_end_offset, self
+        assert self.segments.active.base_offset <= self.log_end_offset, self
 
     # -- append --------------------------------------------------------------------------------------------------
 
@@ -118,19 +127,19 @@ class Log(LogReader):
         from_client: bool = True,
         checked: list[BatchSummary] | ApiError | None = None,
     ) -> AppendInfo:
-        """Validates, numbers (in place) and appends batches; `records` is writable and borrowed for the call.
+        """Validates batches, assigns their offsets in place and appends them.
 
-        Message sets of clients before 0.11 are converted first. `checked` is what `check_records` returned, or raised,
-        for the same bytes. ApiError: what Kafka answers for the batch; StorageError: the disk failed, nothing of it is
-        visible.
+        `records` is writable and borrowed for the call. Message sets of clients before 0.11 are converted first.
+        `checked` is what `check_records` returned, or raised, for the same bytes. Raises ApiError with Kafka's error
+        code if the batches are refused, and StorageError if the disk failed; then none of them is visible.
         """
         if isinstance(checked, ApiError):
             raise checked
         config = self.config
-        now_ms = self._ports.clock.now_ms()
+        wall_ms = self._ports.clock.now_ms()
         if from_client and len(records) > MAGIC_AT and records[MAGIC_AT] < BATCH_MAGIC:
             records = up_convert(records, config)
-        batches = self._validate(records, now_ms, from_client) if checked is None else checked
+        batches = self._validate(records, wall_ms, from_client) if checked is None else checked
         if not batches:
             raise ApiError(Error.INVALID_RECORD, f"No record batch to append to {self.topic_partition}")
         if batches[-1].producer_id >= 0 or len(batches) > 1:
@@ -139,30 +148,30 @@ class Log(LogReader):
                 return duplicate
         if config.codec >= 0 and any(batch.compression != config.codec for batch in batches):
             records = recompress(records, batches, config)
-            batches = self._validate(records, now_ms, from_client)
-        append_time = now_ms if config.message_timestamp_type else -1
+            batches = self._validate(records, wall_ms, from_client)
+        append_time = wall_ms if config.message_timestamp_type else -1
         first_offset = self.log_end_offset
         next_offset = assign_offsets(records, batches, first_offset, leader_epoch, append_time)
         if leader_epoch != self.leader_epochs.latest_epoch and leader_epoch >= 0:
             self.leader_epochs.assign(leader_epoch, first_offset)
-        max_timestamp = self._append(records, batches, next_offset, now_ms)
+        max_timestamp = self._append(records, batches, next_offset, wall_ms)
         return AppendInfo(
             first_offset, next_offset - 1, append_time, self.log_start_offset, max_timestamp, next_offset - first_offset
         )
 
     def check_records(self, records: memoryview) -> list[BatchSummary]:
-        """The batches of a client, as `append_as_leader` would find them now; ApiError if it would refuse them.
+        """Validates the batches of a client as `append_as_leader` would now; raises ApiError if it would refuse them.
 
-        Any thread: looks at nothing of the log but its configuration.
+        Any thread may call it: it reads nothing of the log but its configuration.
         """
         return self._validate(records, self._ports.clock.now_ms(), True)
 
-    def _validate(self, records: memoryview | bytearray, now_ms: int, from_client: bool) -> list[BatchSummary]:
+    def _validate(self, records: memoryview | bytearray, wall_ms: int, from_client: bool) -> list[BatchSummary]:
         config = self.config
         return validate_batches(
             records,
             max_message_bytes=config.max_message_bytes,
-            now_ms=now_ms,
+            now_ms=wall_ms,
             message_timestamp_type=config.message_timestamp_type,
             before_max_ms=config.timestamp_before_max_ms,
             after_max_ms=config.timestamp_after_max_ms,
@@ -172,10 +181,10 @@ class Log(LogReader):
         )
 
     def append_as_follower(self, records: memoryview | bytes) -> AppendInfo:
-        """Appends batches that carry their offsets and epochs already, as a leader sent them.
+        """Appends batches from a leader, which carry their offsets and epochs; ignores an incomplete last batch.
 
-        CORRUPT_MESSAGE: a wrong checksum; OFFSET_OUT_OF_RANGE: they do not continue the log. An incomplete last batch
-        is left out.
+        Raises ApiError CORRUPT_MESSAGE if a checksum is wrong, and OFFSET_OUT_OF_RANGE if the batches begin below the
+        log end offset.
         """
         batches, _ = scan_batches(records)
         if not batches:
@@ -196,9 +205,10 @@ class Log(LogReader):
         return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, max_timestamp, expected - first_offset)
 
     def _append(
-        self, records: memoryview | bytearray | bytes, batches: Sequence[BatchSummary], next_offset: int, now_ms: int
+        self, records: memoryview | bytearray | bytes, batches: Sequence[BatchSummary], next_offset: int, wall_ms: int
     ) -> int:
-        """Writes numbered batches and accounts for them; returns their greatest timestamp."""
+        """Writes batches with assigned offsets, updates the producers, and returns the greatest timestamp."""
+        assert self.log_end_offset <= batches[0].base_offset < next_offset, (self, batches[0].base_offset, next_offset)
         if not self.directory.is_online:
             raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
         last = batches[-1]
@@ -216,7 +226,7 @@ class Log(LogReader):
         try:
             if not segment.is_open_for_append:
                 segment.open_for_append()
-            if segment.should_roll(size, max_timestamp, next_offset - 1, now_ms):
+            if segment.should_roll(size, max_timestamp, next_offset - 1, wall_ms):
                 segment = self._roll(max(self.log_end_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
             segment.append(records, batches)
             for batch in batches:
@@ -230,10 +240,11 @@ class Log(LogReader):
         return max_timestamp
 
     def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
-        """Appends whole batches, of any format, that another log of this partition holds. StorageError.
+        """Appends whole batches, of any format, from another log of this partition. StorageError.
 
-        Rolls only for an index that is full: the other log's segments are followed by `roll_at`.
+        Begins a new segment only if an index is full; otherwise the caller rolls by `roll_at` where the other log did.
         """
+        assert batches[0].base_offset >= self.log_end_offset, (self, batches[0].base_offset)
         if not self.directory.is_online:
             raise StorageError(self.directory.path, f"the log directory of {self.topic_partition} is offline")
         for batch in batches:
@@ -254,7 +265,7 @@ class Log(LogReader):
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:
-        """The gate could not write: StorageError, as `append_as_leader` would have raised."""
+        """Raises StorageError, as `append_as_leader` would have, for an append of the gate that failed."""
         self._fail("append to", OSError(error_number, os.strerror(error_number)))
 
     # -- producers -----------------------------------------------------------------------------------------------
@@ -262,6 +273,7 @@ class Log(LogReader):
     def _check_producers(
         self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
     ) -> AppendInfo | None:
+        """Checks epochs, sequences and transactions; returns where a batch is that was appended before. ApiError."""
         if from_client and len(batches) > 1:
             raise ApiError(
                 Error.INVALID_RECORD,
@@ -285,7 +297,7 @@ class Log(LogReader):
                 return AppendInfo(
                     found.first_offset,
                     found.last_offset,
-                    found.timestamp,  # whatever the topic's timestamp type is, as Kafka does
+                    found.timestamp,  # as in Kafka, for both timestamp types
                     self.log_start_offset,
                     found.timestamp,
                     found.last_offset - found.first_offset + 1,
@@ -296,19 +308,23 @@ class Log(LogReader):
 
     def _account_for(self, batch: BatchSummary, records: memoryview | bytearray | bytes) -> None:
         aborted = account_for(self.producers, batch, records, batch.position)
-        if aborted is not None:
-            self.segments.active.is_free_of_aborted = False
+        if aborted is None:
+            return
+        self.segments.active.is_free_of_aborted = False
+        try:
             self.segments.active.transaction_index.append(aborted)
+        except CorruptTransactionIndex as error:
+            raise OSError(errno.EIO, str(error)) from error  # the next recovery rebuilds the index
 
     def remove_expired_producers(self) -> int:
-        """Forgets producers that were silent for `producer.id.expiration.ms`; how many."""
+        """Removes producers that have been silent for `producer.id.expiration.ms`; returns their number."""
         ports = self._ports
         return self.producers.remove_expired(ports.clock.now_ms(), ports.producer_expiration_ms)
 
     # -- roll, flush ---------------------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Begins a new active segment at the log end offset; nothing if the active one is empty. StorageError."""
+        """Begins a new active segment at the log end offset unless the active one is empty. StorageError."""
         if not self.segments.active.size:
             return
         try:
@@ -324,9 +340,10 @@ class Log(LogReader):
             self._fail("roll", error)
 
     def skip_to(self, offset: int) -> None:
-        """The log ends at `offset` from now on, with no records before it. StorageError."""
+        """Raises the log end offset to `offset`, over offsets without records. StorageError."""
         self.roll_at(offset)
         self.producers.map_end_offset = self.log_end_offset = offset
+        self._check_offsets()
 
     def _roll(self, base_offset: int) -> LogSegment:
         ports = self._ports
@@ -341,11 +358,12 @@ class Log(LogReader):
         self._names_version += 1
         self.producers.map_end_offset = base_offset
         self._take_snapshot()
-        ports.run_in_background(lambda: self._flush_rolled(base_offset))
+        written = self.log_end_offset  # below `base_offset` where offsets are skipped
+        ports.run_in_background(lambda: self._flush_rolled(written))
         return segment
 
     def mark_unsynced(self, segments: Iterable[LogSegment], snapshots: Iterable[str]) -> None:
-        """Segments and producer snapshots that a recovery wrote; the next flush makes them durable."""
+        """Notes segments and producer snapshots that a recovery wrote; the next flush makes them durable."""
         self._unsynced_segments.update(segments)
         self._unsynced_snapshots.update(snapshots)
 
@@ -359,13 +377,13 @@ class Log(LogReader):
         try:
             self.flush(end_offset)
         except StorageError as error:
-            # The directory is offline by now (on_io_error); there is nobody to raise to on a background thread.
+            # The directory is offline already (on_io_error), and a background thread has no caller to inform.
             logger.error("Flush of %s failed: %s", self.topic_partition, error)
 
     def flush(self, end_offset: int | None = None) -> None:
-        """Everything below `end_offset` (the log end offset) is durable on return, names included. Any thread.
+        """Makes everything below `end_offset` (default: the log end offset) durable, file names included. Any thread.
 
-        StorageError. Indexes of the active segment are not synced: recovery rebuilds them.
+        The indexes of the active segment are not synced, because recovery rebuilds them. StorageError.
         """
         if end_offset is None:
             end_offset = self.log_end_offset
@@ -390,12 +408,13 @@ class Log(LogReader):
                 self.flush(end_offset)
                 return
             self._fail("flush", error)
-        # Only now: another thread that flushes at the same time must not take anything for durable earlier.
+        # Not earlier: another thread that flushes at the same time must not skip what is not durable yet.
         self._names_synced = names_version
         self._unsynced_segments.difference_update(rolled)
         self._unsynced_snapshots.difference_update(snapshots)
         with RECOVERY_POINT_LOCK:
             if truncations == self._truncations and end_offset > self.recovery_point:
+                assert end_offset <= self.log_end_offset, (self, end_offset)
                 self.recovery_point = end_offset
         self.last_flush_ms = self._ports.clock.now_ms()
 
@@ -407,22 +426,26 @@ class Log(LogReader):
         try:
             segment.flush(with_indexes=not segment.is_open_for_append)
         except (FileNotFoundError, ValueError):
-            if segment in self.segments:  # else: deleted by the owner meanwhile, and nothing of it is to be kept
+            if segment in self.segments:  # otherwise the owner has deleted the segment, and nothing of it is kept
                 raise
 
     def _sync_snapshot(self, path: str) -> None:
         try:
             self._ports.filesystem.sync_path(path)
         except FileNotFoundError:
-            return  # deleted with its segment meanwhile
+            return  # the snapshot was deleted with its segment
 
     # -- epochs, start offset, retention -------------------------------------------------------------------------
 
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
+        """Records that the leader epoch begins at `offset`."""
         self.leader_epochs.assign(epoch, offset)
 
     def maybe_increment_log_start_offset(self, offset: int) -> bool:
-        """Raises the log start offset; True if it moved. OFFSET_OUT_OF_RANGE above the high watermark."""
+        """Raises the log start offset; returns whether it changed.
+
+        Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is above the high watermark.
+        """
         if offset > self.high_watermark:
             raise ApiError(
                 Error.OFFSET_OUT_OF_RANGE,
@@ -434,6 +457,7 @@ class Log(LogReader):
         self.log_start_offset = offset
         self.leader_epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset(offset)
+        self._check_offsets()
         return True
 
     def delete_old_segments(self) -> int:
@@ -451,7 +475,7 @@ class Log(LogReader):
             count = deletable_segments(
                 facts,
                 limits,
-                now_ms=self._ports.clock.now_ms(),
+                wall_ms=self._ports.clock.now_ms(),
                 log_start_offset=self.log_start_offset,
                 high_watermark=self.high_watermark,
                 log_end_offset=self.log_end_offset,
@@ -475,7 +499,7 @@ class Log(LogReader):
             paths += segment.mark_deleted()
 
         def unlink() -> None:
-            for path in paths:  # where the directory is by then
+            for path in paths:  # the directory may have another name by then
                 filesystem.unlink(os.path.join(self.path, os.path.basename(path)))
 
         if paths:
@@ -484,7 +508,7 @@ class Log(LogReader):
     # -- truncate ------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Drops every batch that ends at or after `offset`; True if there was one. StorageError."""
+        """Removes every batch that ends at or after `offset`; returns whether there was one. StorageError."""
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(max(offset, self.log_end_offset))
             return False
@@ -502,10 +526,11 @@ class Log(LogReader):
             self._names_version += 1
         except OSError as error:
             self._fail("truncate", error)
+        self._check_offsets()
         return True
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drops everything; the log is empty and begins at `offset`. StorageError."""
+        """Removes all batches; the log is empty and the next offset is `offset`. StorageError."""
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))
@@ -517,6 +542,7 @@ class Log(LogReader):
             self._names_version += 1
         except OSError as error:
             self._fail("truncate", error)
+        self._check_offsets()
 
     def _lower_ends(self, end_offset: int, start_offset: int) -> None:
         with RECOVERY_POINT_LOCK:
@@ -536,14 +562,14 @@ class Log(LogReader):
     # -- close ---------------------------------------------------------------------------------------------------
 
     def update_config(self, config: LogConfig) -> None:
-        """Takes effect with the next append; the active segment keeps the index size that it was opened with."""
+        """Sets the configuration for the next append; the active segment keeps the index size it was opened with."""
         self.config = config
         for segment in self.segments:
             segment.update_config(config)
 
     @property
     def needs_sync(self) -> bool:
-        """Whether `close` has to wait for the disk."""
+        """Whether `close` must make something durable."""
         return (
             self._names_version != self._names_synced
             or self.log_end_offset > self.recovery_point
@@ -553,9 +579,9 @@ class Log(LogReader):
         )
 
     def close(self, *, sync: bool = True) -> None:
-        """The files are cut to what they hold and closed; with `sync` everything is durable. StorageError.
+        """Cuts the files to their contents and closes them; with `sync` makes everything durable. StorageError.
 
-        Without, the caller syncs the file system and then calls `mark_flushed`.
+        Without `sync` the caller syncs the file system and then calls `mark_flushed`.
         """
         try:
             self._take_snapshot()
@@ -572,20 +598,22 @@ class Log(LogReader):
             self._fail("close", error)
 
     def mark_flushed(self) -> None:
-        """The file system was synced after `close`."""
+        """Notes that the file system was synced after `close`."""
         self.recovery_point = self.log_end_offset
         self._names_synced = self._names_version
         self._unsynced_segments.clear()
         self._unsynced_snapshots.clear()
 
     def close_after_failure(self) -> None:
-        """Closes descriptors only: the directory failed and is not to be written any more."""
+        """Closes the descriptors and writes nothing, because the directory has failed or is being deleted."""
         for segment in self.segments:
             segment.close(trim=False)
 
     def mark_deleted(self) -> None:
-        """Its directory is about to go: retention and cleaning leave it alone, and from now on an I/O error says
-        nothing about the disk. Any thread; the owner's, if it still has the log in use."""
+        """Notes that the directory is about to be deleted. Any thread; the owner's while it still uses the log.
+
+        Retention and cleaning skip the log, and an I/O error no longer takes the log directory offline.
+        """
         self._is_deleted = True
 
     @property
@@ -593,8 +621,10 @@ class Log(LogReader):
         return self._is_deleted
 
     def rename_to(self, path: str) -> None:
-        """Gives the partition directory another name, not yet durable. The owner's thread, while the log is in use:
-        what it opens afterwards needs the new name. OSError."""
+        """Renames the partition directory; the new name is not durable yet. OSError.
+
+        The owner's thread while the log is in use, because it opens files by the new name afterwards.
+        """
         with RENAME_LOCK:
             self._ports.filesystem.rename(self.path, path)
             self.path = path
@@ -604,7 +634,7 @@ class Log(LogReader):
                 segment.moved_to(path)
 
     def take_over(self, current: "Log") -> None:
-        """A copy of all records of `current` takes its place: also what is not in the records. Owner of both."""
+        """Copies from `current`, whose records this log holds, the state that is not in the records. Owner of both."""
         self.update_config(current.config)
         self.producers.take_over(current.producers)
         self.leader_epochs.clear()
@@ -612,13 +642,15 @@ class Log(LogReader):
             self.leader_epochs.assign(epoch, start_offset)
         self.log_start_offset = current.log_start_offset
         self.high_watermark = current.high_watermark
+        self._check_offsets()
 
     @property
     def truncations(self) -> int:
-        """How often offsets were taken back: what was read before may not be what is there now."""
+        """The number of truncations: after another one, batches read before may have been replaced."""
         return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:
+        """Takes the directory offline, unless the log is being deleted, and raises StorageError."""
         directory = self.directory.path
         if not self._is_deleted:
             self._ports.on_io_error(directory, error)

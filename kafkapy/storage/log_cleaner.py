@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING
 
 from kafkapy._core.bytes.offset_map import OffsetMap
-from kafkapy.errors import ApiError, StorageError
+from kafkapy.errors import StorageError
 from kafkapy.storage.cleaned_segment import SegmentsChanged
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.io_throttle import IoThrottle
@@ -187,8 +187,10 @@ class CleanerWorker:
             self._disk_failed(log, error)
         except MemoryError as error:
             logger.error("Cleaning of %s is put off for want of memory: %s", log.topic_partition, error)
-        except (ApiError, ValueError) as error:
-            manager.mark_uncleanable(log, error)
+        except CancelledError:
+            raise
+        except Exception as error:
+            manager.mark_uncleanable(log, error)  # a damaged log or a bug; the other logs are cleaned all the same
         else:
             self._report(log, result, self._clock.monotonic_ms() - started_ms)
 

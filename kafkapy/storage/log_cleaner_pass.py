@@ -78,11 +78,11 @@ class CleaningResult(NamedTuple):
 class CleaningPass:
     """Owns the files that end in `.cleaned` while it runs. One thread, used once."""
 
-    def __init__(self, log: Log, to_clean: LogToClean, tools: CleaningTools, now_ms: int) -> None:
+    def __init__(self, log: Log, to_clean: LogToClean, tools: CleaningTools, wall_ms: int) -> None:
         self._log = log
         self._to_clean = to_clean
         self._tools = tools
-        self._now_ms = now_ms
+        self._wall_ms = wall_ms
         self._config = log.config
         self._snapshot = LogSnapshot((), (), {})
         self._bytes_read = 0
@@ -97,6 +97,7 @@ class CleaningPass:
         self._snapshot = self._tools.manager.on_owner(self._take_snapshot)
         try:
             end_offset = self._build_map()
+            assert end_offset <= self._to_clean.first_uncleanable_offset, (end_offset, self._to_clean)
             return self._clean(end_offset)
         except FileNotFoundError as error:
             if any(segment not in self._log.segments for segment in self._snapshot.segments):
@@ -203,7 +204,7 @@ class CleaningPass:
         segments = {segment.base_offset: segment for segment in snapshot.segments if segment.base_offset < end_offset}
         batch_filter = BatchFilter(
             self._tools.offsets,
-            now_ms=self._now_ms,
+            now_ms=self._wall_ms,
             delete_retention_ms=config.delete_retention_ms,
             round_end=uncleanable,
             last_data_offsets=[

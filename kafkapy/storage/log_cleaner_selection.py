@@ -62,24 +62,24 @@ def first_dirty_offset(log: CompactedLog, checkpoint: int | None) -> int:
     return checkpoint
 
 
-def first_uncleanable_offset(log: CompactedLog, first_dirty: int, now_ms: int) -> int:
+def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) -> int:
     """Never in the active segment, never above the last stable offset, nor within min.compaction.lag.ms."""
     bounds = [log.active_base_offset, log.last_stable_offset]
     if log.min_compaction_lag_ms > 0:
-        youngest = now_ms - log.min_compaction_lag_ms
+        youngest = wall_ms - log.min_compaction_lag_ms
         bounds += [
             segment.base_offset for segment in segments_from(log, first_dirty) if segment.largest_timestamp > youngest
         ][:1]
     return max(first_dirty, min(bounds))
 
 
-def must_be_cleaned(log: CompactedLog, first_dirty: int, now_ms: int) -> bool:
+def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
     """Whether a dirty record is older than max.compaction.lag.ms."""
     if log.max_compaction_lag_ms == NO_LAG_LIMIT:
         return False
     dirty = segments_from(log, first_dirty)
     first_timestamps = [segment.first_timestamp for segment in dirty if segment.first_timestamp > 0]
-    return bool(first_timestamps) and min(first_timestamps) < now_ms - log.max_compaction_lag_ms
+    return bool(first_timestamps) and min(first_timestamps) < wall_ms - log.max_compaction_lag_ms
 
 
 def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
@@ -90,9 +90,9 @@ def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
     return holding + [segment for segment in log.segments if segment.base_offset > offset]
 
 
-def log_to_clean(log: CompactedLog, checkpoint: int | None, now_ms: int) -> LogToClean:
+def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> LogToClean:
     first_dirty = first_dirty_offset(log, checkpoint)
-    uncleanable = first_uncleanable_offset(log, first_dirty, now_ms)
+    uncleanable = first_uncleanable_offset(log, first_dirty, wall_ms)
     end = next(
         (segment.base_offset for segment in log.segments if segment.base_offset >= uncleanable), log.active_base_offset
     )
@@ -105,7 +105,7 @@ def log_to_clean(log: CompactedLog, checkpoint: int | None, now_ms: int) -> LogT
         uncleanable,
         sum(segment.size for segment in log.segments if segment.base_offset < clean_end),
         cleanable_bytes,
-        must_be_cleaned(log, first_dirty, now_ms),
+        must_be_cleaned(log, first_dirty, wall_ms),
         log.min_cleanable_ratio,
     )
 

@@ -445,6 +445,7 @@ class LogManager:
         with self._lock:
             if self._logs.get(current.topic_partition) is not current or not future.directory.is_online:
                 raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{current} is not the current replica any more")
+            assert future.log_end_offset == current.log_end_offset, (future, current)
             self.futures.take_out(future)
             self._logs[current.topic_partition] = future
 
@@ -477,9 +478,9 @@ class LogManager:
 
     def run_flush(self) -> None:
         """Flushes the logs whose `flush.ms` has passed. Any thread."""
-        now_ms = self._clock.now_ms()
+        wall_ms = self._clock.now_ms()
         for log in self.logs():
-            if log.log_end_offset > log.recovery_point and now_ms - log.last_flush_ms >= log.config.flush_ms:
+            if log.log_end_offset > log.recovery_point and wall_ms - log.last_flush_ms >= log.config.flush_ms:
                 self._attempt(log.directory, log.flush)
 
     def remove_expired_producers(self) -> int:

@@ -31,6 +31,7 @@ from kafkapy.storage.producer_snapshot import SUFFIX as SNAPSHOT_SUFFIX
 from kafkapy.storage.producer_state import ProducerStateManager
 from kafkapy.storage.rebuilt_indexes import RebuiltIndexes
 from kafkapy.storage.segment_reader import scan_segment
+from kafkapy.storage.transaction_index import CorruptTransactionIndex
 from kafkapy.types import ZERO_UUID, TopicPartition
 
 logger = logging.getLogger("kafka.log.LogLoader")
@@ -82,12 +83,12 @@ class LogLoader:
 
     def load(self) -> Log:
         """The log, ready for use. OSError, StorageError."""
-        now_ms = self.ports.clock.now_ms()
+        wall_ms = self.ports.clock.now_ms()
         self._list_files()
-        self._load_segments(now_ms)
+        self._load_segments(wall_ms)
         self._load_epochs()
         self.log_start_offset = max(self.log_start_offset, self.segments.first.base_offset)
-        log_end_offset = self._recover(now_ms)
+        log_end_offset = self._recover(wall_ms)
         if log_end_offset < self.log_start_offset:
             logger.warning(
                 "%s ends at %d, below its start offset %d: it begins there anew",
@@ -95,7 +96,7 @@ class LogLoader:
                 log_end_offset,
                 self.log_start_offset,
             )
-            log_end_offset = self._start_anew(now_ms)
+            log_end_offset = self._start_anew(wall_ms)
         self.leader_epochs.truncate_from_end(log_end_offset)
         self.leader_epochs.truncate_from_start(self.log_start_offset)
         log = Log(
@@ -191,15 +192,15 @@ class LogLoader:
         finally:
             file.close()
 
-    def _load_segments(self, now_ms: int) -> None:
+    def _load_segments(self, wall_ms: int) -> None:
         filesystem = self.ports.filesystem
         found = [
-            LogSegment(self.path, base_of(name), self.config, filesystem, size=size, created_ms=now_ms)
+            LogSegment(self.path, base_of(name), self.config, filesystem, size=size, created_ms=wall_ms)
             for name, size in self.sizes.items()
             if name.endswith(LOG_SUFFIX) and is_base_offset(name.removesuffix(LOG_SUFFIX))
         ]
         if not found:
-            found.append(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, now_ms))
+            found.append(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, wall_ms))
         self.segments = LogSegments(found)
         self.producers.set_snapshots(
             int(name.removesuffix(SNAPSHOT_SUFFIX))
@@ -220,7 +221,7 @@ class LogLoader:
 
     # -- recovery ------------------------------------------------------------------------------------------------
 
-    def _recover(self, now_ms: int) -> int:
+    def _recover(self, wall_ms: int) -> int:
         """Returns the log end offset."""
         log_end_offset = self._end_after_clean_stop() if self.is_clean else None
         suspects = self._suspects() if log_end_offset is None else []
@@ -228,9 +229,9 @@ class LogLoader:
         if not suspects:
             if log_end_offset is None:
                 log_end_offset = self.segments.active.next_offset()
-            self._load_producers(log_end_offset, now_ms)
+            self._load_producers(log_end_offset, wall_ms)
             return log_end_offset
-        self._load_producers(suspects[0].base_offset, now_ms)
+        self._load_producers(suspects[0].base_offset, wall_ms)
         end_offset = suspects[0].base_offset
         logger.info("Recovering %d segments of %s from offset %d", len(suspects), self.topic_partition, end_offset)
         unsaved_bytes = 0
@@ -284,7 +285,14 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
+        """Whether the segment's indexes exist and its transaction index, if there is one, can be read. OSError."""
         stem = f"{segment.base_offset:020d}"
+        if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
+            try:
+                segment.transaction_index.entries()
+            except CorruptTransactionIndex as error:
+                logger.warning("%s", error)
+                return False
         return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
     def _is_new(self, segment: LogSegment) -> bool:
@@ -292,9 +300,9 @@ class LogLoader:
         stem = f"{segment.base_offset:020d}"
         return not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
 
-    def _load_producers(self, end_offset: int, now_ms: int) -> None:
+    def _load_producers(self, end_offset: int, wall_ms: int) -> None:
         ports = self.ports
-        self.producers.reload(self.log_start_offset, end_offset, now_ms, ports.producer_expiration_ms)
+        self.producers.reload(self.log_start_offset, end_offset, wall_ms, ports.producer_expiration_ms)
         replay_producers(self.segments, self.producers, end_offset)
 
     def _take_snapshot(self) -> None:
@@ -338,13 +346,13 @@ class LogLoader:
             segment.size = position
         return truncated
 
-    def _start_anew(self, now_ms: int) -> int:
+    def _start_anew(self, wall_ms: int) -> int:
         for segment in list(self.segments):
             self.segments.remove(segment)
             for path in segment.mark_deleted():
                 self.ports.filesystem.unlink(path)
         filesystem = self.ports.filesystem
-        self.segments.add(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, now_ms))
+        self.segments.add(LogSegment.create(self.path, self.log_start_offset, self.config, filesystem, wall_ms))
         self.producers.delete_snapshots(after=-1)
         self.producers.clear(self.log_start_offset)
         self.leader_epochs.clear()

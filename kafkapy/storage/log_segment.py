@@ -168,7 +168,7 @@ class LogSegment(SegmentState):
 
     # -- append --------------------------------------------------------------------------------------------------
 
-    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int) -> bool:
+    def should_roll(self, size: int, max_timestamp: int, last_offset: int, wall_ms: int) -> bool:
         """Whether a batch set of `size` bytes belongs into a new segment. Only for a segment open for append."""
         config = self._config
         if self.size > config.segment_bytes - size:
@@ -180,7 +180,7 @@ class LogSegment(SegmentState):
         first = self._first_timestamp
         if first == NOT_LOADED:
             first = self._first_timestamp = first_batch_timestamp(self.file.fd, self.size)
-        waited = max_timestamp - first if first >= 0 and max_timestamp >= 0 else now_ms - self.created_ms
+        waited = max_timestamp - first if first >= 0 and max_timestamp >= 0 else wall_ms - self.created_ms
         return waited > config.segment_ms - self.roll_jitter_ms or self.has_full_index
 
     @property
@@ -192,7 +192,10 @@ class LogSegment(SegmentState):
 
         `batches` describe `records`, offsets assigned. OSError with nothing of them visible.
         """
+        assert self.base_offset <= batches[0].base_offset, (self, batches[0].base_offset)
+        assert batches[-1].last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET, (self, batches[-1].last_offset)
         first_position = position = self.file.append((records,))
+        assert first_position == self.size, (self, first_position)
         try:
             for batch in batches:
                 size = batch.size
@@ -306,7 +309,7 @@ class LogSegment(SegmentState):
 
     # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
 
-    def truncate_to(self, offset: int, now_ms: int) -> None:
+    def truncate_to(self, offset: int, wall_ms: int) -> None:
         """Drops the batch that holds `offset` and all after it. OSError."""
         self.open_for_append()
         found = self.find(offset)
@@ -317,7 +320,7 @@ class LogSegment(SegmentState):
             self.file.truncate(found[0])
             self.size = found[0]
         if not self.size:
-            self.created_ms = now_ms
+            self.created_ms = wall_ms
             self._first_timestamp = NOT_LOADED
         self.reload_max_timestamp()
 

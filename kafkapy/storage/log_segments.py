@@ -55,6 +55,8 @@ class LogSegments(SegmentsState):
         return sum(segment.size for segment in self._segments)
 
     def add(self, segment: LogSegment) -> None:
+        """Inserts a segment at its place; no other may have its base offset."""
+        assert segment.base_offset not in self._base_offsets, segment
         insort(self._segments, segment, key=base_offset_of)
         insort(self._base_offsets, segment.base_offset)
         self._note_segments()

@@ -148,7 +148,8 @@ class ProducerStateManager(ProducersState):
         entry.transaction_first_offset = NO_OFFSET
         if first_offset == NO_OFFSET:
             return None
-        self._ongoing.pop(first_offset, None)
+        owner = self._ongoing.pop(first_offset, None)
+        assert owner == producer_id, (self.topic_partition, first_offset, owner, producer_id)
         self._unreplicated[first_offset] = offset
         return CompletedTransaction(producer_id, first_offset, offset, not commit)
 
@@ -213,7 +214,7 @@ class ProducerStateManager(ProducersState):
             if offset not in self._snapshots:
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
 
-    def reload(self, log_start_offset: int, log_end_offset: int, now_ms: int, expiration_ms: int) -> None:
+    def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
         """Goes back to the newest valid snapshot in (log start offset, log end offset], or to nothing.
 
         The caller replays the batches from `map_end_offset` on. OSError.
@@ -231,7 +232,7 @@ class ProducerStateManager(ProducersState):
                 if entry.transaction_first_offset >= 0:
                     self._ongoing[entry.transaction_first_offset] = entry.producer_id
                     self.may_have_transactions = True
-                elif now_ms - entry.last_timestamp >= expiration_ms:
+                elif wall_ms - entry.last_timestamp >= expiration_ms:
                     continue
                 self.entries[entry.producer_id] = entry
             self.map_end_offset = offset
@@ -258,12 +259,12 @@ class ProducerStateManager(ProducersState):
             del self._unreplicated[first_offset]
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
-    def remove_expired(self, now_ms: int, expiration_ms: int) -> int:
+    def remove_expired(self, wall_ms: int, expiration_ms: int) -> int:
         """Forgets producers silent for `expiration_ms` and outside a transaction; how many."""
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()
-            if entry.transaction_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
+            if entry.transaction_first_offset < 0 and wall_ms - entry.last_timestamp >= expiration_ms
         ]
         self.entries.remove_all(expired)
         return len(expired)

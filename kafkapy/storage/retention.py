@@ -24,7 +24,7 @@ def deletable_segments(
     segments: Sequence[SegmentFacts],
     limits: RetentionLimits,
     *,
-    now_ms: int,
+    wall_ms: int,
     log_start_offset: int,
     high_watermark: int,
     log_end_offset: int,
@@ -40,7 +40,7 @@ def deletable_segments(
         limit -= 1
     count = breached_by_log_start_offset(segments, limit, log_start_offset)
     if limits.delete:
-        count = max(count, breached_by_time(segments, limit, limits.retention_ms, now_ms))
+        count = max(count, breached_by_time(segments, limit, limits.retention_ms, wall_ms))
         count = max(count, breached_by_size(segments, limit, limits.retention_bytes))
     return count
 
@@ -53,11 +53,11 @@ def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, l
     return count
 
 
-def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms: int, now_ms: int) -> int:
+def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms: int, wall_ms: int) -> int:
     if retention_ms < 0:
         return 0
     count = 0
-    while count < limit and now_ms - segments[count].largest_timestamp > retention_ms:
+    while count < limit and wall_ms - segments[count].largest_timestamp > retention_ms:
         count += 1
     return count
 

@@ -61,6 +61,14 @@ def test_checkpoint(cache, tmp_path):
     assert loaded.entries == cache.entries
 
 
+@pytest.mark.parametrize("entries", [[(1, 0), (1, 5)], [(1, 5), (2, 5)], [(2, 0), (1, 5)], [(1, 6), (2, 5)]])
+def test_entries_out_of_order_are_a_bug_and_not_written(cache, tmp_path, entries):
+    cache._entries += entries
+    with pytest.raises(AssertionError):
+        cache.write(log_end_offset=10)
+    assert not (tmp_path / "leader-epoch-checkpoint").exists()
+
+
 def test_an_epoch_without_a_batch_can_wait(cache, tmp_path):
     cache.assign(0, 0)
     cache.write(log_end_offset=10)

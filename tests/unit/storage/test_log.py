@@ -402,6 +402,16 @@ def test_an_aborted_transaction_that_cannot_be_written_takes_the_directory_offli
     assert log.log_end_offset == 1
 
 
+def test_an_aborted_transaction_behind_a_damaged_index_takes_the_directory_offline(harness):
+    log = harness.log()
+    append(log, producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True)
+    (harness.path / f"{0:020d}.txnindex").write_bytes(b"damage")
+    with pytest.raises(StorageError, match="are not a number of entries"):
+        log.append_as_leader(harness.marker(3, 0, commit=False), 0, from_client=False)
+    assert harness.failures
+    assert log.log_end_offset == 1
+
+
 def copy_into(log, records):
     batches, _ = scan_batches(records)
     log.append_copy(memoryview(records), batches)
@@ -596,6 +606,71 @@ def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
     filesystem.in_test.clear()
     log.flush()
     assert not filesystem.in_test, "both flushes together have made everything durable"
+
+
+# -- invariants: a violation is a bug, and is found before anything is written
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"log_start_offset": 11},
+        {"log_start_offset": -1},
+        {"high_watermark": 11},
+        {"high_watermark": 4, "log_start_offset": 5},
+        {"recovery_point": 11},
+    ],
+)
+def test_offsets_that_contradict_each_other_are_a_bug(harness, change):
+    log = harness.log()
+    append(log, 10)
+    log._check_offsets()
+    for name, value in change.items():
+        setattr(log, name, value)
+    with pytest.raises(AssertionError):
+        log._check_offsets()
+
+
+def test_an_append_below_the_end_is_a_bug(harness):
+    log = harness.log()
+    append(log, 10)
+    size = log.size
+    records = with_base_offset(batch(), 9)
+    batches, _ = scan_batches(records)
+    with pytest.raises(AssertionError):
+        log.append_copy(memoryview(records), batches)
+    with pytest.raises(AssertionError):
+        log._append(records, batches, 10, 0)
+    assert (log.log_end_offset, log.segments.active.file.size) == (10, size)
+
+
+@pytest.mark.parametrize("base_offset", [4, 5 + 2**31])
+def test_a_batch_outside_the_offsets_of_a_segment_is_a_bug(harness, base_offset):
+    log = harness.log(log_start_offset=5)
+    segment = log.segments.active
+    segment.open_for_append()
+    records = with_base_offset(batch(), base_offset)
+    batches, _ = scan_batches(records)
+    with pytest.raises(AssertionError):
+        segment.append(records, batches)
+    assert segment.file.size == 0
+
+
+def test_two_segments_with_one_base_offset_are_a_bug(harness):
+    log = harness.log()
+    with pytest.raises(AssertionError):
+        log.segments.add(LogSegment(log.path, 0, log.config, harness.filesystem))
+    assert len(log.segments) == 1
+
+
+def test_the_recovery_point_never_passes_the_end(harness):
+    log = harness.log()
+    append(log, 10)
+    with pytest.raises(AssertionError):
+        log.flush(11)
+    assert log.recovery_point == 0
+    log.roll_at(20)
+    assert log.recovery_point == 10, "offsets without records are not flushed"
 
 
 def test_two_threads_write_the_leader_epochs(tmp_path):

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy.storage.cleaned_segment import CleanedSegment, swap_in
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner_manager import CleaningState
 from tests.harness.cleaner import CleanerHarness, batches_of
@@ -309,6 +310,31 @@ def test_a_damaged_batch_makes_the_log_uncleanable(harness):
     assert harness.manager.uncleanable_bytes == harness.log_.size
     assert not harness.clean()
     assert not harness.failures
+
+
+def test_a_bug_in_a_pass_makes_the_log_uncleanable(harness, monkeypatch, caplog):
+    def fail(*arguments, **keywords):
+        raise AssertionError("a bug")
+
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    harness.log_.roll()
+    monkeypatch.setattr("kafkapy.storage.log_cleaner_pass.group_segments", fail)
+    assert harness.clean()
+    assert harness.manager.uncleanable_partitions == [harness.log_.topic_partition]
+    assert "a bug" in caplog.text
+    assert not harness.failures
+
+
+def test_a_cleaned_segment_that_reaches_into_the_next_is_not_swapped_in(harness):
+    harness.put([(b"a", b"1"), (b"a", b"2")])
+    harness.log_.roll()
+    harness.put([(b"b", b"1")])
+    first = harness.log_.segments.first
+    cleaned = CleanedSegment.create(harness.log_.path, 0, harness.log_.config, harness.filesystem, 0)
+    cleaned.end_offset = 3
+    with pytest.raises(AssertionError):
+        swap_in(harness.log_, cleaned, [first], harness.filesystem)
+    assert harness.log_.segments.first is first
 
 
 class FullDisk(Filesystem):

@@ -472,3 +472,22 @@ def test_a_damaged_index_after_a_clean_stop(harness, caplog, suffix, damage, bas
     assert again.append_as_leader(batch(1, value=b"more"), 0).first_offset == 20
     assert not harness.failures
     again.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("damage", [b"", b"\1", b"\0" * 33])
+def test_a_damaged_transaction_index_is_rebuilt(harness, caplog, clean, damage):
+    """As in Apache Kafka: without it committed reads would return aborted records."""
+    log = harness.log(CONFIG)
+    log.append_as_leader(batch(2, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0)
+    log.append_as_leader(harness.marker(1, 0, commit=False), 0, from_client=False)
+    log.roll()
+    log.append_as_leader(batch(), 0)
+    log.close()
+    path = harness.path / f"{0:020d}.txnindex"
+    content = path.read_bytes()
+    path.write_bytes(damage + content)
+    log = reopened(harness, clean=clean, recovery_point=4)
+    assert log.collect_aborted_transactions(0, 4) == [(1, 0, 2, 3)]
+    assert path.read_bytes() == content
+    assert ("txnindex: " in caplog.text) is bool(damage)

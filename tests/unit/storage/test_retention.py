@@ -11,7 +11,7 @@ def count(
 ):
     segments = [SegmentFacts(*facts) for facts in zip(bases, sizes, times, strict=True)]
     return deletable_segments(
-        segments, limits, now_ms=now, log_start_offset=start, high_watermark=high, log_end_offset=end
+        segments, limits, wall_ms=now, log_start_offset=start, high_watermark=high, log_end_offset=end
     )
 
 
