@@ -325,7 +325,11 @@ class Error(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, True, "The limit of share sessions has been reached."
 
 
-class ApiError(Exception):
+class KafkapyError(Exception):
+    """The base class of kafkapy's exceptions."""
+
+
+class ApiError(KafkapyError):
     """Goes into the response: an error code of the protocol and, when it says more than the row, a message."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
@@ -337,11 +341,11 @@ class ApiError(Exception):
         return f"{self.error.name}: {self.message}"
 
 
-class ProtocolViolation(Exception):
+class ProtocolViolation(KafkapyError):
     """Closes the connection: the peer sent bytes that cannot be a request."""
 
 
-class StorageError(Exception):
+class StorageError(KafkapyError):
     """Takes a log directory offline: reading or writing below `directory` failed."""
 
     def __init__(self, directory: str, message: str) -> None:
@@ -353,5 +357,5 @@ class StorageError(Exception):
         return f"{self.message} (log directory {self.directory})"
 
 
-class ConfigError(Exception):
+class ConfigError(KafkapyError):
     """Fatal at start: names the key, the value and what is accepted."""

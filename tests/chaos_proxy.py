@@ -30,7 +30,7 @@ CALM = Chances()
 
 
 class ChaosProxy:
-    """Listens on `port` of loopback and passes on to `target_port`, on a thread of its own.  `chances` may be changed
+    """Listens on `port` of loopback and passes on to `target_port`, on a thread of its own. `chances` may be changed
     at any moment, by any thread; `faults` counts what was done."""
 
     def __init__(self, port: int, target_port: int, seed: int) -> None:

@@ -15,10 +15,10 @@ class Accumulator(RecordAccumulator):
         super().__init__(memory_limit=1 << 30, batch_size=16 << 10, max_record_bytes=1 << 20)
         self.takes_plain_records = True
 
-    def on_batch_closed(self):
+    def _on_batch_closed(self):
         """Nobody waits for it."""
 
-    def on_queue_opened(self):
+    def _on_queue_opened(self):
         """Nobody waits for it."""
 
 

@@ -1,4 +1,4 @@
-"""Which version of each API the client speaks, and the choice that suits a broker.  Pure."""
+"""The versions of each API that the client supports, and the choice of one that a broker supports. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 
-# What the code of the client is written for; an API that is not here, in all versions that are stable.
+# The lowest and highest version that the client supports; of other APIs all stable versions.
 SPOKEN: dict[ApiKey, tuple[int, int]] = {
     ApiKey.PRODUCE: (3, 13),
     ApiKey.FETCH: (4, 17),
@@ -30,28 +30,29 @@ Versions = dict[int, tuple[int, int]]
 
 
 def served_versions(response: ApiVersionsResponse) -> Versions:
-    """What a broker says that it serves, by API key."""
+    """Returns the lowest and highest version that a broker serves, by API key."""
     return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
 
 
 def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
-    """The features that the cluster has agreed on, by name, with their level."""
+    """Returns the finalized level of each feature of the cluster, by name."""
     return {each.name: each.max_version_level for each in response.finalized_features or ()}
 
 
 def choose_version(key: ApiKey, served: Versions, highest: int | None = None) -> int:
-    """The newest version that both speak, at most `highest`; ApiError UNSUPPORTED_VERSION if there is none."""
+    """Returns the newest version that both sides support, `highest` at most; ApiError with UNSUPPORTED_VERSION."""
     api = API_TABLE[key]
     low, high = SPOKEN.get(key, (api.lowest, api.highest - api.latest_version_unstable))
     if highest is not None:
         high = min(high, highest)
-    theirs = served.get(key)
-    if theirs is None:
+    served_range = served.get(key)
+    if served_range is None:
         raise ApiError(Error.UNSUPPORTED_VERSION, f"The broker does not support {api.name}")
-    version = min(high, theirs[1])
-    if version < max(low, theirs[0]):
+    version = min(high, served_range[1])
+    if version < max(low, served_range[0]):
         raise ApiError(
             Error.UNSUPPORTED_VERSION,
-            f"The broker serves {api.name} in versions {theirs[0]} to {theirs[1]}, the client speaks {low} to {high}",
+            f"The broker serves {api.name} in versions {served_range[0]} to {served_range[1]}, "
+            f"the client supports {low} to {high}",
         )
     return version

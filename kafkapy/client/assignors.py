@@ -1,7 +1,7 @@
-"""How the leader of a classic group shares partitions among members: range, round robin, sticky.  Pure.
+"""The assignors of a classic group's leader: range, round robin, sticky, cooperative sticky. Pure.
 
-Every assignor takes the same: the members by id, the number of partitions of each topic that exists; and gives each
-member its partitions. Members are taken in the order of their instance ids, then of their member ids.
+An assignor gets the members by id and the number of partitions of each existing topic; it returns the partitions of
+each member. Members are ordered by their instance ids, then by their member ids.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 
 
 def in_order(members: Members) -> list[str]:
-    """Ids of members: static ones by their instance id, before the others by their own."""
+    """Returns the members' ids: static members by instance id, then the others by member id."""
     return sorted(members, key=lambda each: (members[each].instance_id is None, members[each].instance_id or each))
 
 
 def assign_range(members: Members, counts: PartitionCounts) -> Assignment:
-    """Each topic by itself, in ranges of consecutive partitions; the first members get one more."""
+    """Assigns ranges of consecutive partitions, topic by topic; the first members get one more."""
     assigned: Assignment = {member_id: [] for member_id in members}
     ordered = in_order(members)
     for topic in sorted({topic for member in members.values() for topic in member.topics}):
@@ -55,15 +55,15 @@ def assign_range(members: Members, counts: PartitionCounts) -> Assignment:
 
 
 def assign_round_robin(members: Members, counts: PartitionCounts) -> Assignment:
-    """All partitions in order, to the members in turn; who does not read a topic is passed over."""
+    """Assigns all partitions in order to the members in turn, skipping members that do not read the topic."""
     assigned: Assignment = {member_id: [] for member_id in members}
     ordered = in_order(members)
-    turn = 0
-    for where in _all_partitions(members, counts):
-        while where.topic not in members[ordered[turn % len(ordered)]].topics:
-            turn += 1
-        assigned[ordered[turn % len(ordered)]].append(where)
-        turn += 1
+    position = 0
+    for topic_partition in _all_partitions(members, counts):
+        while topic_partition.topic not in members[ordered[position % len(ordered)]].topics:
+            position += 1
+        assigned[ordered[position % len(ordered)]].append(topic_partition)
+        position += 1
     return assigned
 
 
@@ -73,7 +73,7 @@ def _all_partitions(members: Members, counts: PartitionCounts) -> list[TopicPart
 
 
 class Assignor(NamedTuple):
-    """An assignor by the name that members vote for. `is_cooperative`: partitions that stay are kept meanwhile."""
+    """An assignor and its name in JoinGroup. With `is_cooperative`, members keep reading during a rebalance."""
 
     name: str
     assign: Callable[[Members, PartitionCounts], Assignment]
@@ -85,7 +85,7 @@ RANGE = Assignor("range", assign_range)
 ROUND_ROBIN = Assignor("roundrobin", assign_round_robin)
 STICKY = Assignor("sticky", assign_sticky)
 COOPERATIVE_STICKY = Assignor("cooperative-sticky", assign_cooperatively, is_cooperative=True)
-# By what partition.assignment.strategy may say.
+# The values of partition.assignment.strategy.
 ASSIGNORS: dict[str, Assignor] = {
     **{each.name: each for each in (RANGE, ROUND_ROBIN, STICKY, COOPERATIVE_STICKY)},
     f"{_JAVA}RangeAssignor": RANGE,

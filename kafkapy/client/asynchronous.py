@@ -1,7 +1,7 @@
-"""The client for asyncio: the same producer and consumer, awaited.
+"""The producer and consumer for asyncio.
 
-The networking keeps its own thread; what waits does so on a thread of the loop's executor, and futures of deliveries
-come back to the loop together.
+Each wraps its synchronous counterpart: a call that would block runs on a thread of the loop's executor, and the network
+keeps a thread of its own.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkapy._core.bytes.arrow_batch import ArrowBatch
 from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy._core.client.record_accumulator import RecordMetadata
+from kafkapy.client.columnar import ArrowBatches
 from kafkapy.client.consumer import Consumer, ConsumerRecords, Topics
+from kafkapy.client.consumer_group import RebalanceListener
 from kafkapy.client.coordinator import OffsetAndMetadata
-from kafkapy.client.group import RebalanceListener
-from kafkapy.client.network import WakeupError
+from kafkapy.client.errors import WakeupError
 from kafkapy.client.producer import Producer
 from kafkapy.types import TopicPartition
 
@@ -26,9 +26,9 @@ Polled = TypeVar("Polled")
 
 
 class AsyncProducer:
-    """`Producer` for an event loop: `await producer.send(...)` is the record's RecordMetadata.
+    """Sends records from an event loop; `await producer.send(...)` returns the record's RecordMetadata.
 
-    Made and used within the loop. `producer` is what it stands on.
+    Configured like `Producer`. It must be created and used within one running loop. `producer` is the wrapped Producer.
     """
 
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
@@ -36,13 +36,19 @@ class AsyncProducer:
         self._loop = asyncio.get_running_loop()
 
     async def send(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
-        """Sends a record and waits for its delivery; `more` as in `Producer.send`. Raises what it failed with."""
+        """Sends a record and waits for its delivery; `more` are the other arguments of `Producer.send`.
+
+        Raises the error that the delivery has failed with: ApiError or RequestTimedOut.
+        """
         return await (await self.enqueue(topic, value, key, **more))
 
     async def enqueue(
         self, topic: str, value: Any = None, key: Any = None, **more: Any
     ) -> asyncio.Future[RecordMetadata]:
-        """Adds a record; the future of its delivery. Waits only while the topic is not known or memory is short."""
+        """Adds a record to its batch and returns the future of its delivery.
+
+        Waits only while the topic is unknown or memory is short, at most `max.block.ms`.
+        """
         delivered: asyncio.Future[RecordMetadata] = self._loop.create_future()
 
         def on_delivery(metadata: RecordMetadata | None, error: BaseException | None) -> None:
@@ -55,11 +61,11 @@ class AsyncProducer:
         return delivered
 
     async def flush(self, timeout: float | None = None) -> bool:
-        """As `Producer.flush`."""
+        """Sends all records and waits until they are delivered; see `Producer.flush`."""
         return await asyncio.to_thread(self.producer.flush, timeout)
 
     async def close(self, timeout: float | None = None) -> None:
-        """As `Producer.close`."""
+        """Delivers the remaining records and closes the connections; see `Producer.close`."""
         await asyncio.to_thread(self.producer.close, timeout)
 
     async def __aenter__(self) -> Self:
@@ -83,45 +89,51 @@ def _settle(
 
 
 class AsyncConsumer:
-    """`Consumer` for an event loop: `async for record in consumer`.  One task at a time.
+    """Reads records from an event loop: `async for record in consumer`. For one task at a time.
 
-    `consumer` is what it stands on: what does not wait (seek, pause, assignment, ...) is called there.
+    Configured like `Consumer`. `consumer` is the wrapped Consumer, for its methods that do not block (`seek`, `pause`,
+    `assignment` and so on).
     """
 
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         self.consumer = Consumer(properties, **settings)
-        self._kept_batches: list[ArrowBatch] = []
+        self._unreturned: list[ArrowBatches] = []
 
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
-        """As `Consumer.subscribe`; the listener is called on a thread of the executor."""
+        """Subscribes to topics; see `Consumer.subscribe`. The listener is called on a thread of the executor."""
         self.consumer.subscribe(topics, listener)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """As `Consumer.assign`."""
+        """Assigns partitions; see `Consumer.assign`."""
         self.consumer.assign(partitions)
 
     async def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """As `Consumer.poll`. What comes for a task that is cancelled meanwhile is read again by the next poll."""
-        return await self._waiting(self._read_again, self.consumer.poll, timeout)
+        """Returns the next records; see `Consumer.poll`. A poll that is cancelled loses no record."""
+        return await self._in_thread(self._seek_back, self.consumer.poll, timeout)
 
-    async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> list[ArrowBatch]:
-        """As `Consumer.poll_arrow`, which says what `more` may be. What comes for a task that is cancelled meanwhile is
-        given by the next."""
-        if self._kept_batches:
-            kept, self._kept_batches = self._kept_batches, []
-            return kept
-        return await self._waiting(self._kept_batches.extend, self.consumer.poll_arrow, timeout, **more)
+    async def poll_arrow(self, timeout: float = 0.0, **more: Any) -> ArrowBatches:
+        """Returns the next records as columns; see `Consumer.poll_arrow`, which also describes `more`.
 
-    def _read_again(self, records: ConsumerRecords) -> None:
+        The records of a poll that is cancelled are returned by the next one.
+        """
+        if self._unreturned:
+            return self._unreturned.pop(0)
+        return await self._in_thread(self._keep, self.consumer.poll_arrow, timeout, **more)
+
+    def _keep(self, batches: ArrowBatches) -> None:
+        if batches:
+            self._unreturned.append(batches)
+
+    def _seek_back(self, records: ConsumerRecords) -> None:
         assignment = self.consumer.assignment()
         for partition, of_partition in records.by_partition().items():
             if partition in assignment:
                 self.consumer.seek(partition, of_partition[0].offset)
 
-    async def _waiting(
-        self, put_back: Callable[[Polled], object], poll: Callable[..., Polled], timeout: float, **more: Any
+    async def _in_thread(
+        self, on_cancelled: Callable[[Polled], object], poll: Callable[..., Polled], timeout: float, **more: Any
     ) -> Polled:
-        """A poll on a thread; a task that is cancelled meanwhile wakes it and puts back what it got."""
+        """Runs a poll on a thread; if the task is cancelled, ends the poll and calls `on_cancelled` with its result."""
         waiting = asyncio.ensure_future(asyncio.to_thread(poll, timeout, **more))
         try:
             return await asyncio.shield(waiting)
@@ -131,12 +143,12 @@ class AsyncConsumer:
             if not isinstance(outcome, WakeupError):
                 self.consumer.forget_wakeup()
             if not isinstance(outcome, BaseException):
-                put_back(outcome)
+                on_cancelled(outcome)
             raise
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Records one by one, without end."""
-        rest = self.consumer.iterated
+        """Returns an iterator over the records that never ends."""
+        rest = self.consumer._unread
         while True:
             while rest:
                 yield rest.pop()
@@ -145,11 +157,11 @@ class AsyncConsumer:
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None, timeout: float | None = None
     ) -> None:
-        """As `Consumer.commit`."""
+        """Commits offsets, or all positions, and waits until they are written; see `Consumer.commit`."""
         await asyncio.to_thread(self.consumer.commit, offsets, timeout)
 
     async def close(self, timeout: float = 30.0) -> None:
-        """As `Consumer.close`."""
+        """Leaves the group and closes the connections; see `Consumer.close`."""
         await asyncio.to_thread(self.consumer.close, timeout)
 
     async def __aenter__(self) -> Self:

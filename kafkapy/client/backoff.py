@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: doubling pauses with jitter, so that clients do not come back together."""
+"""Exponential backoff with jitter, so that many clients do not retry at the same moment."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ JITTER = 0.2
 
 
 class ExponentialBackoff:
-    """Pauses in milliseconds: `initial` times 2 to the power of attempts, at most `largest`, give or take a fifth.
+    """Computes pauses: `initial` ms times 2 to the power of the attempts, at most `largest` ms, plus or minus a fifth.
 
-    Immutable; any thread. `chance` gives a number from 0 to 1.
+    Immutable; any thread. `chance` returns a number from 0 to 1.
     """
 
     __slots__ = ("_chance", "_initial", "_largest")
@@ -22,6 +22,6 @@ class ExponentialBackoff:
         self._chance = chance
 
     def pause_ms(self, attempts: int) -> int:
-        """The pause after that many failed attempts since the last that went well, less one (0: the first pause)."""
+        """Returns the pause in ms before a retry; `attempts` is the number of pauses since the last success."""
         term = min(self._initial * 2 ** min(attempts, 30), self._largest)
         return int(term * (1 - JITTER + 2 * JITTER * self._chance()))

@@ -1,4 +1,4 @@
-"""What a client knows of the cluster: brokers, topics and who leads their partitions.  Pure."""
+"""A client's view of the cluster: brokers, topics, and the leaders of their partitions. Pure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,31 @@ from typing import NamedTuple
 
 from kafkapy.errors import ConfigError, Error
 from kafkapy.protocol.messages.metadata import MetadataResponse
-from kafkapy.types import ZERO_UUID, TopicPartition
+from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
 NO_LEADER = -1
+LARGEST_BROKER_ID = 2**31 - 1  # the connections to coordinators have greater ids
 
 
 class Node(NamedTuple):
-    """A broker. Addresses of bootstrap.servers have negative ids until the cluster has told the real ones."""
+    """A broker. The addresses of bootstrap.servers have negative ids until the first metadata response."""
 
     node_id: int
     host: str
     port: int
     rack: str | None = None
 
+    @property
+    def label(self) -> str:
+        """The node in a message for people: "broker 1 (localhost:9092)" or "bootstrap server localhost:9092"."""
+        if self.node_id < 0:
+            return f"bootstrap server {self.host}:{self.port}"
+        kind = "coordinator" if self.node_id > LARGEST_BROKER_ID else "broker"
+        return f"{kind} {self.node_id & LARGEST_BROKER_ID} ({self.host}:{self.port})"
+
 
 class PartitionInfo(NamedTuple):
-    """One partition: `leader` is -1 while it has none."""
+    """One partition; `leader` is -1 while it has none."""
 
     partition: int
     leader: int
@@ -32,16 +41,22 @@ class PartitionInfo(NamedTuple):
 
 
 class TopicInfo(NamedTuple):
-    """One topic, its partitions by number."""
+    """One topic; the index in `partitions` is the partition's number."""
 
     name: str
     topic_id: bytes
     is_internal: bool
     partitions: tuple[PartitionInfo, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"TopicInfo(name={self.name!r}, topic_id={uuid_to_string(self.topic_id)!r}, "
+            f"is_internal={self.is_internal!r}, partitions={self.partitions!r})"
+        )
+
 
 class Cluster(NamedTuple):
-    """An immutable picture. `errors` are of topics that were asked for and are not there."""
+    """An immutable view of the cluster. `errors` has the requested topics that do not exist or cannot be used."""
 
     nodes: dict[int, Node]
     topics: dict[str, TopicInfo]
@@ -50,7 +65,7 @@ class Cluster(NamedTuple):
     cluster_id: str | None = None
 
     def leader(self, topic: str, partition: int) -> int:
-        """The leader's id; -1 if it is not known."""
+        """Returns the leader's id; -1 if it is not known."""
         info = self.topics.get(topic)
         if info is None or partition >= len(info.partitions):
             return NO_LEADER
@@ -58,48 +73,49 @@ class Cluster(NamedTuple):
         return leader if leader in self.nodes else NO_LEADER
 
     def topic_of_id(self, topic_id: bytes) -> str | None:
-        """The name behind a topic id."""
+        """Returns the name of the topic with an id; None if it is not known."""
         return next((info.name for info in self.topics.values() if info.topic_id == topic_id), None)
 
 
 def parse_addresses(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Host and port of each of `bootstrap.servers` (IPv6 in brackets); ConfigError for one that is no address."""
+    """Returns host and port of each address of `bootstrap.servers` (IPv6 in brackets); ConfigError for a wrong one."""
     found = []
     for text in texts:
         host, colon, port = text.rpartition(":")
         if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ConfigError(f"Invalid url in bootstrap.servers: {text}")
+            hint = "" if colon else " (the port is missing, as in localhost:9092)"
+            raise ConfigError(f"Invalid url in bootstrap.servers: {text}{hint}")
         found.append((host.removeprefix("[").removesuffix("]"), int(port)))
     return found
 
 
 def bootstrap_cluster(addresses: Iterable[tuple[str, int]]) -> Cluster:
-    """What is known before a broker was asked."""
+    """Returns the view before the first metadata response."""
     return Cluster({-1 - at: Node(-1 - at, host, port) for at, (host, port) in enumerate(addresses)}, {}, {})
 
 
-def merge(known: Cluster, response: MetadataResponse, asked_for_all: bool) -> Cluster:
-    """The picture after a metadata response: topics that it does not speak of stay, unless all were asked for.
+def merge(known: Cluster, response: MetadataResponse, all_requested: bool) -> Cluster:
+    """Returns the view after a metadata response; topics that it lacks stay unless all topics were requested.
 
-    A leader with an older epoch than the known one is not believed, unless the topic was made anew.
+    A leader with an older epoch than the known one is ignored, unless the topic was deleted and created again.
     """
     nodes = {broker.node_id: Node(broker.node_id, broker.host, broker.port, broker.rack) for broker in response.brokers}
-    topics: dict[str, TopicInfo] = {} if asked_for_all else dict(known.topics)
-    errors: dict[str, Error] = {} if asked_for_all else dict(known.errors)
+    topics: dict[str, TopicInfo] = {} if all_requested else dict(known.topics)
+    errors: dict[str, Error] = {} if all_requested else dict(known.errors)
     for topic in response.topics:
         name = topic.name
         if not name:
-            continue  # asked for by an id that nobody has
+            continue  # requested by an id that no topic has
         errors.pop(name, None)
         if topic.error_code:
             errors[name] = Error.of(topic.error_code)
             if topic.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION:
                 topics.pop(name, None)
             continue
-        before = known.topics.get(name)
-        if before is not None and before.topic_id != topic.topic_id:
-            before = None
-        found = {each.partition_index: _partition(each, before) for each in topic.partitions}
+        previous = known.topics.get(name)
+        if previous is not None and previous.topic_id != topic.topic_id:
+            previous = None
+        found = {each.partition_index: _partition(each, previous) for each in topic.partitions}
         ordered = tuple(
             found.get(number, PartitionInfo(number, NO_LEADER, -1)) for number in range(max(found, default=-1) + 1)
         )
@@ -107,28 +123,35 @@ def merge(known: Cluster, response: MetadataResponse, asked_for_all: bool) -> Cl
     return Cluster(nodes, topics, errors, response.controller_id, response.cluster_id)
 
 
-def _partition(told: MetadataResponse.MetadataResponsePartition, before: TopicInfo | None) -> PartitionInfo:
-    number = told.partition_index
-    if before is not None and number < len(before.partitions):
-        known = before.partitions[number]
-        if 0 <= told.leader_epoch < known.leader_epoch:
+def _partition(received: MetadataResponse.MetadataResponsePartition, previous: TopicInfo | None) -> PartitionInfo:
+    number = received.partition_index
+    if previous is not None and number < len(previous.partitions):
+        known = previous.partitions[number]
+        if 0 <= received.leader_epoch < known.leader_epoch:
             return known
-    return PartitionInfo(number, told.leader_id, told.leader_epoch, tuple(told.replica_nodes), tuple(told.isr_nodes))
+    return PartitionInfo(
+        number,
+        received.leader_id,
+        received.leader_epoch,
+        tuple(received.replica_nodes),
+        tuple(received.isr_nodes),
+    )
 
 
-def with_leader(known: Cluster, where: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> Cluster:
-    """The picture after a broker has said who leads a partition (KIP-951); the same one if that is nothing new."""
-    info = known.topics.get(where.topic)
-    if leader < 0 or info is None or where.partition >= len(info.partitions):
+def with_leader(
+    known: Cluster, topic_partition: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]
+) -> Cluster:
+    """Returns the view with the leader that a broker named in an error response (KIP-951), if it is more recent."""
+    info = known.topics.get(topic_partition.topic)
+    if leader < 0 or info is None or topic_partition.partition >= len(info.partitions):
         return known
-    old = info.partitions[where.partition]
+    old = info.partitions[topic_partition.partition]
     if epoch <= old.leader_epoch:
         return known
     partitions = list(info.partitions)
-    partitions[where.partition] = old._replace(leader=leader, leader_epoch=epoch)
-    more = {node.node_id: node for node in nodes}
-    topics = {**known.topics, where.topic: info._replace(partitions=tuple(partitions))}
-    return known._replace(nodes={**known.nodes, **more}, topics=topics)
+    partitions[topic_partition.partition] = old._replace(leader=leader, leader_epoch=epoch)
+    topics = {**known.topics, topic_partition.topic: info._replace(partitions=tuple(partitions))}
+    return known._replace(nodes={**known.nodes, **{node.node_id: node for node in nodes}}, topics=topics)
 
 
 __all__ = ["NO_LEADER", "ZERO_UUID", "Cluster", "Node", "PartitionInfo", "TopicInfo"]

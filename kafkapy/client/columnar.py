@@ -1,9 +1,9 @@
-"""Reading records as columns: Arrow record batches straight from fetched bytes, without a Python object per record.
+"""Reading records as columns: Arrow record batches made from fetched bytes, without a Python object per record.
 
-`Consumer.poll_arrow` gives what a consumer is to read next; a `RangeReader` reads a range of offsets, for programs that
-divide a topic themselves (Spark's executors). Both decode without the interpreter lock, and while they do so the next
-fetch is on its way. An `ArrowBatch` is taken by whatever knows Arrow's PyCapsule interface, without a copy:
-`pyarrow.record_batch(batch)`, `polars.DataFrame(batch)`. kafkapy itself needs none of them.
+`Consumer.poll_arrow` returns the next records of a consumer; a `RangeReader` reads a range of offsets, for programs
+that divide a topic themselves (Spark's executors). Both decode without the interpreter lock, while the next fetch is
+already in flight. Libraries that know Arrow's PyCapsule interface read the results without a copy (pyarrow, polars,
+pandas, duckdb); kafkapy needs none of them.
 """
 
 from __future__ import annotations
@@ -13,29 +13,57 @@ from types import TracebackType
 from typing import Any, Self
 
 from kafkapy._core.bytes.arrow_batch import COLUMNS, ArrowBatch
+from kafkapy._core.bytes.arrow_stream import export_stream
 from kafkapy.client.configuration import consumer_config
+from kafkapy.client.environment import SYSTEM
 from kafkapy.client.fetcher import Fetcher
 from kafkapy.client.network import Network
 from kafkapy.client.subscription import PartitionState, Subscription
 from kafkapy.errors import ApiError, ConfigError
-from kafkapy.types import Clock, TopicPartition
+from kafkapy.types import TopicPartition
 
 # Spark's Kafka source has these columns; headers are the eighth.
 PLAIN_COLUMNS = COLUMNS[:7]
 MOST_ROWS = 65_536
 MOST_BYTES = 64 << 20
-# Fetches, metadata and look-ups do not wait for each other's answers.
+# Fetches, metadata and look-ups do not wait for each other's responses.
 _IN_FLIGHT_LIMIT = 100
-# What suits one who reads a range as fast as it comes.
+# The defaults of a RangeReader, which reads a range as fast as possible.
 _RANGE_DEFAULTS = {"max.partition.fetch.bytes": 4 << 20, "fetch.max.bytes": 64 << 20, "auto.offset.reset": "none"}
 
 
-def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], ArrowBatch]) -> list[ArrowBatch]:
-    """What is there, as one batch of columns for each partition that has something; moves the positions.
+class ArrowBatches(list[ArrowBatch]):
+    """The record batches that `Consumer.poll_arrow` returned; all have the same columns.
 
-    Raises what was found wrong, once, if there are no rows before it.
+    A list, and an Arrow stream (PyCapsule interface), also if it is empty: `pyarrow.table(batches)`,
+    `polars.DataFrame(batches)`. The batches share their memory with what reads them.
     """
-    with network.seat:
+
+    def __init__(self, batches: Iterable[ArrowBatch], template: ArrowBatch) -> None:
+        """`template` is a batch without rows that defines the columns."""
+        super().__init__(batches)
+        self._template = template
+
+    @property
+    def row_count(self) -> int:
+        """The number of records in all batches."""
+        return sum(map(len, self))
+
+    def __arrow_c_schema__(self) -> object:
+        """Returns the columns' names and types as a PyCapsule of an ArrowSchema."""
+        return self._template.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Returns the batches as a PyCapsule of an ArrowArrayStream; `requested_schema` is ignored."""
+        return export_stream(self._template, list(self))
+
+
+def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], ArrowBatch]) -> list[ArrowBatch]:
+    """Returns the buffered records, as one batch for each partition that has some; advances the positions.
+
+    Raises a reported error, once, if there are no rows before it.
+    """
+    with network.lock:
         ready = fetcher.ready_states()
         if not ready:
             fetcher.raise_error()
@@ -53,41 +81,41 @@ def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], Arrow
 
 
 def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> ArrowBatch:
-    """Fills a batch from a partition's buffers, until it is full or nothing is there; moves the position.
+    """Fills a batch from a partition's buffers until it is full or they are empty; advances the position.
 
-    The seat is free while records are decoded. The networking then only adds buffers behind the first one, or drops
-    them all, which its `generation` tells.
+    The network's lock is free while records are decoded. During that time the network only appends buffers, or drops
+    them all, which changes the partition's `generation`.
     """
     while not batch.is_full and len(batch) < batch.max_rows:
-        with network.seat:
+        with network.lock:
             if not state.buffers or state.is_paused:
                 break
             fetched, generation, is_last = state.buffers[0], state.generation, len(state.buffers) == 1
         if is_last:
-            network.try_drive()  # the next fetch leaves before this one is decoded
+            network.try_step()  # sends the next fetch before this one is decoded
         fetched.fill(batch)
-        with network.seat:
+        with network.lock:
             if generation != state.generation:
                 break
-            state.take_from(fetched)
+            state.advance(fetched)
     return batch
 
 
 class RangeReader:
-    """Reads ranges of offsets, one after the other, by connections of its own.  For one thread at a time.
+    """Reads ranges of offsets as columns, one range after the other. For one thread at a time.
 
-    `properties` are a consumer's keys; a group is of no use. With `auto.offset.reset` none, as it is unless it is set,
-    a range that the log no longer has, or not yet, raises NoOffsetForPartition.
+    `properties` and keyword arguments are those of a `Consumer`, without a group: ConfigError for `group.id`. With
+    `auto.offset.reset=none`, the default here, a range that is outside of the log raises NoOffsetForPartition.
     """
 
-    def __init__(
-        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
-    ) -> None:
+    _environment = SYSTEM
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         given = {**(properties or {}), **{key.replace("_", "."): value for key, value in settings.items()}}
         if given.get("group.id") is not None:
-            raise ConfigError("group.id has no place here: ranges are read without a group")
+            raise ConfigError("group.id cannot be set: a RangeReader reads without a group")
         config = consumer_config({**_RANGE_DEFAULTS, **given})
-        self._network = Network(config, in_flight_limit=_IN_FLIGHT_LIMIT, clock=clock)
+        self._network = Network(config, in_flight_limit=_IN_FLIGHT_LIMIT, environment=self._environment)
         self._network.metadata.allow_creation = False
         self._subscription = Subscription()
         self._fetcher = Fetcher(self._network, self._subscription, config)
@@ -97,7 +125,10 @@ class RangeReader:
 
     @property
     def position(self) -> int | None:
-        """Behind the last record that the last range gave: where to go on after an error. None before the first one."""
+        """The offset behind the last record that was returned, from which to continue after an error.
+
+        None before the first range.
+        """
         return None if self._state is None else self._state.position
 
     def read(
@@ -112,12 +143,14 @@ class RangeReader:
         timestamp_unit: str = "us",
         timeout: float = 120.0,
     ) -> Iterator[ArrowBatch]:
-        """The records from offset `start` up to, not including, `until`, as batches of at most `max_rows` rows and
-        about `max_bytes`. The columns are some of `arrow_batch.COLUMNS`; none at all counts rows.
+        """Returns an iterator over the records from offset `start` up to, but not including, `until`.
 
-        Fetches go on while a batch is worked on. Ends when the position has reached `until`, also if the records there
-        are gone (compaction) or are not to be seen (aborted, control). TimeoutError when nothing comes for `timeout`
-        seconds; ApiError for damage; NoOffsetForPartition.
+        Each batch has at most `max_rows` rows and about `max_bytes` bytes of keys, values and headers. `columns` and
+        `timestamp_unit` are as in `Consumer.poll_arrow`; without columns the rows are only counted. The iterator blocks
+        while it waits for records, and the next fetch is in flight while the caller uses a batch. It ends when the
+        position has reached `until`, even if records there were compacted, aborted, or are control records.
+        RequestTimedOut (a TimeoutError) if nothing arrives for `timeout` seconds; ApiError for a corrupt batch;
+        NoOffsetForPartition if the log does not have the range.
         """
         chosen = tuple(columns)
         state = self._begin(TopicPartition(*partition), start, until)
@@ -129,11 +162,11 @@ class RangeReader:
                 else:
                     self._wait(state, until, timeout)
         finally:
-            with self._network.seat:
+            with self._network.lock:
                 self._subscription.assign_manually(())
 
     def close(self) -> None:
-        """Ends the connections. May be called again."""
+        """Closes the connections. May be called again."""
         self._network.close()
 
     def __enter__(self) -> Self:
@@ -144,25 +177,27 @@ class RangeReader:
     ) -> None:
         self.close()
 
-    def _begin(self, where: TopicPartition, start: int, until: int) -> PartitionState:
-        with self._network.seat:
+    def _begin(self, topic_partition: TopicPartition, start: int, until: int) -> PartitionState:
+        with self._network.lock:
             self._fetcher.errors.clear()
             self._subscription.assign_manually(())
-            self._subscription.assign_manually([where])
-            self._network.metadata.set_topics({where.topic})
-            state = self._subscription.state(where)
+            self._subscription.assign_manually([topic_partition])
+            self._network.metadata.set_topics({topic_partition.topic})
+            state = self._subscription.state(topic_partition)
             state.jump(start)
             state.until_offset = until
         self._state = state
         return state
 
     def _wait(self, state: PartitionState, until: int, timeout: float) -> None:
-        """Until something has come, or the end is reached; raises what the fetcher complains of."""
+        """Blocks until records are buffered or the end is reached; raises the error that the fetcher reports."""
 
-        def is_there() -> bool:
+        def is_available() -> bool:
             return self._fetcher.has_records or (state.position is not None and state.position >= until)
 
-        if not self._network.wait_until(is_there, timeout):
-            raise TimeoutError(f"Nothing came within {timeout} s: position {state.position} of a range up to {until}")
+        if not self._network.wait_until(is_available, timeout):
+            raise self._network.timed_out(
+                f"No record arrived within {timeout} s: position {state.position} of a range up to {until}"
+            )
         if not state.buffers:
             self._fetcher.raise_error()

@@ -1,9 +1,10 @@
-"""A client's configuration: the field's own keys, typed, judged and crosschecked as Apache Kafka's clients do."""
+"""A client's configuration: Kafka's keys, typed and validated as in Apache Kafka's clients."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from kafkapy.config.client_table import ADMIN_ROWS, CONSUMER_ROWS, PRODUCER_ROWS
@@ -13,71 +14,92 @@ from kafkapy.errors import ConfigError
 
 log = logging.getLogger("kafkapy.client")
 
-# The greatest number of requests in flight that keeps the order of an idempotent producer.
+# The greatest number of requests in flight with which an idempotent producer keeps the order of its records.
 MOST_IN_FLIGHT_IN_ORDER = 5
-# What a client of ours can do without.
+# Keys that are required in Java's clients only.
 _OPTIONAL = frozenset(("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"))
 
-# By group.protocol, what only the other protocol's members may say.
-_OF_THE_OTHER_PROTOCOL = {
+# By group.protocol, the keys that only the other protocol has.
+_KEYS_OF_OTHER_PROTOCOL = {
     "classic": ("group.remote.assignor",),
     "consumer": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"),
 }
 
 
 class ClientConfig:
-    """The typed values of one client: `config["linger.ms"]`.  Immutable after it is made; any thread.
+    """The typed values of one client's configuration: `config["linger.ms"]`. Immutable once made; any thread.
 
-    `properties` are the keys with text or with values of their type; `settings` the same with `_` for `.`, so that
-    they can be keyword arguments. A key that no client has earns a warning with the nearest one; a bad value is a
-    ConfigError that names key, value and what is accepted.
+    `properties` has Kafka's keys, with values as text or of their type; `settings` has the same keys with `_` for `.`,
+    so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar key.
+    ConfigError for an invalid value, with the key, the value and the accepted values; TypeError if `properties` is not
+    a mapping.
     """
 
     def __init__(self, rows: Mapping[str, Row], properties: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        if not isinstance(properties, Mapping):
+            raise TypeError(
+                f"properties must be a mapping of configuration keys, not {type(properties).__name__}; "
+                'the brokers are given as bootstrap_servers="localhost:9092"'
+            )
         self.originals: dict[str, Any] = {**properties, **{key.replace("_", "."): settings[key] for key in settings}}
         self.warnings: list[str] = []
         self._values: dict[str, Any] = {name: default_value(row) for name, row in rows.items()}
+        similar: dict[str, str] = {}
         for name, value in self.originals.items():
             row = rows.get(name)
             if row is None:
-                self.warnings.append(_unknown(name, rows))
+                similar_key = _most_similar(name, rows)
+                similar[similar_key] = name
+                hint = f"; did you mean {similar_key}?" if similar_key else "."
+                self.warnings.append(f"The configuration key {name} is unknown and is ignored{hint}")
             else:
                 self._values[name] = _typed(row, value)
                 if not row.has_effect:
                     self.warnings.append(f"The configuration key {name} has no effect in kafkapy's client.")
         for name, row in rows.items():
             if row.default is REQUIRED and name not in _OPTIONAL and not self._values[name]:
-                raise ConfigError(f'Missing required configuration "{name}" which has no default value.')
+                hint = f" Did you mean it by {similar[name]}?" if name in similar else ""
+                raise ConfigError(f'Missing required configuration "{name}" which has no default value.{hint}')
         self._check_security()
         for warning in self.warnings:
             log.warning("%s", warning)
 
     def __getitem__(self, key: str) -> Any:
-        """The typed value of a key; None if it is unset; KeyError for a key that this kind of client does not have."""
+        """Returns the typed value of a key; None if it is unset. KeyError if this kind of client has no such key."""
         return self._values[key]
 
     def is_set(self, key: str) -> bool:
-        """Whether the application has set it."""
+        """Returns whether the application has set a key."""
         return key in self.originals
 
     def replace(self, key: str, value: Any) -> None:
-        """Sets what follows from other keys, while the client is being made."""
+        """Sets a value that follows from other keys; only while the configuration is being made."""
         self._values[key] = value
 
     def _check_security(self) -> None:
         protocol = self["security.protocol"].upper()
         if protocol != "PLAINTEXT":
             raise ConfigError(
-                f"Invalid value {protocol} for configuration security.protocol: kafkapy's client speaks PLAINTEXT only"
+                f"Invalid value {protocol} for configuration security.protocol: kafkapy's client has PLAINTEXT only"
             )
 
 
-def _unknown(name: str, rows: Mapping[str, Row]) -> str:
-    from difflib import get_close_matches  # only for a key that nobody knows
+def _most_similar(name: str, rows: Mapping[str, Row]) -> str:
+    """Returns the known key that is most similar to an unknown one; "" if none is."""
+    from difflib import get_close_matches  # imported for unknown keys only
 
-    near = get_close_matches(name, rows, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]}?" if near else "."
-    return f"The configuration key {name} is unknown and is ignored{hint}"
+    return next(iter(get_close_matches(name, rows, n=1, cutoff=0.6)), "")
+
+
+# The number of clients of each kind in this process, as in Java's clients.
+_client_numbers = {"producer": count(1), "consumer": count(1), "adminclient": count(1)}
+
+
+def _default_client_id(config: ClientConfig, kind: str, *names: str | None) -> None:
+    """Sets client.id as Java's clients do if the application has not: `kind`, `names`, and a number if one is None."""
+    if not config["client.id"]:
+        parts = [str(next(_client_numbers[kind])) if name is None else name for name in names]
+        config.replace("client.id", "-".join((kind, *parts)))
 
 
 def _typed(row: Row, value: Any) -> Any:
@@ -98,27 +120,28 @@ def _typed(row: Row, value: Any) -> Any:
 
 
 def producer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """The configuration of a producer; ConfigError for settings that contradict each other."""
-    config = ClientConfig(PRODUCER_ROWS, properties or {}, settings)
-    _settle_delivery_timeout(config)
-    _settle_idempotence(config)
+    """Returns the configuration of a producer; ConfigError for values that contradict each other."""
+    config = ClientConfig(PRODUCER_ROWS, {} if properties is None else properties, settings)
+    _default_client_id(config, "producer", config["transactional.id"])
+    _adjust_delivery_timeout(config)
+    _adjust_idempotence(config)
     if config["transactional.id"] is not None and not config["enable.idempotence"]:
         raise ConfigError("Cannot set a transactional.id without also enabling idempotence.")
     return config
 
 
-def _settle_delivery_timeout(config: ClientConfig) -> None:
+def _adjust_delivery_timeout(config: ClientConfig) -> None:
     least = min(config["linger.ms"] + config["request.timeout.ms"], 2**31 - 1)
     if config["delivery.timeout.ms"] < least:
         if config.is_set("delivery.timeout.ms"):
             raise ConfigError("delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms")
         log.warning(
-            "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms: now %d", least
+            "delivery.timeout.ms should be equal to or larger than linger.ms + request.timeout.ms; using %d", least
         )
         config.replace("delivery.timeout.ms", least)
 
 
-def _settle_idempotence(config: ClientConfig) -> None:
+def _adjust_idempotence(config: ClientConfig) -> None:
     if not config["enable.idempotence"]:
         return
     in_flight = config["max.in.flight.requests.per.connection"]
@@ -127,37 +150,40 @@ def _settle_idempotence(config: ClientConfig) -> None:
             "To use the idempotent producer, max.in.flight.requests.per.connection must be set to at most "
             f"{MOST_IN_FLIGHT_IN_ORDER}. Current value is {in_flight}."
         )
-    wanted = config.is_set("enable.idempotence") or config["transactional.id"] is not None
+    is_requested = config.is_set("enable.idempotence") or config["transactional.id"] is not None
     if config["acks"] not in ("all", "-1"):
-        if wanted:
+        if is_requested:
             raise ConfigError(
                 "Must set acks to all in order to use the idempotent producer. Otherwise we cannot guarantee "
                 "idempotence."
             )
         config.replace("enable.idempotence", False)
     if config["retries"] == 0:
-        if wanted:
+        if is_requested:
             raise ConfigError("Must set retries to non-zero when using the idempotent producer.")
         config.replace("enable.idempotence", False)
 
 
 def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """The configuration of a consumer."""
-    config = ClientConfig(CONSUMER_ROWS, properties or {}, settings)
+    """Returns the configuration of a consumer; ConfigError for values that contradict each other."""
+    config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
+    group_id = "null" if config["group.id"] is None else config["group.id"]  # "null" is Java's text
+    _default_client_id(config, "consumer", group_id, config["group.instance.id"])
     if config["group.id"] is None:
         if config.is_set("enable.auto.commit") and config["enable.auto.commit"]:
             raise ConfigError("enable.auto.commit cannot be set to true when default group id (null) is used.")
         config.replace("enable.auto.commit", False)
     protocol = config["group.protocol"].lower()
-    for key in _OF_THE_OTHER_PROTOCOL[protocol]:
+    for key in _KEYS_OF_OTHER_PROTOCOL[protocol]:
         if config.is_set(key):
             raise ConfigError(f"{key} cannot be set when group.protocol={protocol.upper()}")
     return config
 
 
 def admin_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """The configuration of an admin client."""
-    config = ClientConfig(ADMIN_ROWS, properties or {}, settings)
+    """Returns the configuration of an admin client; ConfigError without a bootstrap address."""
+    config = ClientConfig(ADMIN_ROWS, {} if properties is None else properties, settings)
+    _default_client_id(config, "adminclient", None)
     if not config["bootstrap.servers"] and not config["bootstrap.controllers"]:
         raise ConfigError("You must set either bootstrap.servers or bootstrap.controllers")
     return config

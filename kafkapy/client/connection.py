@@ -1,4 +1,4 @@
-"""One connection of a client to a broker: connecting, agreeing on versions, requests in flight."""
+"""One connection of a client to a broker: connecting, negotiating versions, requests in flight."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ log = logging.getLogger("kafkapy.client")
 
 SOFTWARE_NAME = "kafkapy"
 LARGEST_FRAME_BYTES = 1 << 30
-# Requests that leave together cost less; what is already more than that goes alone.
+# Requests that are written together cost less; above this size they are written alone.
 MOST_QUEUED_BYTES = 128 << 10
 _API_VERSIONS_VERSION = 3
 _NEVER = 1 << 62
-_CORRELATION_ID_AT = 4  # in a request's header
+_CORRELATION_ID_AT = 4  # position in a request's header
 
-# What a request becomes in the end: the response and its version, or the error.
+# Called once when a request ends, with the response and its version, or with the error.
 OnDone = Callable[[Any, int, Exception | None], None]
 
 
 class PendingRequest:
-    """A request of its caller's, until its response. `build(version)` makes the message when the version is known."""
+    """A request whose response has not arrived. `build(version)` makes the message when the version is known."""
 
     __slots__ = ("build", "deadline_ms", "expects_response", "highest", "key", "on_done", "version")
 
@@ -60,8 +60,11 @@ class PendingRequest:
 
 
 def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
-    """A non-blocking socket on its way to a broker; OSError if the name means nothing or nobody listens. `buffers`:
-    sizes of the send and receive buffers, -1 for the system's own."""
+    """Returns a non-blocking socket that is connecting to a broker.
+
+    `buffers` are the sizes in bytes of the send and receive buffers, -1 for the system's default. OSError if the name
+    cannot be resolved or the connection is refused at once.
+    """
     failure: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(node.host, node.port, type=socket.SOCK_STREAM):
         opened = socket.socket(family, kind, protocol)
@@ -79,6 +82,8 @@ def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
 
 
 class State(Enum):
+    """The states of a connection, in their order."""
+
     CONNECTING = auto()
     NEGOTIATING = auto()
     READY = auto()
@@ -86,10 +91,10 @@ class State(Enum):
 
 
 class Connection:
-    """Owns a non-blocking socket and the requests on it.  Only whoever drives the client's network touches it.
+    """Owns a non-blocking socket and the requests on it. Every method is called with the network's lock held.
 
-    Requests given to it before it is ready wait. A connection that fails ends all of them with NETWORK_EXCEPTION, and
-    is of no use any more.
+    Requests submitted before the connection is ready wait. When it fails, all of them end with NETWORK_EXCEPTION and
+    it stays closed.
     """
 
     def __init__(
@@ -97,30 +102,30 @@ class Connection:
         node: Node,
         client_id: str,
         software_version: str,
-        now_ms: int,
+        monotonic_ms: int,
         *,
         opened: socket.socket,
         setup_ms: int,
         on_close: Callable[[Connection], None],
     ) -> None:
-        """`opened` is on its way to the broker and becomes the connection's own; `on_close` is called while it is still
-        open."""
+        """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed."""
         self.node = node
         self.state = State.CONNECTING
         self.versions: Versions = {}
-        self.features: dict[str, int] = {}  # finalized ones
-        self.last_used_ms = now_ms
+        self.features: dict[str, int] = {}  # finalized levels
+        self.last_used_ms = monotonic_ms
         self.failure: Exception | None = None
+        self.was_idle = False  # closed while no request was waiting: not a failure of the broker
         self._client_id = client_id
         self._software_version = software_version
-        self._setup_deadline_ms = now_ms + setup_ms
+        self._setup_deadline_ms = monotonic_ms + setup_ms
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
         self._in_flight: deque[tuple[int, PendingRequest]] = deque()
         self._correlation_id = 0
-        self._earliest_ms = _NEVER  # no deadline is before it
+        self._earliest_ms = _NEVER  # no request has an earlier deadline
         self._chosen: dict[tuple[int, int | None], int] = {}  # (API, highest) -> version
-        self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> before and behind the correlation id
+        self._headers: dict[tuple[int, int], tuple[bytes, bytes]] = {}  # -> bytes around the correlation id
         self.socket = opened
         self._frames = FrameSocket(self.socket.fileno(), LARGEST_FRAME_BYTES)
 
@@ -135,11 +140,11 @@ class Connection:
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be put behind what waits for the socket."""
+        """Returns whether the output queue accepts another request."""
         return self._frames.queued < MOST_QUEUED_BYTES
 
     def is_ready(self, in_flight_limit: int) -> bool:
-        """Whether a request could be sent now."""
+        """Returns whether a request could be sent now."""
         return (
             self.state is State.READY
             and self._frames.queued < MOST_QUEUED_BYTES
@@ -151,13 +156,13 @@ class Connection:
         return self.state is State.CLOSED
 
     def next_deadline_ms(self) -> int | None:
-        """When something is to be given up at the earliest, on the monotonic clock; None: nothing is waited for."""
+        """Returns the monotonic time of the earliest time-out; None if nothing is waited for."""
         if self.state is State.READY:
             return self._earliest_ms if self._in_flight else None
         return None if self.is_closed else min(self._earliest_ms, self._setup_deadline_ms)
 
     def submit(self, request: PendingRequest) -> None:
-        """Sends a request, or keeps it until versions are agreed on."""
+        """Sends a request, or queues it until the versions are negotiated."""
         if request.deadline_ms < self._earliest_ms:
             self._earliest_ms = request.deadline_ms
         if self.state is State.READY:
@@ -165,50 +170,58 @@ class Connection:
         else:
             self._waiting.append(request)
 
-    def step(self, now_ms: int) -> None:
-        """Goes on as far as the socket lets it, and gives responses to their callers."""
+    def step(self, monotonic_ms: int) -> None:
+        """Connects, sends and receives as far as the socket allows; calls the callbacks of responses and time-outs."""
         try:
             if self.state is State.CONNECTING and not self._is_connected():
-                if now_ms >= self._setup_deadline_ms:
-                    self.close(ApiError(Error.NETWORK_EXCEPTION, f"No connection to {self._address} in time"))
+                if monotonic_ms >= self._setup_deadline_ms:
+                    self.close(
+                        ApiError(
+                            Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} was not established in time"
+                        )
+                    )
                 return
             if self._frames.is_sending:
                 self._frames.send()
             if self._in_flight:
                 for frame in self._frames.receive():
-                    self.last_used_ms = now_ms
+                    self.last_used_ms = monotonic_ms
                     self._receive(frame)
-            self._expire(now_ms)
+            self._expire(monotonic_ms)
         except (OSError, ValueError, ProtocolViolation) as error:
-            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._address} failed: {error}"))
+            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} failed: {error}"))
 
-    def take_ahead(self) -> None:
-        """While nobody waits for the socket, a large answer may come in as far as the system keeps it."""
+    def read_ahead(self) -> None:
+        """Lets the kernel buffer a large fetch response while no thread waits for the socket."""
         if self._in_flight and self._in_flight[0][1].key is ApiKey.FETCH:
             self._frames.take_ahead()
 
-    def notice_end(self) -> None:
-        """Looks whether a connection without requests was closed by the broker."""
+    def check_idle(self) -> None:
+        """Closes a connection without requests if the broker has closed it, which is no failure (`was_idle`)."""
         try:
             if self.state is State.READY and not self._in_flight and self._frames.receive():
-                self.close(ApiError(Error.NETWORK_EXCEPTION, f"{self._address} sent what nobody asked for"))
+                self.close(ApiError(Error.NETWORK_EXCEPTION, f"{self.node.label} sent an unexpected response"))
         except (OSError, ValueError) as error:
-            self.close(ApiError(Error.NETWORK_EXCEPTION, str(error)))
+            self.close(
+                ApiError(Error.NETWORK_EXCEPTION, f"{self.node.label} closed an idle connection: {error}"),
+                was_idle=True,
+            )
 
     def flush(self) -> None:
-        """Gives the socket what it takes now."""
+        """Writes as much of the queued output as the socket accepts now."""
         try:
             if self.state not in (State.CONNECTING, State.CLOSED) and self._frames.is_sending:
                 self._frames.send()
         except OSError as error:
-            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._address} failed: {error}"))
+            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} failed: {error}"))
 
-    def close(self, error: Exception) -> None:
-        """Ends the connection and everything on it."""
+    def close(self, error: Exception, *, was_idle: bool = False) -> None:
+        """Closes the socket; all requests end with `error`."""
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
         self.failure = error
+        self.was_idle = was_idle
         self._on_close(self)
         self.socket.close()
         pending = [request for _, request in self._in_flight] + list(self._waiting)
@@ -216,10 +229,6 @@ class Connection:
         self._waiting.clear()
         for request in pending:
             request.on_done(None, request.version, error)
-
-    @property
-    def _address(self) -> str:
-        return f"{self.node.host}:{self.node.port}"
 
     def _is_connected(self) -> bool:
         code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -232,10 +241,10 @@ class Connection:
                 raise
             return False
         self.state = State.NEGOTIATING
-        self._ask_versions(_API_VERSIONS_VERSION)
+        self._request_versions(_API_VERSIONS_VERSION)
         return True
 
-    def _ask_versions(self, version: int) -> None:
+    def _request_versions(self, version: int) -> None:
         message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
         request = PendingRequest(
             ApiKey.API_VERSIONS,
@@ -250,7 +259,7 @@ class Connection:
         if response is None:
             return
         if response.error_code == Error.UNSUPPORTED_VERSION and version > 0:
-            self._ask_versions(0)
+            self._request_versions(0)
             return
         if response.error_code:
             self.close(ApiError(Error.of(response.error_code)))
@@ -275,14 +284,14 @@ class Connection:
     def _put(self, request: PendingRequest, version: int) -> None:
         request.version = version
         self._correlation_id = self._correlation_id + 1 & 0x7FFFFFFF
-        before, behind = self._headers.get((request.key, version)) or self._make_header(request.key, version)
-        prefix = before + self._correlation_id.to_bytes(4, "big") + behind
+        start, end = self._headers.get((request.key, version)) or self._make_header(request.key, version)
+        prefix = start + self._correlation_id.to_bytes(4, "big") + end
         self._frames.put(request.build(version).encode_chunks(version, prefix))
         if request.expects_response:
             self._in_flight.append((self._correlation_id, request))
 
     def _make_header(self, key: ApiKey, version: int) -> tuple[bytes, bytes]:
-        """A request's header without its correlation id."""
+        """Returns a request's header as the bytes before and after its correlation id."""
         header = RequestHeader(request_api_key=key, request_api_version=version, client_id=self._client_id)
         encoded = header.encode(request_header_version(key, version))
         made = encoded[:_CORRELATION_ID_AT], encoded[_CORRELATION_ID_AT + 4 :]
@@ -290,18 +299,18 @@ class Connection:
         return made
 
     def _receive(self, frame: bytes) -> None:
-        """A response; they come in the order of the requests."""
+        """Decodes the response to the oldest request and calls its callback; ValueError if it does not match."""
         if not self._in_flight:
-            raise ValueError("a response that nobody asked for")
+            raise ValueError("a response without a request")
         correlation_id, request = self._in_flight.popleft()
         key, version = request.key, request.version
         reader = Reader(frame)
         header = ResponseHeader.read(reader, response_header_version(key, version))
         if header.correlation_id != correlation_id:
             self._in_flight.appendleft((correlation_id, request))
-            raise ValueError(f"response {header.correlation_id} where {correlation_id} was due")
+            raise ValueError(f"response {header.correlation_id} instead of {correlation_id}")
         if key is ApiKey.API_VERSIONS and frame[reader.pos : reader.pos + 2] == b"\x00\x23":
-            # A broker that does not know the version answers in version 0.
+            # A broker that does not know the version responds in version 0.
             request.on_done(ApiVersionsResponse(error_code=int(Error.UNSUPPORTED_VERSION)), version, None)
             return
         try:
@@ -311,16 +320,16 @@ class Connection:
             raise
         request.on_done(response, version, None)
 
-    def _expire(self, now_ms: int) -> None:
-        """A response that does not come in time ends the connection: those behind it would not come either."""
-        if now_ms < self._earliest_ms:
+    def _expire(self, monotonic_ms: int) -> None:
+        """Ends the connection if a response is late, because the responses after it would be late too."""
+        if monotonic_ms < self._earliest_ms:
             return
         for _, request in self._in_flight:
-            if now_ms >= request.deadline_ms:
+            if monotonic_ms >= request.deadline_ms:
                 api = request.key.name
-                self.close(ApiError(Error.REQUEST_TIMED_OUT, f"{self._address} did not answer {api} in time"))
+                self.close(ApiError(Error.REQUEST_TIMED_OUT, f"{self.node.label} did not respond to {api} in time"))
                 return
-        while self._waiting and now_ms >= self._waiting[0].deadline_ms:
+        while self._waiting and monotonic_ms >= self._waiting[0].deadline_ms:
             late = self._waiting.popleft()
             late.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT))
         left = [request.deadline_ms for _, request in self._in_flight]

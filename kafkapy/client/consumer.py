@@ -1,40 +1,41 @@
-"""The consumer: records of assigned partitions, or of those that its group gives it."""
+"""The consumer: reads the records of partitions that its group or the application assigns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafkapy._core.bytes.arrow_batch import ArrowBatch
 from kafkapy._core.client.fetched_records import ConsumerRecord
 from kafkapy.client.cluster import PartitionInfo
-from kafkapy.client.columnar import MOST_BYTES, MOST_ROWS, PLAIN_COLUMNS, collect_columns
+from kafkapy.client.columnar import MOST_BYTES, MOST_ROWS, PLAIN_COLUMNS, ArrowBatches, collect_columns
 from kafkapy.client.configuration import ClientConfig, consumer_config
+from kafkapy.client.consumer_group import ConsumerGroup, RebalanceListener
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
+from kafkapy.client.environment import SYSTEM
+from kafkapy.client.errors import ClientClosed, ConfigError, NotSubscribed
 from kafkapy.client.fetcher import Fetcher
-from kafkapy.client.group import ConsumerGroup, RebalanceListener
 from kafkapy.client.interceptors import Interceptors
-from kafkapy.client.network import SYSTEM, Network, Surroundings
+from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up_all
 from kafkapy.client.serialization import find_deserializer
 from kafkapy.client.subscription import Subscription, SubscriptionPattern
-from kafkapy.errors import ConfigError
-from kafkapy.types import Clock, TopicPartition
+from kafkapy.types import TopicPartition
 
-# Fetches, commits and heartbeats never wait for each other's answers on one connection.
+# Fetches, commits and heartbeats do not wait for each other's responses on one connection.
 IN_FLIGHT_LIMIT = 100
 Topics = Iterable[str] | str | re.Pattern[str] | SubscriptionPattern
-Taken = TypeVar("Taken")
+Polled = TypeVar("Polled", bound=Sized)
 OnCommit = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], object]
 
 
 class ConsumerRecords(list[ConsumerRecord]):
-    """What a poll returned: records, those of a partition in their order."""
+    """The records that a poll returned; those of one partition are in the order of their offsets."""
 
     def by_partition(self) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """The records of each partition."""
+        """Returns the records of each partition that has some."""
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         for record in self:
             found.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
@@ -42,21 +43,20 @@ class ConsumerRecords(list[ConsumerRecord]):
 
 
 class Consumer:
-    """Reads records.  For one thread at a time, except `wakeup`; fetching, and heartbeats for the group, go on beside.
+    """Reads records of topics, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
 
-    `properties` are Apache Kafka's own configuration keys; as keyword arguments they have `_` for `.`:
-    `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Either `subscribe`, and the group says which
-    partitions this member reads, or `assign` them. ConfigError for a configuration that cannot be.
+    `properties` has Apache Kafka's configuration keys of a consumer; a key can also be a keyword argument with `_` for
+    `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. ConfigError for an invalid configuration.
+
+    A consumer must be used by one thread at a time; only `wakeup` may be called by any thread. A networking thread of
+    its own fetches ahead and sends heartbeats. Iterating over a consumer returns record by record, without end. All
+    time-outs are in seconds, `default.api.timeout.ms` unless given; methods that block raise RequestTimedOut (a
+    TimeoutError) when they are over, and WakeupError after `wakeup`.
     """
 
-    def __init__(
-        self,
-        properties: Mapping[str, Any] | None = None,
-        *,
-        clock: Clock | None = None,
-        surroundings: Surroundings = SYSTEM,
-        **settings: Any,
-    ) -> None:
+    _environment = SYSTEM
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         config = consumer_config(properties, **settings)
         self._config = config
         self._key_deserializer = find_deserializer("key.deserializer", config["key.deserializer"])
@@ -64,27 +64,35 @@ class Consumer:
         self._interceptors = Interceptors(config["interceptor.classes"])
         self._max_records: int = config["max.poll.records"]
         self._api_timeout_s: float = config["default.api.timeout.ms"] / 1000
-        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock, surroundings=surroundings)
+        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, environment=self._environment)
         self._network.metadata.allow_creation = config["allow.auto.create.topics"]
         self._subscription = Subscription(excludes_internal=config["exclude.internal.topics"])
         self._fetcher = Fetcher(self._network, self._subscription, config)
-        self._group = ConsumerGroup(self._network, self._subscription, config, self._tell_committed)
+        self._group = ConsumerGroup(self._network, self._subscription, config, self._on_committed)
         self._network.tasks += [self._group, self._fetcher]
         self._is_closed = False
-        self.iterated: list[ConsumerRecord] = []  # what iterating has polled and not given out yet, the next one last
+        self._unread: list[ConsumerRecord] = []  # polled by iteration and not returned yet, the next one last
         self._network.start()
+
+    def __repr__(self) -> str:
+        group = "" if self._group.group_id is None else f" group_id={self._group.group_id!r}"
+        state = " closed" if self._is_closed else ""
+        return f"<Consumer client_id={self._config['client.id']!r}{group}{state}>"
 
     @property
     def config(self) -> ClientConfig:
-        """The typed configuration."""
+        """The typed configuration, by Kafka's keys."""
         return self._config
 
-    # What to read
+    # Subscription
 
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:
-        """Reads these topics, or all whose name a compiled pattern is found in, shared with the other members of the
-        group; a SubscriptionPattern is the coordinator's to evaluate. `listener` hears of partitions that come and go,
-        within `poll`."""
+        """Subscribes to topics, whose partitions the group distributes among its members. Does not block.
+
+        `topics` are names, one name, a compiled pattern (all topics in whose name it is found), or a
+        SubscriptionPattern that the coordinator evaluates. `listener` is called within `poll` when partitions are
+        revoked or assigned. ConfigError without `group.id`; SubscriptionError after `assign`.
+        """
         self._check_open()
         self._group.commits.require_group()
         if isinstance(topics, SubscriptionPattern) and self._config["group.protocol"].lower() == "classic":
@@ -92,7 +100,7 @@ class Consumer:
                 "Subscribe to RE2/J pattern is not supported when using the CLASSIC protocol defined in config "
                 "group.protocol"
             )
-        with self._network.seat:
+        with self._network.lock:
             if isinstance(topics, re.Pattern):
                 self._subscription.subscribe((), topics)
             elif isinstance(topics, SubscriptionPattern):
@@ -102,38 +110,43 @@ class Consumer:
             self._group.subscription_changed(listener)
 
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Reads exactly these partitions, without a group's help."""
+        """Assigns exactly these partitions, without a rebalance of a group. Does not block.
+
+        Partitions that were assigned before keep their positions. SubscriptionError after `subscribe`.
+        """
         self._check_open()
         wanted = [TopicPartition(*each) for each in partitions]
-        with self._network.seat:
+        with self._network.lock:
             self._subscription.assign_manually(wanted)
             self._network.metadata.set_topics({each.topic for each in wanted})
             self._group.assigned_manually()
 
     def unsubscribe(self) -> None:
-        """Reads nothing any more and leaves the group."""
-        with self._network.undisturbed():
+        """Leaves the group and drops the subscription and all assigned partitions. Blocks, five seconds at most."""
+        with self._network.uninterrupted():
             self._group.leave(self._api_timeout_s)
-        with self._network.seat:
+        with self._network.lock:
             self._subscription.unsubscribe()
             self._network.metadata.set_topics(())
-        self.iterated.clear()
+        self._unread.clear()
 
     def subscription(self) -> frozenset[str]:
-        """The topics subscribed to; with a pattern, those that match it now."""
+        """Returns the subscribed topics; with a compiled pattern, those that match it now."""
         return self._subscription.matching(self._network.cluster.topics)
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that are read."""
+        """Returns the partitions that are assigned now."""
         return frozenset(self._subscription.partitions)
 
     # Records
 
     def poll(self, timeout: float = 0.0) -> ConsumerRecords:
-        """The next records, at most max.poll.records; waits up to `timeout` seconds for the first. Keeps the membership
-        alive, calls the rebalance listener, and commits when auto-commit is due.
+        """Returns the next records, at most `max.poll.records`; blocks up to `timeout` seconds while there are none.
 
-        WakeupError after `wakeup`; ApiError for what cannot be repaired, such as a damaged batch.
+        It also joins the group, calls the rebalance listener and the callbacks of commits, and commits when auto-commit
+        is due; a member must poll at least every `max.poll.interval.ms`. WakeupError after `wakeup`; ApiError for an
+        error that is not retried, such as a corrupt batch; NoOffsetForPartition without a valid position;
+        NotSubscribed without a subscription.
         """
         return self._finish(self._poll(timeout, self._collect))
 
@@ -144,44 +157,49 @@ class Consumer:
         columns: Iterable[str] = PLAIN_COLUMNS,
         max_rows: int = MOST_ROWS,
         timestamp_unit: str = "us",
-    ) -> list[ArrowBatch]:
-        """As `poll`, but the next records come as columns: a list of batches for Arrow, each of one partition and of at
-        most `max_rows` rows, decoded without the interpreter lock and without a Python object per record. Any Arrow
-        library takes them without a copy: `pyarrow.record_batch(batch)`.
+    ) -> ArrowBatches:
+        """Returns the next records as columns: batches of one partition each, of at most `max_rows` rows.
 
-        `columns`: some of key, value, topic, partition, offset, timestamp, timestampType, headers, as in Spark's Kafka
-        source (what is not asked for is not decoded). Positions and commits are as with `poll`; deserializers and
-        interceptors see nothing of it, and max.poll.records does not count.
+        No Python object is made per record, and the interpreter lock is free while records are decoded. The result and
+        each batch can be passed to any library that reads Arrow, without a copy: `pyarrow.table(result)`,
+        `polars.DataFrame(result)`, `duckdb.from_arrow(pyarrow.table(result))`.
+
+        `columns` are some of key, value, topic, partition, offset, timestamp, timestampType, headers, as in Spark's
+        Kafka source; the others are not decoded. `timestamp_unit` is "us" or "ms". ValueError for another column or
+        unit. Blocks, commits and raises errors as `poll` does; deserializers, interceptors and `max.poll.records` are
+        not used.
         """
         chosen = tuple(columns)
 
         def make() -> ArrowBatch:
             return ArrowBatch(chosen, max_rows=max_rows, max_bytes=MOST_BYTES, timestamp_unit=timestamp_unit)
 
-        make()  # so that what cannot be asked for is refused before anything has come
-        return self._poll(timeout, lambda: collect_columns(self._network, self._fetcher, make))
+        template = make()  # raises ValueError before anything is fetched
+        return self._poll(timeout, lambda: ArrowBatches(collect_columns(self._network, self._fetcher, make), template))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records one by one, without end."""
-        rest = self.iterated
+        """Returns an iterator over the records that never ends; it blocks while there is no record."""
+        rest = self._unread
         while True:
             while rest:
                 yield rest.pop()
             rest += reversed(self.poll(1.0))
 
     def wakeup(self) -> None:
-        """Makes the call that waits (`poll`, `commit`, `position`, `end_offsets` and so on), or the next one that does,
-        raise WakeupError. `close` and the commits that auto-commit owes go on. Any thread."""
+        """Makes the call that blocks, or the next one that does, raise WakeupError. May be called by any thread.
+
+        `close`, `unsubscribe` and automatic commits are not interrupted.
+        """
         self._network.interrupt()
 
     def forget_wakeup(self) -> None:
-        """Takes back a `wakeup` that has found nobody waiting."""
+        """Takes back a `wakeup` that no call has raised yet."""
         self._network.forget_interrupt()
 
-    # Where to read
+    # Positions
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset of the next record; waits for it to be found. TimeoutError."""
+        """Returns the offset of the next record; blocks until it is known. ValueError if it is not assigned."""
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
         if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
@@ -193,45 +211,59 @@ class Consumer:
         return state.position
 
     def seek(self, partition: TopicPartition, offset: OffsetAndMetadata | int) -> None:
-        """Goes on at an offset. One with a leader's epoch, as `committed` gives it, is held against the log first."""
-        named = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-        if named.offset < 0:
+        """Sets the position of an assigned partition; the next poll returns the record at that offset. Does not block.
+
+        An offset with a leader epoch, as `committed` returns it, is checked for truncation of the log before it is
+        read. ValueError for a negative offset or a partition that is not assigned.
+        """
+        target = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        if target.offset < 0:
             raise ValueError("seek offset must not be a negative number")
-        with self._network.seat:
-            self._subscription.state(partition).jump(named.offset, named.leader_epoch)
-        self._drop_rest(partition)
+        with self._network.lock:
+            self._subscription.state(partition).jump(target.offset, target.leader_epoch)
+        self._drop_unread(partition)
 
     def seek_to_time(self, timestamp: int, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Goes on at the first record with that timestamp (ms since 1970) or a later one, behind the last record where
-        there is none; in these partitions, or in all."""
+        """Moves to the first record with this timestamp (ms since 1970) or a later one, or else behind the last record.
+
+        Applies to `partitions`, or to all assigned ones if none are given. Does not block: the offset is looked up by
+        the next `poll` or `position`.
+        """
         if timestamp < 0:
             raise ValueError("The target time cannot be negative")
         self._seek_by(partitions, timestamp)
 
     def seek_to_beginning(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Goes on at the first record of these partitions, or of all."""
+        """Moves to the first record of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -2)
 
     def seek_to_end(self, partitions: Iterable[TopicPartition] = ()) -> None:
-        """Goes on behind the last record of these partitions, or of all."""
+        """Moves behind the last record of these partitions, or of all assigned ones. Does not block."""
         self._seek_by(partitions, -1)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Gives no records of these partitions until `resume`."""
+        """Stops returning records of these partitions until `resume`; they stay assigned. Does not block."""
         for each in partitions:
             self._subscription.state(each).is_paused = True
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Returns records of paused partitions again. Does not block."""
         for each in partitions:
             self._subscription.state(each).is_paused = False
         self._network.wake_for(0)
 
     def paused(self) -> frozenset[TopicPartition]:
-        return frozenset(where for where, state in self._subscription.partitions.items() if state.is_paused)
+        """Returns the paused partitions."""
+        return frozenset(
+            topic_partition for topic_partition, state in self._subscription.partitions.items() if state.is_paused
+        )
 
     def current_lag(self, partition: TopicPartition) -> int | None:
-        """Records between the position and the end, as the last fetch said; with read_committed, to the last stable
-        offset. None if it is not known."""
+        """Returns the number of records between the position and the end of the partition at the last fetch.
+
+        With `isolation.level=read_committed` the end is the last stable offset. None if it is not known. Does not
+        block.
+        """
         state = self._subscription.state(partition)
         end = state.last_stable_offset if self._fetcher.isolation_level else state.high_watermark
         return None if end < 0 or state.position is None else max(end - state.position, 0)
@@ -239,36 +271,39 @@ class Consumer:
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition."""
+        """Returns the first offset of each partition. Blocks."""
         found = self._look_up({TopicPartition(*each): -2 for each in partitions}, timeout)
-        return {where: each.offset for where, each in found.items() if each is not None}
+        return {topic_partition: each.offset for topic_partition, each in found.items() if each is not None}
 
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset behind the last record of each partition that this consumer could see."""
+        """Returns the offset behind the last record of each partition that this consumer may read. Blocks."""
         found = self._look_up({TopicPartition(*each): -1 for each in partitions}, timeout)
-        return {where: each.offset for where, each in found.items() if each is not None}
+        return {topic_partition: each.offset for topic_partition, each in found.items() if each is not None}
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record of each partition with that timestamp (ms since 1970) or a later one; None without one."""
+        """Returns the first record of each partition with that timestamp (ms since 1970) or a later one, or None.
+
+        Blocks. ValueError for a negative timestamp.
+        """
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise ValueError("The target time cannot be negative")
         return self._look_up(timestamps, timeout)
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> tuple[PartitionInfo, ...]:
-        """The partitions of a topic; empty if there is no such topic."""
+        """Returns the partitions of a topic; empty if the topic does not exist. Blocks."""
         metadata = self._network.metadata
-        with self._network.seat:
+        with self._network.lock:
             metadata.add_topic(topic)
             metadata.request_update()
             seen = metadata.updates
         limit = self._api_timeout_s if timeout is None else timeout
 
         def is_answered() -> bool:
-            """An answer that was on its way already may know nothing of the topic."""
+            # The response to an earlier request may lack the topic.
             cluster = self._network.cluster
             return metadata.updates > seen and (topic in cluster.topics or topic in cluster.errors)
 
@@ -284,8 +319,10 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Commits these offsets (the next record to be read), or all positions, and waits for it. ApiError if the group
-        has gone on without this member; TimeoutError."""
+        """Commits offsets (of the next record to read), or all positions, and blocks until they are written.
+
+        ApiError if the group has rebalanced without this member, or for another error that is not retried.
+        """
         self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 
     def commit_async(
@@ -293,35 +330,40 @@ class Consumer:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
-        """Commits without waiting and without trying again; `on_commit(offsets, error)` is called within a later poll
-        or commit."""
+        """Commits offsets, or all positions, without blocking and without retrying.
+
+        `on_commit(offsets, error)` is called within a later `poll`, `commit` or `close`.
+        """
         wanted = self._to_commit(offsets)
         self._group.commits.commit_async(wanted, lambda error: on_commit(wanted, error) if on_commit else None)
 
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed of these partitions; None for one without."""
+        """Returns the offset that the group has committed of each partition, or None. Blocks."""
         wanted = [TopicPartition(*each) for each in partitions]
         found = self._group.commits.committed(wanted, self._api_timeout_s if timeout is None else timeout)
         return {each: found.get(each) for each in wanted}
 
     def group_metadata(self) -> GroupMetadata:
-        """Who this consumer is in its group, for `Producer.send_offsets_to_transaction`."""
+        """Returns the group and this member of it, for `Producer.send_offsets_to_transaction`. Does not block."""
         self._group.commits.require_group()
         return GroupMetadata(self._group.group_id or "", self._group.identity)
 
     def close(self, timeout: float = 30.0) -> None:
-        """Commits if auto-commit is on, leaves the group, and ends. May be called again."""
+        """Commits if auto-commit is on, leaves the group, and closes the connections. May be called again.
+
+        Blocks up to `timeout` seconds; an automatic commit that fails is logged.
+        """
         if self._is_closed:
             return
         self._is_closed = True
         try:
-            with self._network.undisturbed():
+            with self._network.uninterrupted():
                 self._group.close(timeout)
         finally:
             self._network.close()
-            self._interceptors.tell("close")
+            self._interceptors.notify("close")
 
     def __enter__(self) -> Self:
         return self
@@ -331,12 +373,12 @@ class Consumer:
     ) -> None:
         self.close()
 
-    # Own
+    # Internal
 
-    def _poll(self, timeout: float, collect: Callable[[], list[Taken]]) -> list[Taken]:
+    def _poll(self, timeout: float, collect: Callable[[], Polled]) -> Polled:
         self._check_open()
         if not self._subscription.is_automatic and not self._subscription.is_manual:
-            raise RuntimeError("Consumer is not subscribed to any topics or assigned any partitions")
+            raise NotSubscribed("Consumer is not subscribed to any topics or assigned any partitions")
         end_ms = self._network.clock.monotonic_ms() + int(timeout * 1000)
         while True:
             self._network.raise_if_interrupted()
@@ -346,22 +388,22 @@ class Consumer:
                 return found
             left_ms = end_ms - self._network.clock.monotonic_ms()
             if left_ms <= 0:
-                self._network.try_drive()
+                self._network.try_step()
                 return collect()
             self._network.wait_until(lambda: self._fetcher.has_records or self._group.needs_attention, left_ms / 1000)
 
     def _collect(self) -> list[ConsumerRecord]:
-        with self._network.seat:
+        with self._network.lock:
             return self._fetcher.collect(self._max_records)
 
     def _finish(self, records: list[ConsumerRecord]) -> ConsumerRecords:
-        """Deserialized, and through the interceptors; the next fetches leave meanwhile."""
+        """Deserializes records and passes them to the interceptors; sends the next fetch first."""
         if records and self._fetcher.is_hungry:
-            self._network.try_drive()
+            self._network.try_step()
         if self._key_deserializer is not None or self._value_deserializer is not None:
             records = [self._deserialized(record) for record in records]
         if records and self._interceptors:
-            records = self._interceptors.pass_on("on_consume", records)
+            records = self._interceptors.transform("on_consume", records)
         return ConsumerRecords(records)
 
     def _deserialized(self, record: ConsumerRecord) -> ConsumerRecord:
@@ -374,22 +416,21 @@ class Consumer:
 
     def _seek_by(self, partitions: Iterable[TopicPartition], timestamp: int) -> None:
         wanted = list(partitions) or list(self._subscription.partitions)
-        with self._network.seat:
+        with self._network.lock:
             for each in wanted:
                 self._subscription.state(each).jump_by(timestamp)
         for each in wanted:
-            self._drop_rest(each)
+            self._drop_unread(each)
         self._network.wake_for(0)
 
-    def _drop_rest(self, partition: TopicPartition) -> None:
-        """What iterating has not given out yet is of the old position."""
-        if self.iterated:
-            self.iterated[:] = [each for each in self.iterated if (each.topic, each.partition) != partition]
+    def _drop_unread(self, partition: TopicPartition) -> None:
+        """Drops the records that iteration has polled from the partition's previous position."""
+        if self._unread:
+            self._unread[:] = [each for each in self._unread if (each.topic, each.partition) != partition]
 
     def _look_up(
         self, wanted: Mapping[TopicPartition, int], timeout: float | None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """ListOffsets until every partition has answered; TimeoutError."""
         limit = self._api_timeout_s if timeout is None else timeout
         return look_up_all(self._network, wanted, self._fetcher.isolation_level, limit)
 
@@ -400,9 +441,9 @@ class Consumer:
             return self._group.commits.positions()
         return with_metadata(offsets)
 
-    def _tell_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        self._interceptors.tell("on_commit", offsets)
+    def _on_committed(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        self._interceptors.notify("on_commit", offsets)
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise RuntimeError("This consumer has already been closed.")
+            raise ClientClosed("This consumer has already been closed.")

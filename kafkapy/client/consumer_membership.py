@@ -1,8 +1,9 @@
-"""A consumer's membership in a group of the consumer protocol (KIP-848): the coordinator assigns, the member follows.
+"""A consumer's membership in a group of the consumer protocol (KIP-848), in which the coordinator assigns.
 
-One request does everything. A heartbeat says what has changed since the last that was answered (all of it when the
-member joins, or after an answer got lost), and its answer may carry an assignment. The member takes it within `poll`
-and says with the next heartbeat what it has now; until then nobody else gets what it gave up.
+ConsumerGroupHeartbeat is the only request. It names what has changed since the last one that was responded to
+(everything when the member joins, or after a response was lost), and its response may contain an assignment. The member
+applies the assignment within `poll`, and the next heartbeat names the partitions that it owns; until then the
+coordinator does not assign the revoked partitions to another member.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.client")
 
 _JOINING_EPOCH, _LEAVING_EPOCH, _STATIC_LEAVING_EPOCH = 0, -1, -2
-# The group goes on without this member, which may join again.
+# The coordinator has removed this member, which may join again.
 _FENCED = frozenset((Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID))
-_PASSING = frozenset(
+_RETRIED = frozenset(
     (
         Error.NOT_COORDINATOR,
         Error.COORDINATOR_NOT_AVAILABLE,
@@ -51,25 +52,26 @@ Assigned = dict[bytes, list[int]]  # topic id -> partitions
 
 
 class ConsumerMembership(GroupMembership):
-    """As its base says.  A change of the subscription or of what is owned goes out at once, else a heartbeat goes as
-    often as the coordinator wants.
+    """Consumer-protocol membership; see GroupMembership.
 
-    Invariant: `_owned` is what the application reads, by topic id; `_assigned` what it is to read.
+    A change of the subscription or of the owned partitions is sent at once; otherwise a heartbeat is sent as often as
+    the coordinator asks. Invariant: `_owned` are the partitions that the application reads, by topic id; `_assigned`
+    those that it is to read and whose topics' names are not all known yet (None: no such).
     """
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
     ) -> None:
         super().__init__(network, coordinator, subscription, config)
-        self._member_id = uuid_to_string(random_uuid())  # for the life of this consumer
+        self._member_id = uuid_to_string(random_uuid())  # the same until the consumer is closed
         self._is_joined = False
         self._is_joining = False
-        self._sent: dict[str, Any] = {}  # what the coordinator knows
+        self._sent: dict[str, Any] = {}  # the request's fields that the coordinator knows
         self._owned: Assigned = {}
         self._assigned: Assigned | None = None
-        self._offered: Assigned = {}  # what `new_assignment` stands for
-        self._taking: Assigned | None = None  # what `poll` is taking
-        self._heartbeat_is_out = False
+        self._offered: Assigned = {}  # `new_assignment` by topic id
+        self._applying: Assigned | None = None  # the assignment that `poll` is applying
+        self._heartbeat_in_flight = False
         self._interval_ms = 0
         self._next_heartbeat_ms = 0
         self._not_before_ms = 0
@@ -84,7 +86,7 @@ class ConsumerMembership(GroupMembership):
         return self._is_joined
 
     @property
-    def must_give_up(self) -> bool:
+    def must_revoke(self) -> bool:
         return self.rejoin_wanted
 
     @property
@@ -104,39 +106,43 @@ class ConsumerMembership(GroupMembership):
             self.rejoin_wanted = True
 
     def topics_changed(self) -> None:
-        """The next turn looks for itself what the subscription comes to."""
+        """Does nothing: every `run` compares the subscribed topics with those that were sent."""
 
     def take_assignment(self) -> list[TopicPartition]:
-        self._taking = self._offered
+        self._applying = self._offered
         return super().take_assignment()
 
-    def assignment_taken(self, *, gave_up: bool) -> None:
-        if self._taking is not None:  # else the membership was lost meanwhile
-            self._owned, self._taking = self._taking, None
+    def assignment_applied(self, *, has_revoked: bool) -> None:
+        if self._applying is not None:  # otherwise the membership was lost meanwhile
+            self._owned, self._applying = self._applying, None
 
-    # The exchange
+    # Heartbeats
 
-    def run(self, now_ms: int) -> int:
-        if self.fatal is not None or not (self._is_joined or self._is_joining) or self._is_stuck(now_ms):
+    def run(self, monotonic_ms: int) -> int:
+        if (
+            self.fatal is not None
+            or not (self._is_joined or self._is_joining)
+            or self._leave_if_poll_is_late(monotonic_ms)
+        ):
             return NEVER
         self._offer()
-        node_id = self._coordinator_node(now_ms)
+        node_id = self._coordinator_node(monotonic_ms)
         if node_id is None:
-            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(now_ms)
-        if self._heartbeat_is_out:
+            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(monotonic_ms)
+        if self._heartbeat_in_flight:
             return self._poll_deadline_ms()
-        news = self._news()
-        due = max(self._not_before_ms, 0 if news else self._next_heartbeat_ms)
-        if now_ms < due:
+        changes = self._changes()
+        due = max(self._not_before_ms, 0 if changes else self._next_heartbeat_ms)
+        if monotonic_ms < due:
             return min(due, self._poll_deadline_ms())
-        self._beat(node_id, news, now_ms)
+        self._send_heartbeat(node_id, changes, monotonic_ms)
         return min(self._next_heartbeat_ms, self._poll_deadline_ms())
 
-    def _wanted(self) -> dict[str, Any]:
-        """What the coordinator should know, by the request's fields."""
+    def _fields(self) -> dict[str, Any]:
+        """Returns the current values of the request's fields."""
         subscription = self._subscription
         names = sorted(subscription.matching(self._network.cluster.topics))
-        wanted: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "instance_id": self.identity.instance_id,
             "rack_id": self._config["client.rack"] or None,
             "rebalance_timeout_ms": self._config["max.poll.interval.ms"],
@@ -145,19 +151,19 @@ class ConsumerMembership(GroupMembership):
             "topic_partitions": self._owned,
         }
         if subscription.server_pattern is not None or self._sent.get("subscribed_topic_regex"):
-            # An empty one takes back what was said before.
-            wanted["subscribed_topic_regex"] = subscription.server_pattern or ""
-        return wanted
+            # An empty pattern withdraws the previous one.
+            fields["subscribed_topic_regex"] = subscription.server_pattern or ""
+        return fields
 
-    def _news(self) -> dict[str, Any]:
-        return {name: value for name, value in self._wanted().items() if self._sent.get(name) != value}
+    def _changes(self) -> dict[str, Any]:
+        return {name: value for name, value in self._fields().items() if self._sent.get(name) != value}
 
-    def _beat(self, node_id: int, news: dict[str, Any], now_ms: int) -> None:
-        asked = self.identity
-        has_pattern = bool(news.get("subscribed_topic_regex"))
+    def _send_heartbeat(self, node_id: int, changes: dict[str, Any], monotonic_ms: int) -> None:
+        identity = self.identity
+        has_pattern = bool(changes.get("subscribed_topic_regex"))
 
         def build(version: int) -> ConsumerGroupHeartbeatRequest:
-            fields = dict(news)
+            fields = dict(changes)
             if "topic_partitions" in fields:
                 fields["topic_partitions"] = [
                     ConsumerGroupHeartbeatRequest.TopicPartitions(topic_id=topic_id, partitions=partitions)
@@ -166,20 +172,20 @@ class ConsumerMembership(GroupMembership):
             if version < 1 and has_pattern:
                 raise ApiError(Error.UNSUPPORTED_VERSION, _TOO_OLD_FOR_PATTERNS)
             return ConsumerGroupHeartbeatRequest(
-                group_id=self._coordinator.key, member_id=asked.member_id, member_epoch=asked.generation, **fields
+                group_id=self._coordinator.key, member_id=identity.member_id, member_epoch=identity.generation, **fields
             )
 
-        def answered(response: ConsumerGroupHeartbeatResponse | None, version: int, error: Exception | None) -> None:
-            self._heartbeat_is_out = False
-            if asked.generation == self.identity.generation and (self._is_joined or self._is_joining):
-                self._heed(news, response, error)
+        def on_response(response: ConsumerGroupHeartbeatResponse | None, version: int, error: Exception | None) -> None:
+            self._heartbeat_in_flight = False
+            if identity.generation == self.identity.generation and (self._is_joined or self._is_joining):
+                self._handle(changes, response, error)
 
-        self._heartbeat_is_out = True
-        self._next_heartbeat_ms = now_ms + max(self._interval_ms, 1)
-        self._network.submit(node_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, build, answered)
+        self._heartbeat_in_flight = True
+        self._next_heartbeat_ms = monotonic_ms + max(self._interval_ms, 1)
+        self._network.submit(node_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, build, on_response)
 
-    def _heed(
-        self, news: dict[str, Any], response: ConsumerGroupHeartbeatResponse | None, error: Exception | None
+    def _handle(
+        self, changes: dict[str, Any], response: ConsumerGroupHeartbeatResponse | None, error: Exception | None
     ) -> None:
         if response is None:
             self._failed(error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error)))
@@ -187,7 +193,7 @@ class ConsumerMembership(GroupMembership):
             self._failed(ApiError(Error.of(response.error_code), response.error_message))
         else:
             self._attempts = 0
-            self._sent.update(news)
+            self._sent.update(changes)
             self.identity = self.identity._replace(generation=response.member_epoch)
             self._is_joined, is_first, self._is_joining = True, self._is_joining, False
             self._interval_ms = response.heartbeat_interval_ms
@@ -204,11 +210,11 @@ class ConsumerMembership(GroupMembership):
         code = failure.error
         self._not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(self._attempts)
         self._attempts += 1
-        if code in _PASSING:
-            self._coordinator.heed(code)
-            self._sent.clear()  # it may have got lost, or its answer: the next one says all again
+        if code in _RETRIED:
+            self._coordinator.on_error(code)
+            self._sent.clear()  # the request may not have arrived: the next one has all fields
         elif code in _FENCED:
-            log.info("Group %s goes on without this member: %s", self._coordinator.key, code.name)
+            log.info("The coordinator of group %s has removed this member: %s", self._coordinator.key, code.name)
             self.forget_membership(lost=True)
         elif code is Error.UNSUPPORTED_VERSION:
             too_old_for_patterns = failure.message == _TOO_OLD_FOR_PATTERNS
@@ -217,7 +223,7 @@ class ConsumerMembership(GroupMembership):
             self.fatal = failure
 
     def _offer(self, *, always: bool = False) -> None:
-        """Gives `poll` what is assigned, as far as the names of the topics are known; asks for the others."""
+        """Sets `new_assignment` to the assigned partitions of known topics; requests the names of the others."""
         if self._assigned is None:
             return
         names = {info.topic_id: name for name, info in self._network.cluster.topics.items()}
@@ -225,7 +231,7 @@ class ConsumerMembership(GroupMembership):
         self._network.metadata.want_ids(self._assigned.keys() - known.keys())
         if len(known) == len(self._assigned):
             self._assigned = None
-        now = self._owned if self._taking is None else self._taking
+        now = self._owned if self._applying is None else self._applying
         if known == (now if self.new_assignment is None else self._offered) and not always:
             return
         self._offered = known
@@ -240,13 +246,13 @@ class ConsumerMembership(GroupMembership):
         self._is_joined = self._is_joining = False
         self._sent.clear()
         self._owned = {}
-        self._assigned = self._taking = None
+        self._assigned = self._applying = None
         self.is_lost = lost
         self.rejoin_wanted = True
         self.new_assignment = None
 
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """A static member leaves for the time being only: what it has stays its own for the session's time."""
+        """Sends a heartbeat that leaves; a static member's partitions stay assigned for the session time-out."""
         identity = self.identity
         now = self._network.clock.monotonic_ms()
         node_id = None if self._coordinator.fatal else self._coordinator_node(now)

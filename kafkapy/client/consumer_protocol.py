@@ -1,4 +1,7 @@
-"""What members of a classic consumer group tell each other through the coordinator: subscriptions and assignments."""
+"""The messages that members of a classic consumer group exchange through the coordinator.
+
+These are Kafka's ConsumerProtocolSubscription (in JoinGroup) and ConsumerProtocolAssignment (in SyncGroup).
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,19 @@ _ASSIGNMENT_VERSION = 3
 def encode_subscription(
     assignor: Assignor, topics: Iterable[str], owned: Iterable[TopicPartition], generation: int, rack: str
 ) -> bytes:
-    """A member's word for JoinGroup, under one assignor. Only a cooperative member still owns partitions when it joins;
-    an eager sticky one says in its user data what it had."""
-    had = sorted(owned)
+    """Encodes a member's subscription for one assignor.
+
+    Only a cooperative member still owns partitions when it joins; the eager sticky assignor stores the partitions that
+    the member had in the user data.
+    """
+    partitions = sorted(owned)
     message = ConsumerProtocolSubscription(
-        topics=sorted(topics), user_data=_user_data(assignor, had, generation), owned_partitions=[]
+        topics=sorted(topics), user_data=_user_data(assignor, partitions, generation), owned_partitions=[]
     )
     if assignor.is_cooperative:
         message.owned_partitions = [
             ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=[each.partition for each in group])
-            for topic, group in groupby(had, key=lambda each: each.topic)
+            for topic, group in groupby(partitions, key=lambda each: each.topic)
         ]
     message.generation_id = generation
     message.rack_id = rack or None
@@ -36,7 +42,7 @@ def encode_subscription(
 
 
 def decode_subscription(assignor: Assignor, data: bytes, instance_id: str | None) -> GroupMember:
-    """A member as the leader sees it; ProtocolViolation for bytes that are no subscription."""
+    """Decodes a member's subscription for the leader; ProtocolViolation if it is malformed."""
     version, reader = _unprefixed(data)
     message = ConsumerProtocolSubscription.read(reader, min(max(version, 0), _SUBSCRIPTION_VERSION))
     owned = [TopicPartition(each.topic, number) for each in message.owned_partitions for number in each.partitions]
@@ -49,7 +55,7 @@ def decode_subscription(assignor: Assignor, data: bytes, instance_id: str | None
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """What the leader gives one member in SyncGroup."""
+    """Encodes the partitions that the leader assigns to one member."""
     assigned = [
         ConsumerProtocolAssignment.TopicPartition(topic=topic, partitions=[each.partition for each in group])
         for topic, group in groupby(sorted(partitions), key=lambda each: each.topic)
@@ -59,7 +65,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """A member's partitions; none for no bytes."""
+    """Decodes a member's partitions; empty `data` means none. ProtocolViolation."""
     if not data:
         return []
     version, reader = _unprefixed(data)
@@ -92,7 +98,7 @@ def _user_data(assignor: Assignor, owned: list[TopicPartition], generation: int)
 
 
 def _previous(data: bytes) -> tuple[list[TopicPartition], int]:
-    """What an eager sticky member had, and as of which generation (old ones do not say)."""
+    """Decodes the partitions that an eager sticky member had, and their generation (-1: an old member)."""
     reader = Reader(data)
     owned: list[TopicPartition] = []
     try:
@@ -101,4 +107,4 @@ def _previous(data: bytes) -> tuple[list[TopicPartition], int]:
             owned += [TopicPartition(topic, number) for number in reader.read_int32_array(False, False)]
         return owned, reader.read_int32() if reader.remaining >= 4 else -1
     except ProtocolViolation:
-        return [], -1  # as Java: a member whose word cannot be read had nothing
+        return [], -1  # as in Java's client, malformed user data means no partitions

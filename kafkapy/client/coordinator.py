@@ -1,4 +1,4 @@
-"""A group's coordinator as a consumer sees it: where it is, offsets committed there and asked for."""
+"""The coordinator of a group or transactional id: finding it, committing offsets and fetching committed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger("kafkapy.client")
 GROUP, TRANSACTION = 0, 1
 # Connections to coordinators are kept apart from those that fetch, by ids above every broker's.
 COORDINATOR_IDS = {GROUP: 1 << 32, TRANSACTION: 2 << 32}
-# Errors after which the coordinator is looked for anew.
+# Errors after which the coordinator is looked up again.
 COORDINATOR_MOVED = frozenset(
     (
         Error.NOT_COORDINATOR,
@@ -32,7 +32,10 @@ COORDINATOR_MOVED = frozenset(
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset: the next record to be read, with a word of the application's and the leader's epoch."""
+    """A committed offset, which is that of the next record to read.
+
+    `metadata` is a text of the application's; `leader_epoch` that of the last record read, -1 if unknown.
+    """
 
     offset: int
     metadata: str = ""
@@ -42,15 +45,15 @@ class OffsetAndMetadata(NamedTuple):
 def with_metadata(
     offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Offsets as an application names them: mere numbers are without metadata."""
+    """Converts the offsets of an application, in which a plain number has no metadata and no leader epoch."""
     return {
-        TopicPartition(*where): OffsetAndMetadata(each) if isinstance(each, int) else each
-        for where, each in offsets.items()
+        TopicPartition(*topic_partition): OffsetAndMetadata(each) if isinstance(each, int) else each
+        for topic_partition, each in offsets.items()
     }
 
 
 class MemberIdentity(NamedTuple):
-    """Who a group knows a consumer as; generation -1 and no id: one that is not a member."""
+    """The generation (or member epoch) and ids of a consumer in its group; the default is that of a non-member."""
 
     generation: int = -1
     member_id: str = ""
@@ -58,72 +61,78 @@ class MemberIdentity(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """A group and one of its members; a transaction commits offsets in its name."""
+    """A group and one of its members, on whose behalf a transaction commits offsets."""
 
     group_id: str
     member: MemberIdentity = MemberIdentity()
 
 
 class Coordinator:
-    """Owns the whereabouts of one group's or transaction's coordinator.  Touched with the network's seat held."""
+    """Finds and remembers the coordinator of one group or transactional id. Called with the network's lock held.
+
+    `fatal` is the error that makes further lookups pointless; None if there is none.
+    """
 
     def __init__(self, network: Network, key: str, key_type: int = GROUP) -> None:
         self._network = network
         self.key = key
         self._key_type = key_type
         self._node_id: int | None = None
-        self._is_asking = False
+        self._has_request = False
         self._not_before_ms = 0
         self._attempts = 0
         self.fatal: ApiError | None = None
 
-    def node(self, now_ms: int) -> int | None:
-        """The connection to the coordinator; None while it is looked for. Raises what makes looking useless."""
+    def node(self, monotonic_ms: int) -> int | None:
+        """Returns the node id of the connection to the coordinator; None while it is looked up.
+
+        ApiError if the lookup has failed for good.
+        """
         if self.fatal is not None:
             raise self.fatal
         if self._node_id is None:
-            self._find(now_ms)
+            self._find(monotonic_ms)
         return self._node_id
 
-    def next_attempt_ms(self, now_ms: int) -> int:
-        """When looking goes on of its own accord."""
-        return 1 << 62 if self._is_asking else max(self._not_before_ms, now_ms + 1)
+    def next_attempt_ms(self, monotonic_ms: int) -> int:
+        """Returns the monotonic time at which the lookup is retried."""
+        return 1 << 62 if self._has_request else max(self._not_before_ms, monotonic_ms + 1)
 
     def forget(self) -> None:
-        """It is not there any more: it is looked for when it is needed again."""
+        """Forgets the coordinator; the next call of `node` looks it up again."""
         self._node_id = None
 
-    def heed(self, error: Error) -> None:
-        """Told of an error of one of its answers."""
+    def on_error(self, error: Error) -> None:
+        """Forgets the coordinator if an error of a response says that it has moved."""
         if error in COORDINATOR_MOVED:
             self.forget()
 
-    def _find(self, now_ms: int) -> None:
-        asked = self._network.least_loaded()
-        if self._is_asking or now_ms < self._not_before_ms or asked is None:
+    def _find(self, monotonic_ms: int) -> None:
+        node_id = self._network.least_loaded()
+        if self._has_request or monotonic_ms < self._not_before_ms or node_id is None:
             return
-        self._is_asking = True
+        self._has_request = True
 
         def build(version: int) -> FindCoordinatorRequest:
             if version >= 4:
                 return FindCoordinatorRequest(key_type=self._key_type, coordinator_keys=[self.key])
             return FindCoordinatorRequest(key=self.key, key_type=self._key_type if version >= 1 else 0)
 
-        self._network.submit(asked, ApiKey.FIND_COORDINATOR, build, self._found)
+        self._network.submit(node_id, ApiKey.FIND_COORDINATOR, build, self._found)
 
     def _found(self, response: FindCoordinatorResponse | None, version: int, error: Exception | None) -> None:
-        self._is_asking = False
-        told: Any = response
+        self._has_request = False
+        found: Any = response
         if response is not None and version >= 4:
-            told = response.coordinators[0] if response.coordinators else None
-        if told is not None and not told.error_code:
-            self._node_id = COORDINATOR_IDS[self._key_type] + int(told.node_id)
-            self._network.coordinators[self._node_id] = Node(self._node_id, told.host, told.port)
+            found = response.coordinators[0] if response.coordinators else None
+        if found is not None and not found.error_code:
+            self._node_id = COORDINATOR_IDS[self._key_type] + int(found.node_id)
+            self._network.coordinators[self._node_id] = Node(self._node_id, found.host, found.port)
             self._attempts = 0
             return
-        code = Error.NETWORK_EXCEPTION if told is None else Error.of(told.error_code)
+        code = Error.NETWORK_EXCEPTION if found is None else Error.of(found.error_code)
         if not code.retriable:
-            self.fatal = ApiError(code, told.error_message if told is not None else None)
+            self.fatal = ApiError(code, found.error_message if found is not None else None)
         self._not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(self._attempts)
         self._attempts += 1
         log.debug("Coordinator of %s: %s", self.key, error or code.name)
@@ -140,18 +149,18 @@ def commit_offsets(
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
     on_done: OnCommitted,
 ) -> None:
-    """Commits once; the seat is held. ApiError of the first partition that failed."""
+    """Sends one OffsetCommit, with the lock held; `on_done` gets the first partition's error, or None."""
 
     def build(version: int) -> OffsetCommitRequest:
         topics: dict[str, list[OffsetCommitRequest.OffsetCommitRequestPartition]] = {}
-        for where, committed in offsets.items():
+        for topic_partition, committed in offsets.items():
             partition = OffsetCommitRequest.OffsetCommitRequestPartition(
-                partition_index=where.partition,
+                partition_index=topic_partition.partition,
                 committed_offset=committed.offset,
                 committed_leader_epoch=committed.leader_epoch if version >= 6 else -1,
                 committed_metadata=committed.metadata,
             )
-            topics.setdefault(where.topic, []).append(partition)
+            topics.setdefault(topic_partition.topic, []).append(partition)
         named = [OffsetCommitRequest.OffsetCommitRequestTopic(name=name, partitions=p) for name, p in topics.items()]
         return OffsetCommitRequest(
             group_id=coordinator.key,
@@ -161,7 +170,7 @@ def commit_offsets(
             topics=named,
         )
 
-    def answered(response: OffsetCommitResponse | None, version: int, error: Exception | None) -> None:
+    def on_response(response: OffsetCommitResponse | None, version: int, error: Exception | None) -> None:
         if response is None:
             coordinator.forget()
             on_done(error)
@@ -170,14 +179,14 @@ def commit_offsets(
             for partition in topic.partitions:
                 if partition.error_code:
                     code = Error.of(partition.error_code)
-                    coordinator.heed(code)
+                    coordinator.on_error(code)
                     on_done(ApiError(code, f"Commit of {topic.name}-{partition.partition_index}: {code.message}"))
                     return
         on_done(None)
 
     node_id = _coordinator_now(network, coordinator, on_done)
     if node_id is not None:
-        network.submit(node_id, ApiKey.OFFSET_COMMIT, build, answered)
+        network.submit(node_id, ApiKey.OFFSET_COMMIT, build, on_response)
 
 
 def fetch_offsets(
@@ -188,12 +197,12 @@ def fetch_offsets(
     *,
     require_stable: bool,
 ) -> None:
-    """Asks once for the committed offsets of these partitions; those without one are not in the answer."""
+    """Sends one OffsetFetch, with the lock held; `on_done` gets the partitions that have a committed offset."""
 
     def build(version: int) -> OffsetFetchRequest:
         topics: dict[str, list[int]] = {}
-        for where in partitions:
-            topics.setdefault(where.topic, []).append(where.partition)
+        for topic_partition in partitions:
+            topics.setdefault(topic_partition.topic, []).append(topic_partition.partition)
         stable = require_stable and version >= 7
         if version >= 8:
             named = [
@@ -208,7 +217,7 @@ def fetch_offsets(
         ]
         return OffsetFetchRequest(group_id=coordinator.key, topics=old, require_stable=stable)
 
-    def answered(response: OffsetFetchResponse | None, version: int, error: Exception | None) -> None:
+    def on_response(response: OffsetFetchResponse | None, version: int, error: Exception | None) -> None:
         if response is None:
             coordinator.forget()
             on_done({}, error)
@@ -217,7 +226,7 @@ def fetch_offsets(
         codes = [group.error_code] + [each.error_code for topic in group.topics for each in topic.partitions]
         code = next((Error.of(each) for each in codes if each), Error.NONE)
         if code:
-            coordinator.heed(code)
+            coordinator.on_error(code)
             on_done({}, ApiError(code))
             return
         found = {
@@ -232,15 +241,15 @@ def fetch_offsets(
 
     node_id = _coordinator_now(network, coordinator, lambda error: on_done({}, error))
     if node_id is not None:
-        network.submit(node_id, ApiKey.OFFSET_FETCH, build, answered)
+        network.submit(node_id, ApiKey.OFFSET_FETCH, build, on_response)
 
 
-def _coordinator_now(network: Network, coordinator: Coordinator, refuse: OnCommitted) -> int | None:
+def _coordinator_now(network: Network, coordinator: Coordinator, on_unavailable: OnCommitted) -> int | None:
     try:
         node_id = coordinator.node(network.clock.monotonic_ms())
     except ApiError as error:
-        refuse(error)
+        on_unavailable(error)
         return None
     if node_id is None:
-        refuse(ApiError(Error.COORDINATOR_NOT_AVAILABLE))
+        on_unavailable(ApiError(Error.COORDINATOR_NOT_AVAILABLE))
     return node_id

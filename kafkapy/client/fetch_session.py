@@ -1,4 +1,4 @@
-"""A consumer's side of a fetch session (KIP-227): after the first request only what has changed is named.  Pure."""
+"""The client's side of a fetch session (KIP-227): after the first request only changes are sent. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from kafkapy.types import TopicPartition
 
 WITHOUT_SESSION = (0, -1)
-# Naming so few partitions costs less than a session does.
+# With so few partitions a session costs more than naming them in every request.
 FEW_PARTITIONS = 8
 
 
 class FetchPosition(NamedTuple):
-    """What a fetch says of a partition."""
+    """The fields of one partition in a fetch request."""
 
     topic_id: bytes
     fetch_offset: int
@@ -20,7 +20,7 @@ class FetchPosition(NamedTuple):
 
 
 class FetchPlan(NamedTuple):
-    """One request: who it is in the session, what it names, what the session is to forget."""
+    """The contents of one fetch request: its place in the session, the partitions it names and those it removes."""
 
     session_id: int
     epoch: int
@@ -29,9 +29,9 @@ class FetchPlan(NamedTuple):
 
 
 class FetchSession:
-    """Owns what the broker's session of this consumer holds, as far as it has been confirmed or asked for.
+    """The session of one consumer with one broker: its id, epoch and partitions.
 
-    Use: `plan`, then `confirm` or `refuse` or `lose`.
+    Call `plan` for every request, and then `confirm`, `refuse` or `lose` according to the response.
     """
 
     def __init__(self) -> None:
@@ -39,25 +39,29 @@ class FetchSession:
         self._epoch = 0
         self._held: dict[TopicPartition, FetchPosition] = {}
 
-    def plan(self, positions: dict[TopicPartition, FetchPosition], *, partitions_here: int) -> FetchPlan:
-        """The next request for these positions; `partitions_here`: how many this consumer reads from the broker."""
-        if self._session_id == 0 and partitions_here <= FEW_PARTITIONS:
+    def plan(self, positions: dict[TopicPartition, FetchPosition], *, partition_count: int) -> FetchPlan:
+        """Returns the next request for these positions; `partition_count` partitions are read from the broker."""
+        if self._session_id == 0 and partition_count <= FEW_PARTITIONS:
             return FetchPlan(*WITHOUT_SESSION, dict(positions), {})
         if self._epoch == 0:
             self._held = dict(positions)
             return FetchPlan(self._session_id, 0, dict(positions), {})
-        changed = {where: position for where, position in positions.items() if self._held.get(where) != position}
-        # A topic made anew has another id: the old one leaves the session.
+        changed = {
+            topic_partition: position
+            for topic_partition, position in positions.items()
+            if self._held.get(topic_partition) != position
+        }
+        # A topic that was deleted and created again has another id; the old id is removed from the session.
         forgotten = {
-            where: held.topic_id
-            for where, held in self._held.items()
-            if where not in positions or positions[where].topic_id != held.topic_id
+            topic_partition: sent.topic_id
+            for topic_partition, sent in self._held.items()
+            if topic_partition not in positions or positions[topic_partition].topic_id != sent.topic_id
         }
         self._held = dict(positions)
         return FetchPlan(self._session_id, self._epoch, changed, forgotten)
 
     def confirm(self, plan: FetchPlan, session_id: int) -> None:
-        """The broker has answered without an error of the whole request."""
+        """Updates the session after a response without a top-level error."""
         if (plan.session_id, plan.epoch) == WITHOUT_SESSION:
             return
         self._session_id = session_id
@@ -68,11 +72,11 @@ class FetchSession:
             self._epoch = 1 if plan.epoch == 2**31 - 1 else plan.epoch + 1
 
     def refuse(self) -> None:
-        """The broker does not know the session any more: the next request begins one."""
+        """Forgets the session, which the broker no longer knows; the next request creates one."""
         self._session_id = self._epoch = 0
         self._held = {}
 
     def lose(self) -> None:
-        """Nobody knows whether the request arrived: the next one ends the session and begins another."""
+        """Makes the next request replace the session, because it is unknown whether the last one arrived."""
         self._epoch = 0
         self._held = {}

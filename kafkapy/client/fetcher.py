@@ -1,4 +1,4 @@
-"""A consumer's fetcher: keeps every partition's buffers filled ahead of the application, and positions found."""
+"""A consumer's fetcher: finds the positions of its partitions and fetches records ahead of the application."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from kafkapy._core.client.fetched_records import ConsumerRecord, FetchedRecords
 from kafkapy.client.cluster import NO_LEADER, ZERO_UUID, Node
 from kafkapy.client.configuration import ClientConfig
+from kafkapy.client.errors import LogTruncated, NoOffsetForPartition
 from kafkapy.client.fetch_session import FetchPlan, FetchPosition, FetchSession
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.offset_lookup import OffsetAndTimestamp, look_up
@@ -21,9 +22,10 @@ from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 log = logging.getLogger("kafkapy.client")
 
-# Fetches of one partition that are held before the application has taken the first.
+# Fetched responses of one partition that are buffered ahead of the application.
 BUFFERED_FETCHES = 2
-# A fetch without a partition whose buffers are full does not wait long for the others: that one is wanted soon.
+# A fetch that leaves out a partition with full buffers waits only this long at the broker, because that partition will
+# be fetched again soon and needs the same connection.
 SHORT_WAIT_MS = 20
 _LOST_SESSION = frozenset(
     (
@@ -36,26 +38,12 @@ _LOST_SESSION = frozenset(
 )
 
 
-class NoOffsetForPartition(ApiError):
-    """A partition has no position, and `auto.offset.reset` is none; or its position is outside its log."""
-
-    def __init__(self, partition: TopicPartition, message: str) -> None:
-        super().__init__(Error.OFFSET_OUT_OF_RANGE, message)
-        self.partition = partition
-
-
-class LogTruncated(NoOffsetForPartition):
-    """A position is behind where its log was cut off by a new leader, and `auto.offset.reset` is none. `agreed` is the
-    last offset, with its epoch, up to which the log is what was read; None if nobody knows."""
-
-    def __init__(self, partition: TopicPartition, position: int, agreed: OffsetAndEpoch | None) -> None:
-        hint = f"; it diverges from offset {agreed.offset} on" if agreed is not None else ""
-        super().__init__(partition, f"Truncated partition {partition}: position {position} is no more{hint}")
-        self.agreed = agreed
-
-
 class Fetcher:
-    """Owns the fetches on their way and the sessions.  A task of the network: all of it runs with the seat held."""
+    """Owns the fetch requests and the fetch sessions. A task of the network: called with its lock held.
+
+    `errors` are those that the application has to be told of; `collect` raises them. `is_hungry` says that the last
+    `collect` has emptied a buffer, so that another fetch can be sent.
+    """
 
     def __init__(self, network: Network, subscription: Subscription, config: ClientConfig) -> None:
         self._network = network
@@ -66,21 +54,21 @@ class Fetcher:
         self._reset: str = config["auto.offset.reset"]
         self._check_crcs: bool = config["check.crcs"]
         self._sessions: dict[int, FetchSession] = {}
-        self._busy: set[int] = set()  # brokers with a fetch on its way
+        self._busy: set[int] = set()  # brokers with a fetch in flight
         self.errors: list[Exception] = []
-        self._turns = 0
-        self.is_hungry = True  # the last `collect` has made room for another fetch
-        self._validator = PositionValidator(network, subscription, self._heed_truncation)
+        self._collects = 0
+        self.is_hungry = True
+        self._validator = PositionValidator(network, subscription, self._on_truncated)
 
-    def run(self, now_ms: int) -> int:
-        """Finds positions that are not known and fetches what is wanted; returns when to look again."""
-        due = self._find_positions(now_ms)
-        here: dict[int, int] = {}
-        full: set[int] = set()  # brokers with a partition whose buffers are full: they are not to wait for others
+    def run(self, monotonic_ms: int) -> int:
+        """Looks up unknown positions and sends fetches to the brokers without one; returns when to run again."""
+        due = self._find_positions(monotonic_ms)
+        partition_counts: dict[int, int] = {}
+        full: set[int] = set()  # brokers with a partition whose buffers are full
         wanted: dict[int, dict[TopicPartition, FetchPosition]] = {}
-        for where, state in self._subscription.partitions.items():
-            node_id = self._source(where, state)
-            here[node_id] = here.get(node_id, 0) + 1
+        for topic_partition, state in self._subscription.partitions.items():
+            node_id = self._source(topic_partition, state)
+            partition_counts[node_id] = partition_counts.get(node_id, 0) + 1
             if not state.is_fetchable or node_id in self._busy:
                 continue
             if len(state.buffers) >= BUFFERED_FETCHES:
@@ -88,77 +76,80 @@ class Fetcher:
                 continue
             if node_id == NO_LEADER:
                 self._network.metadata.request_update()
-            elif state.not_before_ms > now_ms:
+            elif state.not_before_ms > monotonic_ms:
                 due = min(due, state.not_before_ms)
             elif self._network.is_ready(node_id):
-                info = self._network.cluster.topics[where.topic]
-                leader = info.partitions[where.partition]
-                if self._validator.holds(where, state, leader.leader, leader.leader_epoch):
+                info = self._network.cluster.topics[topic_partition.topic]
+                leader = info.partitions[topic_partition.partition]
+                if self._validator.may_fetch(topic_partition, state, leader.leader, leader.leader_epoch):
                     position = FetchPosition(info.topic_id, state.fetch_offset, leader.leader_epoch)
-                    wanted.setdefault(node_id, {})[where] = position
+                    wanted.setdefault(node_id, {})[topic_partition] = position
             else:
                 due = min(due, self._network.ready_from_ms(node_id))
-        self._validator.ask()
+        self._validator.send_requests()
         for node_id, positions in wanted.items():
-            self._fetch(node_id, positions, here[node_id], SHORT_WAIT_MS if node_id in full else NEVER)
+            longest_wait_ms = SHORT_WAIT_MS if node_id in full else NEVER
+            self._fetch(node_id, positions, partition_counts[node_id], longest_wait_ms)
         return due
 
-    def _source(self, where: TopicPartition, state: PartitionState) -> int:
-        """The replica to read from: the leader, or the one that the leader has named."""
+    def _source(self, topic_partition: TopicPartition, state: PartitionState) -> int:
+        """Returns the replica to read from: the one that the leader prefers for this client's rack, or the leader."""
         if state.preferred_replica in self._network.cluster.nodes:
             return state.preferred_replica
-        return self._network.cluster.leader(*where)
+        return self._network.cluster.leader(*topic_partition)
 
     # Positions
 
-    def _find_positions(self, now_ms: int) -> int:
+    def _find_positions(self, monotonic_ms: int) -> int:
         due = NEVER
         wanted: dict[TopicPartition, int] = {}
-        for where, state in self._subscription.partitions.items():
+        for topic_partition, state in self._subscription.partitions.items():
             if state.position is not None or state.wants_committed or state.is_fetching:
                 continue
-            if state.not_before_ms > now_ms:
+            if state.not_before_ms > monotonic_ms:
                 due = min(due, state.not_before_ms)
                 continue
             if state.reset is None:
                 state.reset = reset_timestamp(self._reset, self._network.clock.now_ms())
                 if state.reset is None:
-                    message = f"Undefined offset with no reset policy for partitions: [{where}]"
-                    self._complain(state, NoOffsetForPartition(where, message))
+                    message = f"Undefined offset with no reset policy for partitions: [{topic_partition}]"
+                    self._report(state, NoOffsetForPartition(topic_partition, message))
                     continue
-            wanted[where] = state.reset
+            wanted[topic_partition] = state.reset
             state.is_fetching = True
         if wanted:
             look_up(self._network, wanted, self.isolation_level, self._found)
         return due
 
-    def _found(self, where: TopicPartition, found: OffsetAndTimestamp | None, error: ApiError | None) -> None:
-        state = self._subscription.partitions.get(where)
+    def _found(self, topic_partition: TopicPartition, found: OffsetAndTimestamp | None, error: ApiError | None) -> None:
+        state = self._subscription.partitions.get(topic_partition)
         if state is None:
             return
         state.is_fetching = False
         if state.position is not None or state.reset is None:
-            return  # a seek came between
+            return  # the application has sought meanwhile
         if error is not None:
             if not error.error.retriable and error.error is not Error.UNKNOWN_SERVER_ERROR:
-                self._complain(state, error)
+                self._report(state, error)
             state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         elif found is None:
             state.jump_by(-1)
         else:
             state.jump(found.offset, found.leader_epoch)
 
-    def _heed_truncation(self, where: TopicPartition, state: PartitionState, agreed: OffsetAndEpoch | None) -> None:
+    def _on_truncated(
+        self, topic_partition: TopicPartition, state: PartitionState, agreed: OffsetAndEpoch | None
+    ) -> None:
         timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
         if timestamp is None:
-            self._complain(state, LogTruncated(where, state.position or 0, agreed))
+            self._report(state, LogTruncated(topic_partition, state.position or 0, agreed))
         elif agreed is None:
             state.jump_by(timestamp)
         else:
             state.jump(*agreed)
 
-    def _complain(self, state: PartitionState, error: ApiError) -> None:
-        """Something that the application has to hear of, with every poll until it does something about it."""
+    def _report(self, state: PartitionState, error: ApiError) -> None:
+        """Keeps an error for the next poll; it is found and raised again until the application changes the position."""
         state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         if not self.errors:
             self.errors.append(error)
@@ -166,40 +157,42 @@ class Fetcher:
     # Fetching
 
     def _fetch(
-        self, node_id: int, positions: dict[TopicPartition, FetchPosition], partitions_here: int, longest_wait_ms: int
+        self, node_id: int, positions: dict[TopicPartition, FetchPosition], partition_count: int, longest_wait_ms: int
     ) -> None:
         session = self._sessions.setdefault(node_id, FetchSession())
-        plan = session.plan(positions, partitions_here=partitions_here)
-        generations = {where: self._subscription.partitions[where].generation for where in positions}
+        plan = session.plan(positions, partition_count=partition_count)
+        generations = {
+            topic_partition: self._subscription.partitions[topic_partition].generation for topic_partition in positions
+        }
         self._busy.add(node_id)
         with_ids = all(position.topic_id != ZERO_UUID for position in positions.values())
 
-        def answered(response: FetchResponse | None, version: int, error: Exception | None) -> None:
+        def on_response(response: FetchResponse | None, version: int, error: Exception | None) -> None:
             self._busy.discard(node_id)
-            self._answered(session, plan, positions, generations, response, version)
+            self._on_response(session, plan, positions, generations, response, version)
 
         self._network.submit(
             node_id,
             ApiKey.FETCH,
             lambda version: self._request(plan, version, longest_wait_ms),
-            answered,
+            on_response,
             highest=None if with_ids else 12,
         )
 
     def _request(self, plan: FetchPlan, version: int, longest_wait_ms: int) -> FetchRequest:
         config = self._config
         topics: dict[str, FetchRequest.FetchTopic] = {}
-        for where, position in plan.wanted.items():
-            topic = topics.get(where.topic)
+        for topic_partition, position in plan.wanted.items():
+            topic = topics.get(topic_partition.topic)
             if topic is None:
                 topic = FetchRequest.FetchTopic(partitions=[])
                 if version >= 13:
                     topic.topic_id = position.topic_id
                 else:
-                    topic.topic = where.topic
-                topics[where.topic] = topic
+                    topic.topic = topic_partition.topic
+                topics[topic_partition.topic] = topic
             partition = FetchRequest.FetchPartition(
-                partition=where.partition,
+                partition=topic_partition.partition,
                 fetch_offset=position.fetch_offset,
                 partition_max_bytes=config["max.partition.fetch.bytes"],
             )
@@ -216,16 +209,16 @@ class Fetcher:
         if version >= 7:
             request.session_id, request.session_epoch = plan.session_id, plan.epoch
             request.forgotten_topics_data = [
-                FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=[where.partition])
+                FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=[topic_partition.partition])
                 if version >= 13
-                else FetchRequest.ForgottenTopic(topic=where.topic, partitions=[where.partition])
-                for where, topic_id in plan.forgotten.items()
+                else FetchRequest.ForgottenTopic(topic=topic_partition.topic, partitions=[topic_partition.partition])
+                for topic_partition, topic_id in plan.forgotten.items()
             ]
         if version >= 11:
             request.rack_id = config["client.rack"]
         return request
 
-    def _answered(
+    def _on_response(
         self,
         session: FetchSession,
         plan: FetchPlan,
@@ -249,29 +242,33 @@ class Fetcher:
             self._pause(positions)
             return
         session.confirm(plan, response.session_id)
-        names = {position.topic_id: where.topic for where, position in positions.items()}
+        names = {position.topic_id: topic_partition.topic for topic_partition, position in positions.items()}
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         for topic in response.responses:
             name = names.get(topic.topic_id) if version >= 13 else topic.topic
             for data in topic.partitions:
-                where = TopicPartition(name or "", data.partition_index)
-                state = self._subscription.partitions.get(where)
-                if state is None or where not in positions or generations[where] != state.generation:
+                topic_partition = TopicPartition(name or "", data.partition_index)
+                state = self._subscription.partitions.get(topic_partition)
+                if (
+                    state is None
+                    or topic_partition not in positions
+                    or generations[topic_partition] != state.generation
+                ):
                     continue
-                self._take(where, state, data, nodes)
+                self._add(topic_partition, state, data, nodes)
 
     def _pause(self, positions: dict[TopicPartition, FetchPosition]) -> None:
         not_before = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
-        for where in positions:
-            state = self._subscription.partitions.get(where)
+        for topic_partition in positions:
+            state = self._subscription.partitions.get(topic_partition)
             if state is not None:
                 state.not_before_ms = not_before
                 state.preferred_replica = -1
 
-    def _take(self, where: TopicPartition, state: PartitionState, data: Any, nodes: list[Node]) -> None:
-        """What a fetch says of one partition."""
+    def _add(self, topic_partition: TopicPartition, state: PartitionState, data: Any, nodes: list[Node]) -> None:
+        """Buffers the records of one partition's response, or handles its error."""
         if data.error_code:
-            self._heed(where, state, Error.of(data.error_code), data, nodes)
+            self._on_error(topic_partition, state, Error.of(data.error_code), data, nodes)
             return
         state.high_watermark, state.last_stable_offset = data.high_watermark, data.last_stable_offset
         state.log_start_offset = data.log_start_offset
@@ -283,8 +280,8 @@ class Fetcher:
         aborted = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
         fetched = FetchedRecords(
             data.records,
-            where.topic,
-            where.partition,
+            topic_partition.topic,
+            topic_partition.partition,
             state.fetch_offset,
             until_offset=state.until_offset,
             aborted=aborted,
@@ -298,42 +295,44 @@ class Fetcher:
             state.fetch_offset = fetched.end_offset
             state.buffers.append(fetched)
         else:
-            message = f"The record at offset {state.fetch_offset} of {where} is larger than what was fetched"
-            self._complain(state, ApiError(Error.MESSAGE_TOO_LARGE, message))
+            message = f"The record at offset {state.fetch_offset} of {topic_partition} is larger than what was fetched"
+            self._report(state, ApiError(Error.MESSAGE_TOO_LARGE, message))
 
-    def _heed(self, where: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]) -> None:
-        """An error of one partition."""
+    def _on_error(
+        self, topic_partition: TopicPartition, state: PartitionState, error: Error, data: Any, nodes: list[Node]
+    ) -> None:
+        """Handles the error of one partition: resets the position, updates the leader, or reports it."""
         state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         if error is Error.OFFSET_OUT_OF_RANGE and state.preferred_replica < 0:
             if state.buffers:
-                return  # first what is buffered; then the fetch says so again
+                return  # the application gets the buffered records first; then the fetch fails again
             timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
             if timestamp is None:
-                message = f"Fetch position {state.fetch_offset} is out of range for partition {where}"
-                self._complain(state, NoOffsetForPartition(where, message))
+                message = f"Fetch position {state.fetch_offset} is out of range for partition {topic_partition}"
+                self._report(state, NoOffsetForPartition(topic_partition, message))
             else:
-                log.info("Position %d of %s is out of range: reset", state.fetch_offset, where)
+                log.info("Position %d of %s is out of range: reset", state.fetch_offset, topic_partition)
                 state.jump_by(timestamp)
                 state.not_before_ms = 0
         elif error in STALE_METADATA or error.retriable or error is Error.OFFSET_OUT_OF_RANGE:
             state.preferred_replica = -1
             leader = data.current_leader
-            self._network.metadata.heed_leader(where, leader.leader_id, leader.leader_epoch, nodes)
+            self._network.metadata.update_leader(topic_partition, leader.leader_id, leader.leader_epoch, nodes)
             self._network.metadata.request_update()
         else:
-            self._complain(state, ApiError(error, f"Fetching {where}: {error.message}"))
+            self._report(state, ApiError(error, f"Fetching {topic_partition}: {error.message}"))
 
-    # What the application takes
+    # Called by the application's thread
 
     def collect(self, limit: int) -> list[ConsumerRecord]:
-        """Up to `limit` records that are there, from one partition after the other; moves the positions.
+        """Returns up to `limit` buffered records, partition by partition, and advances the positions.
 
-        Raises what was found wrong, once, if there are no records before it.
+        Raises a reported error, once, if there are no records before it.
         """
         records: list[ConsumerRecord] = []
         self.is_hungry = False
-        for where in self._order():
-            state = self._subscription.partitions[where]
+        for topic_partition in self._order():
+            state = self._subscription.partitions[topic_partition]
             while state.buffers and not state.is_paused and len(records) < limit:
                 fetched = state.buffers[0]
                 try:
@@ -342,35 +341,39 @@ class Fetcher:
                     if records:
                         return records
                     raise error
-                state.take_from(fetched)
+                state.advance(fetched)
                 self.is_hungry |= fetched.is_exhausted
         if not records:
             self.raise_error()
         return records
 
     def ready_states(self) -> list[PartitionState]:
-        """Partitions with something that the application may take, in the order of `collect`."""
+        """Returns the partitions with buffered records that are not paused, in the order of `collect`."""
         partitions = self._subscription.partitions
-        return [partitions[where] for where in self._order() if not partitions[where].is_paused]
+        return [
+            partitions[topic_partition]
+            for topic_partition in self._order()
+            if not partitions[topic_partition].is_paused
+        ]
 
     def raise_error(self) -> None:
-        """Raises what was found wrong, once."""
+        """Raises the reported error, once, if there is one."""
         if self.errors:
             raise self.errors.pop(0)
 
     def _order(self) -> list[TopicPartition]:
-        """Partitions with something buffered; who was served last comes last."""
+        """Returns the partitions with buffered records; the one that was served first most recently comes last."""
         partitions = self._subscription.partitions
-        ready = [where for where, state in partitions.items() if state.buffers]
+        ready = [topic_partition for topic_partition, state in partitions.items() if state.buffers]
         if len(ready) > 1:
-            ready.sort(key=lambda where: partitions[where].last_turn)
-            self._turns += 1
-            partitions[ready[0]].last_turn = self._turns
+            ready.sort(key=lambda topic_partition: partitions[topic_partition].last_collect)
+            self._collects += 1
+            partitions[ready[0]].last_collect = self._collects
         return ready
 
     @property
     def has_records(self) -> bool:
-        """Whether `collect` would give or raise something."""
+        """Returns whether `collect` would return or raise something."""
         if self.errors:
             return True
         return any(state.buffers and not state.is_paused for state in self._subscription.partitions.values())

@@ -1,4 +1,4 @@
-"""What a consumer's group asks of its membership, whichever protocol that speaks."""
+"""The interface of a consumer's membership in its group, common to the classic and the consumer protocol."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger("kafkapy.client")
 
 
 class GroupMembership(ABC):
-    """Owns the member's identity and the exchange with the coordinator.  Touched with the network's seat held.
+    """Owns the member's identity and its requests to the coordinator. Called with the network's lock held.
 
-    Nothing that the application has to hear of happens of itself: `new_assignment` is what came of the last rebalance
-    until `poll` takes it, and only `poll` begins to join.
+    The application sees a rebalance only within `poll`: `poll` starts to join, and `new_assignment` keeps the result of
+    the last rebalance until `poll` applies it. `fatal` is an error that the membership cannot recover from.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class GroupMembership(ABC):
         self._config = config
         self.identity = MemberIdentity(instance_id=config["group.instance.id"])
         self.rejoin_wanted = False
-        self.is_lost = False  # the partitions were given to others meanwhile
+        self.is_lost = False  # the group has assigned the partitions to other members
         self.new_assignment: list[TopicPartition] | None = None
         self.fatal: Exception | None = None
         self.last_poll_ms = 0
@@ -43,73 +43,73 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def is_cooperative(self) -> bool:
-        """Whether partitions that stay are kept during a rebalance."""
+        """Returns whether the member keeps reading its partitions during a rebalance."""
 
     @property
     @abstractmethod
     def is_member(self) -> bool:
-        """Whether the group knows the member, and it does not join anew."""
+        """Returns whether the group knows the member, and it is not joining again."""
 
     @property
     @abstractmethod
-    def must_give_up(self) -> bool:
-        """Whether the application has to hear that it loses partitions before `begin_join`."""
+    def must_revoke(self) -> bool:
+        """Returns whether partitions must be revoked, and the application told, before `begin_join`."""
 
     @property
     @abstractmethod
     def is_rebalancing(self) -> bool:
-        """Whether `poll` has to wait for an assignment, or to take one."""
+        """Returns whether `poll` has to wait for an assignment or to apply one."""
 
     @abstractmethod
-    def run(self, now_ms: int) -> int:
-        """Goes on with what is under way; returns when to look again."""
+    def run(self, monotonic_ms: int) -> int:
+        """Sends the requests that are due; returns when to run again."""
 
     @abstractmethod
     def begin_join(self) -> None:
-        """Joins the group, or joins it again; the application has been told."""
+        """Starts to join the group, for the first time or again; partitions were revoked before."""
 
     @abstractmethod
     def subscription_changed(self) -> None:
-        """Other topics than before are subscribed to."""
+        """Is called after the application has subscribed to other topics."""
 
     @abstractmethod
     def topics_changed(self) -> None:
-        """Topics that are subscribed to have come, gone or grown."""
+        """Is called when subscribed topics were created, deleted or have got more partitions."""
 
     def take_assignment(self) -> list[TopicPartition]:
-        """What was assigned, for `poll` to tell of; `assignment_taken` follows."""
+        """Returns the new assignment for `poll` to apply; a call of `assignment_applied` must follow."""
         taken, self.new_assignment = self.new_assignment, None
         assert taken is not None
         return taken
 
     @abstractmethod
-    def assignment_taken(self, *, gave_up: bool) -> None:
-        """The application reads what was assigned; `gave_up`: it had partitions before that are not in it."""
+    def assignment_applied(self, *, has_revoked: bool) -> None:
+        """Is called after `poll` has applied an assignment; `has_revoked` if it has taken partitions away."""
 
     @abstractmethod
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """Says goodbye, if there is a coordinator to say it to; `on_done` is called in any case."""
+        """Sends the request to leave if a coordinator is known; `on_done` is called in any case, maybe at once."""
 
     @abstractmethod
     def forget_membership(self, *, lost: bool, keeps_id: bool = False) -> None:
-        """This consumer is no member any more; it may join again."""
+        """Ends the membership; the consumer may join again. `lost`: other members may have its partitions already."""
 
-    def _coordinator_node(self, now_ms: int) -> int | None:
-        """The coordinator's connection; None while it is looked for, or when there is none to be had (`fatal`)."""
+    def _coordinator_node(self, monotonic_ms: int) -> int | None:
+        """Returns the coordinator's node id; None while it is looked up or if the lookup has failed (`fatal`)."""
         try:
-            return self._coordinator.node(now_ms)
+            return self._coordinator.node(monotonic_ms)
         except ApiError as error:
             self.fatal = error
             return None
 
     def _poll_deadline_ms(self) -> int:
-        """Until when the application has to poll again."""
+        """Returns the monotonic time until which the application must poll again."""
         interval_ms: int = self._config["max.poll.interval.ms"]
         return self.last_poll_ms + interval_ms
 
-    def _is_stuck(self, now_ms: int) -> bool:
-        """Whether the application has not polled for too long: then the member has left the group."""
-        if now_ms < self._poll_deadline_ms():
+    def _leave_if_poll_is_late(self, monotonic_ms: int) -> bool:
+        """Leaves the group if the application has not polled for max.poll.interval.ms; returns whether it did."""
+        if monotonic_ms < self._poll_deadline_ms():
             return False
         log.warning("Consumer poll timeout has expired: the member leaves group %s", self._coordinator.key)
         self.send_leave("consumer poll timeout has expired.")

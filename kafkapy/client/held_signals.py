@@ -1,8 +1,7 @@
-"""Signals held back while the main thread is in the midst of something.
+"""Defers signal handlers while the main thread runs a step of a client's network.
 
-A signal's handler runs between any two instructions of the main thread. One that raises, as Ctrl-C's does, would leave
-within the networking of a client requests that nobody sends and answers that nobody tells of; whoever closed the client
-then would wait for them.
+A signal's handler runs between any two instructions of the main thread. One that raises, as Ctrl-C's does, would abort
+the step in the middle: requests would stay unsent and responses would be lost, and `close` would wait for them.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import signal
 import threading
 
-# Those of `signal` convert numbers to enumerations: ten times as long, in every turn of the networking.
+# The functions of module `signal` convert numbers to enumerations, which takes ten times as long in every step.
 from _signal import getsignal as handler_of  # type: ignore[import-not-found]
 from _signal import signal as set_handler
 from collections.abc import Callable
@@ -22,16 +21,16 @@ Handler = Callable[[int, FrameType | None], object]
 
 
 class HeldSignals:
-    """Within it no handler runs; leaving it runs those of the signals that came. Not to be entered twice.
+    """A context in which no handler of SIGINT or SIGTERM runs; they run when it ends. It must not be nested.
 
-    Handlers are the main thread's: in any other there is nothing to hold back.
+    Handlers run in the main thread only, so that the context has no effect in other threads.
     """
 
-    __slots__ = ("_before", "_came")
+    __slots__ = ("_handlers", "_received")
 
     def __init__(self) -> None:
-        self._before: list[tuple[int, Handler]] = []
-        self._came: list[tuple[int, FrameType | None]] = []
+        self._handlers: list[tuple[int, Handler]] = []
+        self._received: list[tuple[int, FrameType | None]] = []
 
     def __enter__(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -40,23 +39,23 @@ class HeldSignals:
             for number in HELD:
                 handler = handler_of(number)
                 if callable(handler):
-                    self._before.append((number, handler))
+                    self._handlers.append((number, handler))
                     set_handler(number, self._hold)
-        except BaseException:  # by the handler of the second, before that was replaced
-            self._restore(self._before)
+        except BaseException:  # raised by the second signal's handler before it was replaced
+            self._restore(self._handlers)
             raise
 
     def __exit__(self, *_: object) -> None:
-        if self._before:
-            self._restore(self._before)
-            for number, frame in self._came:
-                dict(self._before)[number](number, frame)
+        if self._handlers:
+            self._restore(self._handlers)
+            for number, frame in self._received:
+                dict(self._handlers)[number](number, frame)
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
-        self._came.append((number, frame))
+        self._received.append((number, frame))
 
     def _restore(self, handlers: list[tuple[int, Handler]]) -> None:
-        """All of them, even if one runs as soon as it is back, and raises."""
+        """Restores all handlers, even if one of them runs at once and raises."""
         if handlers:
             try:
                 set_handler(*handlers[0])

@@ -1,4 +1,4 @@
-"""The interceptors of a client: objects that see, and may change, what it sends or gives out."""
+"""A client's interceptors: objects that see, and may change, the records that it sends or returns."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ log = logging.getLogger("kafkapy.client")
 
 
 class Interceptors:
-    """Owns the objects of `interceptor.classes` (objects, classes, or `module:name` of a class), called in their order.
+    """Owns the objects of `interceptor.classes` (objects, classes, or `module:name` of a class), called in order.
 
-    Methods may be left out. As with Java's, what one raises is logged and the client goes on; where they pass something
-    on, the next one then gets what this one got.
+    Methods may be left out. As in Java's clients, an exception of an interceptor is logged and otherwise ignored; in
+    `transform` the next interceptor then gets the unchanged arguments.
     """
 
     def __init__(self, configured: Sequence[Any]) -> None:
@@ -25,21 +25,21 @@ class Interceptors:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def pass_on(self, method: str, *given: Any) -> Any:
-        """What is left of `given` (a tuple, if that is several things) behind all of them."""
+    def transform(self, method: str, *arguments: Any) -> Any:
+        """Returns the arguments after every interceptor has changed them: a tuple if there are several."""
         for each in self._having(method):
             try:
-                changed = getattr(each, method)(*given)
-                given = changed if len(given) > 1 else (changed,)
+                changed = getattr(each, method)(*arguments)
+                arguments = changed if len(arguments) > 1 else (changed,)
             except Exception:
                 log.exception("An interceptor failed in %s", method)
-        return given if len(given) > 1 else given[0]
+        return arguments if len(arguments) > 1 else arguments[0]
 
-    def tell(self, method: str, *told: Any) -> None:
-        """Something has happened."""
+    def notify(self, method: str, *arguments: Any) -> None:
+        """Calls a method of every interceptor that has it."""
         for each in self._having(method):
             try:
-                getattr(each, method)(*told)
+                getattr(each, method)(*arguments)
             except Exception:
                 log.exception("An interceptor failed in %s", method)
 

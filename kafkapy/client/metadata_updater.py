@@ -1,4 +1,4 @@
-"""Keeps a client's picture of the cluster true: when to ask, whom, and what to do when nobody answers."""
+"""Updates a client's view of the cluster: when to request metadata, from which broker, and what to do on failure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kafkapy.types import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kafkapy.client.broker_connections import BrokerConnections
     from kafkapy.client.cluster import PartitionInfo
-    from kafkapy.client.network import Network
 
 log = logging.getLogger("kafkapy.client")
 
@@ -24,13 +24,13 @@ _IDS_FROM_VERSION = 12
 
 
 class MetadataUpdater:
-    """Owns the topics that are of interest and the state of asking.  Touched with the network's seat held.
+    """Owns the set of topics that the client uses and the metadata request. Called with the network's lock held.
 
-    `updates` counts the answers, so that somebody may wait for the next one.
+    `updates` counts the responses, so that a caller can wait for the next one.
     """
 
-    def __init__(self, network: Network, config: ClientConfig) -> None:
-        self._network = network
+    def __init__(self, connections: BrokerConnections, config: ClientConfig) -> None:
+        self._connections = connections
         self._config = config
         self.topics: set[str] = set()
         self._unknown_ids: frozenset[bytes] = frozenset()
@@ -38,80 +38,82 @@ class MetadataUpdater:
         self.allow_creation = True
         self.updates = 0
         self._is_wanted = True
-        self._is_asking = False
+        self._has_request = False
         self._attempts = 0
         self._not_before_ms = 0
         self._expires_ms = 0
         self._failing_since_ms: int | None = None
 
     def request_update(self) -> None:
-        """Ask again as soon as the backoff allows it."""
+        """Requests metadata again as soon as the backoff allows it."""
         self._is_wanted = True
 
     def add_topic(self, topic: str) -> None:
-        """From now on the topic is asked for."""
+        """Adds a topic to those that metadata is requested for."""
         if topic not in self.topics:
             self.topics.add(topic)
-            if topic not in self._network.cluster.topics:
+            if topic not in self._connections.cluster.topics:
                 self._is_wanted = True
                 self._not_before_ms = 0
 
     def set_topics(self, topics: Iterable[str], *, wants_all: bool = False) -> None:
-        """From now on these are asked for, or all."""
+        """Sets the topics to request metadata for; with `wants_all`, all topics of the cluster."""
         self.topics = set(topics)
-        if wants_all != self.wants_all or not self.topics <= set(self._network.cluster.topics):
+        if wants_all != self.wants_all or not self.topics <= set(self._connections.cluster.topics):
             self._is_wanted = True
             self._not_before_ms = 0
         self.wants_all = wants_all
 
     def want_ids(self, topic_ids: Iterable[bytes]) -> None:
-        """Topics that are known by their id only: they are asked for until they have a name, which from then on is of
-        interest. Brokers take either ids or names in one request, so they have a request of their own."""
-        wanted = frozenset(topic_ids)
-        if wanted - self._unknown_ids:
+        """Sets the topics that are known by their id only; they are requested until their names are known.
+
+        A request may have either ids or names, so these topics have requests of their own.
+        """
+        ids = frozenset(topic_ids)
+        if ids - self._unknown_ids:
             self._is_wanted = True
             self._not_before_ms = 0
-        self._unknown_ids = wanted
+        self._unknown_ids = ids
 
-    def heed_leader(self, where: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> None:
-        """Takes over what a broker says about who leads a partition."""
-        self._network.cluster = with_leader(self._network.cluster, where, leader, epoch, nodes)
+    def update_leader(self, topic_partition: TopicPartition, leader: int, epoch: int, nodes: Iterable[Node]) -> None:
+        """Stores the leader that a broker named in an error response (KIP-951)."""
+        self._connections.cluster = with_leader(self._connections.cluster, topic_partition, leader, epoch, nodes)
 
-    def run(self, now_ms: int) -> int:
-        """Ask if it is time; returns when it will be."""
-        if self._is_asking:
+    def run(self, monotonic_ms: int) -> int:
+        """Sends a metadata request if one is due; returns when to run again."""
+        if self._has_request:
             return 1 << 62
-        if not self._is_wanted and now_ms < self._expires_ms:
+        if not self._is_wanted and monotonic_ms < self._expires_ms:
             return self._expires_ms
-        if now_ms < self._not_before_ms:
+        if monotonic_ms < self._not_before_ms:
             return self._not_before_ms
-        node_id = self._network.least_loaded()
+        node_id = self._connections.least_loaded()
         if node_id is None:
-            return self._recover(now_ms)
-        self._is_asking = True
+            return self._recover(monotonic_ms)
+        self._has_request = True
         self._is_wanted = False
         ids = self._unknown_ids if not self.wants_all else frozenset()
-        self._network.submit(
+        self._connections.submit(
             node_id,
             ApiKey.METADATA,
             lambda version: self._request(version, ids),
-            lambda response, version, error: self._answered(response, ids, error),
+            lambda response, version, error: self._on_response(response, ids, error),
         )
-        return now_ms if not self._is_asking else 1 << 62
+        return monotonic_ms if not self._has_request else 1 << 62
 
-    def _recover(self, now_ms: int) -> int:
-        """Nobody to ask: begin again at the bootstrap addresses, or wait for a backoff to pass."""
+    def _recover(self, monotonic_ms: int) -> int:
+        """Starts again from bootstrap.servers, or waits for a backoff, when no broker can be reached."""
         if self._failing_since_ms is None:
-            self._failing_since_ms = now_ms
-        known = self._network.cluster.nodes
+            self._failing_since_ms = monotonic_ms
+        known = self._connections.cluster.nodes
         if (
             self._config["metadata.recovery.strategy"].lower() == "rebootstrap"
-            and self._network.all_failed()
+            and self._connections.all_failed()
             and any(node_id >= 0 for node_id in known)
         ):
-            self._network.rebootstrap()
-            return now_ms
-        return max(self._network.reachable_from_ms(), now_ms + 1)
+            self._connections.rebootstrap()
+            return monotonic_ms
+        return max(self._connections.reachable_from_ms(), monotonic_ms + 1)
 
     def _request(self, version: int, ids: frozenset[bytes]) -> MetadataRequest:
         if ids and version >= _IDS_FROM_VERSION:
@@ -125,16 +127,16 @@ class MetadataUpdater:
         allow = self.allow_creation or version < 4
         return MetadataRequest(topics=topics, allow_auto_topic_creation=allow)
 
-    def _answered(self, response: MetadataResponse | None, ids: frozenset[bytes], error: Exception | None) -> None:
-        self._is_asking = False
-        now = self._network.clock.monotonic_ms()
+    def _on_response(self, response: MetadataResponse | None, ids: frozenset[bytes], error: Exception | None) -> None:
+        self._has_request = False
+        now = self._connections.clock.monotonic_ms()
         if response is not None and response.error_code == Error.REBOOTSTRAP_REQUIRED:
-            self._network.rebootstrap()
+            self._connections.rebootstrap()
             response = None
         if response is None or not response.brokers:
             self._fail(error, now)
             return
-        self._network.cluster = merge(self._network.cluster, response, self.wants_all and not ids)
+        self._connections.cluster = merge(self._connections.cluster, response, self.wants_all and not ids)
         if ids:
             named = {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
             self.topics.update(named.values())
@@ -145,28 +147,28 @@ class MetadataUpdater:
         missing = [
             topic
             for topic in self.topics
-            if Error.of(self._network.cluster.errors.get(topic, Error.NONE)).retriable
+            if Error.of(self._connections.cluster.errors.get(topic, Error.NONE)).retriable
             or any(each.leader < 0 for each in self._partitions(topic))
         ]
         is_lacking = bool(missing or self._unknown_ids)
         self._attempts = self._attempts + 1 if is_lacking else 0
         self._is_wanted = self._is_wanted or is_lacking or bool(ids)
-        self._not_before_ms = now + self._network.retry_backoff.pause_ms(max(self._attempts - 1, 0))
+        self._not_before_ms = now + self._connections.retry_backoff.pause_ms(max(self._attempts - 1, 0))
 
     def _partitions(self, topic: str) -> Iterable[PartitionInfo]:
-        info = self._network.cluster.topics.get(topic)
+        info = self._connections.cluster.topics.get(topic)
         return () if info is None else info.partitions
 
     def _fail(self, error: Exception | None, now: int) -> None:
         self._is_wanted = True
         if self._failing_since_ms is None:
             self._failing_since_ms = now
-        self._not_before_ms = now + self._network.retry_backoff.pause_ms(self._attempts)
+        self._not_before_ms = now + self._connections.retry_backoff.pause_ms(self._attempts)
         self._attempts += 1
         trigger_ms = self._config["metadata.recovery.rebootstrap.trigger.ms"]
         if now - self._failing_since_ms > trigger_ms and (
             self._config["metadata.recovery.strategy"].lower() == "rebootstrap"
         ):
             self._failing_since_ms = None
-            self._network.rebootstrap()
-        log.debug("Metadata could not be had: %s", error)
+            self._connections.rebootstrap()
+        log.debug("The metadata request failed: %s", error)

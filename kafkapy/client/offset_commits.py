@@ -1,4 +1,4 @@
-"""The commits of one consumer: those asked for, those of their own accord, and what is committed."""
+"""The offset commits of one consumer: synchronous, asynchronous and automatic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.client.coordinator import Coordinator, OffsetAndMetadata, commit_offsets, fetch_offsets
-from kafkapy.client.exchange import until_answered
+from kafkapy.client.coordinator_request import request_until_done
 from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import Network
 from kafkapy.client.subscription import Subscription
@@ -23,8 +23,10 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class OffsetCommits:
-    """Owns auto-commit, and the callbacks of commits until the application's thread comes by.  Called by that thread
-    without the network's seat. `on_committed` hears of everything that was committed."""
+    """Owns auto-commit, and the callbacks of finished commits. Called by the application's thread without the lock.
+
+    Callbacks run in `call_back`, on the application's thread. `on_committed` is called with all committed offsets.
+    """
 
     def __init__(
         self,
@@ -46,27 +48,27 @@ class OffsetCommits:
             config["auto.commit.interval.ms"] if config["enable.auto.commit"] and self._group_id is not None else None
         )
         self._next_ms = 0
-        self._done: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
     def require_group(self) -> None:
-        """ConfigError unless there is a group."""
+        """Raises ConfigError if the consumer has no group.id."""
         if self._group_id is None:
             raise ConfigError("To use the group management or offset commit APIs, you must provide a valid group.id")
 
     def positions(self) -> Offsets:
-        """Where the application is in every partition that it has a position of."""
+        """Returns the positions of the assigned partitions that have one, with their leader epochs."""
         return {
-            where: OffsetAndMetadata(state.position, "", state.leader_epoch)
-            for where, state in self._subscription.partitions.items()
+            topic_partition: OffsetAndMetadata(state.position, "", state.leader_epoch)
+            for topic_partition, state in self._subscription.partitions.items()
             if state.position is not None
         }
 
     def commit(self, offsets: Offsets, timeout_s: float) -> None:
-        """Commits and waits; ApiError, TimeoutError."""
+        """Commits and blocks until the coordinator has responded. ApiError; RequestTimedOut."""
         self.require_group()
         self.call_back()
         if offsets:
-            until_answered(
+            request_until_done(
                 self._network,
                 self._coordinator,
                 lambda node_id, done: commit_offsets(
@@ -78,30 +80,30 @@ class OffsetCommits:
         self._on_committed(offsets)
 
     def commit_async(self, offsets: Offsets, on_done: Callable[[Exception | None], object]) -> None:
-        """Commits and calls back from a later poll."""
+        """Sends a commit, once; `on_done(error)` is called by a later `call_back`. Does not block."""
         self.require_group()
 
-        def tell(error: Exception | None) -> None:
+        def call_back(error: Exception | None) -> None:
             if error is None:
                 self._on_committed(offsets)
             on_done(error)
 
         def done(error: Exception | None) -> None:
-            self._done.append(lambda: tell(error))
+            self._callbacks.append(lambda: call_back(error))
 
         if not offsets:
             return
         if not self._knows_coordinator():
             done(ApiError(Error.COORDINATOR_NOT_AVAILABLE))
             return
-        with self._network.seat:
+        with self._network.lock:
             commit_offsets(self._network, self._coordinator, self._membership.identity, offsets, done)
-        self._network.try_drive()
+        self._network.try_step()
 
     def committed(self, partitions: Sequence[TopicPartition], timeout_s: float) -> Offsets:
-        """What is committed of these partitions."""
+        """Returns the committed offsets of the partitions that have one. Blocks. ApiError; RequestTimedOut."""
         self.require_group()
-        found: Offsets = until_answered(
+        found: Offsets = request_until_done(
             self._network,
             self._coordinator,
             lambda node_id, done: fetch_offsets(
@@ -113,41 +115,42 @@ class OffsetCommits:
         return found
 
     def _knows_coordinator(self) -> bool:
-        with self._network.seat:
+        with self._network.lock:
             return self._coordinator.node(self._network.clock.monotonic_ms()) is not None
 
-    # Of their own accord
+    # Auto-commit
 
-    def commit_if_due(self, now_ms: int) -> None:
-        """Auto-commit, by the time."""
-        if self._interval_ms is not None and now_ms >= self._next_ms:
+    def commit_if_due(self, monotonic_ms: int) -> None:
+        """Commits the positions if auto.commit.interval.ms has passed. Does not block."""
+        if self._interval_ms is not None and monotonic_ms >= self._next_ms:
             if self._next_ms:
                 self.commit_async(self.positions(), log_failure)
-            self._next_ms = now_ms + self._interval_ms
+            self._next_ms = monotonic_ms + self._interval_ms
 
     def commit_before_loss(self, timeout_s: float | None = None) -> None:
-        """What auto-commit owes before partitions go."""
+        """Commits the positions before partitions are given up, if auto-commit is on. Blocks; a failure is logged."""
         if self._interval_ms is None or not self._subscription.partitions:
             return
         try:
-            with self._network.undisturbed():
+            with self._network.uninterrupted():
                 self.commit(self.positions(), self._api_timeout_s if timeout_s is None else timeout_s)
-        except (ApiError, TimeoutError) as error:
+        except ApiError as error:
             log_failure(error)
 
     # Callbacks
 
     @property
     def has_callbacks(self) -> bool:
-        return bool(self._done)
+        """Returns whether `call_back` has something to do."""
+        return bool(self._callbacks)
 
     def call_back(self) -> None:
-        """Calls whoever waits to hear of a commit."""
-        while self._done:
-            self._done.pop(0)()
+        """Runs the callbacks of finished commits."""
+        while self._callbacks:
+            self._callbacks.pop(0)()
 
 
 def log_failure(error: Exception | None) -> None:
-    """What becomes of an auto-commit that failed: the next one makes up for it."""
+    """Logs the error of an auto-commit, which the next auto-commit makes up for."""
     if error is not None:
         log.warning("Auto-commit failed: %s", error)

@@ -1,4 +1,4 @@
-"""Which partition a record goes to.  Pure: the default, and what a custom partitioner looks like."""
+"""The choice of a record's partition: Kafka's default and the interface of custom partitioners. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Partitioner", "choose_sticky_partition", "default_partition"]
 
 
 class Partitioner(Protocol):
-    """What `partitioner.class` may be: an object with this method, or a class of such."""
+    """The interface of `partitioner.class`, which may be such an object, or a class that is instantiated."""
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
-        """The partition of a record, from 0 to `partition_count` - 1; called by the thread that sends."""
+        """Returns the partition of a record, from 0 to `partition_count` - 1; called by the thread that sends."""
 
 
 def default_partition(key_bytes: bytes, partition_count: int) -> int:
-    """Where Kafka's clients put a key: among all partitions, those without a leader too."""
+    """Returns the partition of a key as Kafka's clients choose it, including partitions without a leader."""
     return partition_of_key(key_bytes, partition_count)
 
 
@@ -33,10 +33,11 @@ def choose_sticky_partition(
     adaptive: bool = True,
     chance: Callable[[], float] = random.random,
 ) -> int:
-    """The partition that records without a key go to for the next batch (KIP-794).
+    """Returns the partition for the records without a key until the next batch (KIP-794).
 
-    `available` are the partitions with a leader, `waiting` the batches that wait for each of them: the more wait, the
-    smaller its chance. All have the same chance if not `adaptive`; none available: any of all.
+    `available` are the partitions with a leader, `waiting` the number of waiting batches of each: the more batches, the
+    smaller is its probability. Without `adaptive` all are equally likely. If none is available, any partition is
+    returned.
     """
     if not available:
         return min(int(chance() * partition_count), partition_count - 1)

@@ -1,8 +1,9 @@
-"""Whether a position still holds under another leader (KIP-320): one who was elected uncleanly may have lost records.
+"""Checks a consumer's position after a change of leader, because an unclean election may lose records (KIP-320).
 
-The record before a position was written under some leader epoch. When a partition has a leader of a later epoch than
-the position was checked under, that leader is asked where its log ends for the position's epoch. An end before the
-position says that the log was cut off and written anew: the consumer has read what is not there any more.
+The record before a position was written under some leader epoch. When the partition's leader has a later epoch than
+the one that the position was checked under, OffsetForLeaderEpoch returns where the leader's log ends for the
+position's epoch. An end before the position means that the log was truncated: the consumer has read records that no
+longer exist.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from kafkapy.types import OffsetAndEpoch, TopicPartition
 log = logging.getLogger("kafkapy.client")
 
 _CONSUMER = -1
-# Called with a partition whose log was cut off, and where it and the consumer's agree last (None: not known).
+# Called with a partition whose log was truncated, and the offset from which the logs differ (None: not known).
 OnTruncated = Callable[[TopicPartition, PartitionState, OffsetAndEpoch | None], None]
 
 
 class PositionValidator:
-    """Owns the questions on their way.  Part of the fetcher: all of it runs with the network's seat held."""
+    """Owns the requests that check positions. Part of the fetcher, which calls it with the network's lock held."""
 
     def __init__(self, network: Network, subscription: Subscription, on_truncated: OnTruncated) -> None:
         self._network = network
@@ -33,8 +34,8 @@ class PositionValidator:
         self._on_truncated = on_truncated
         self._wanted: dict[int, dict[TopicPartition, int]] = {}  # leader -> partition -> its epoch
 
-    def holds(self, where: TopicPartition, state: PartitionState, leader: int, leader_epoch: int) -> bool:
-        """Whether the partition may be fetched from this leader now; if not, `ask` will ask."""
+    def may_fetch(self, topic_partition: TopicPartition, state: PartitionState, leader: int, leader_epoch: int) -> bool:
+        """Returns whether the position is valid under this leader; otherwise `send_requests` will check it."""
         if state.checked_epoch == leader_epoch or leader_epoch < 0:
             return True
         if state.is_checking:
@@ -43,33 +44,35 @@ class PositionValidator:
             state.checked_epoch = leader_epoch
             return True
         if state.buffers or state.fetch_offset != state.position:
-            # What was fetched ahead came from the old leader: it is fetched again once the position is checked.
+            # Buffered records came from the old leader; they are fetched again after the check.
             checked, epoch = state.checked_epoch, state.leader_epoch
             state.jump(state.position, epoch)
             state.checked_epoch = checked
-        self._wanted.setdefault(leader, {})[where] = leader_epoch
+        self._wanted.setdefault(leader, {})[topic_partition] = leader_epoch
         return False
 
-    def ask(self) -> None:
-        """Sends what `holds` has found to be asked."""
+    def send_requests(self) -> None:
+        """Sends the requests for the positions that `may_fetch` could not confirm."""
         for leader, partitions in self._wanted.items():
-            self._ask(leader, partitions)
+            self._request(leader, partitions)
         self._wanted.clear()
 
-    def _ask(self, leader: int, partitions: dict[TopicPartition, int]) -> None:
-        states = {where: self._subscription.partitions[where] for where in partitions}
-        generations = {where: state.generation for where, state in states.items()}
-        asked = {where: state.leader_epoch for where, state in states.items()}
+    def _request(self, leader: int, partitions: dict[TopicPartition, int]) -> None:
+        states = {topic_partition: self._subscription.partitions[topic_partition] for topic_partition in partitions}
+        generations = {topic_partition: state.generation for topic_partition, state in states.items()}
+        epochs = {topic_partition: state.leader_epoch for topic_partition, state in states.items()}
         for state in states.values():
             state.is_checking = True
 
         def build(version: int) -> OffsetForLeaderEpochRequest:
             topics: dict[str, list[OffsetForLeaderEpochRequest.OffsetForLeaderPartition]] = {}
-            for where, epoch in partitions.items():
+            for topic_partition, epoch in partitions.items():
                 partition = OffsetForLeaderEpochRequest.OffsetForLeaderPartition(
-                    partition=where.partition, current_leader_epoch=epoch, leader_epoch=asked[where]
+                    partition=topic_partition.partition,
+                    current_leader_epoch=epoch,
+                    leader_epoch=epochs[topic_partition],
                 )
-                topics.setdefault(where.topic, []).append(partition)
+                topics.setdefault(topic_partition.topic, []).append(partition)
             return OffsetForLeaderEpochRequest(
                 replica_id=_CONSUMER,
                 topics=[
@@ -78,41 +81,49 @@ class PositionValidator:
                 ],
             )
 
-        def answered(response: OffsetForLeaderEpochResponse | None, version: int, error: Exception | None) -> None:
-            told = {
+        def on_response(response: OffsetForLeaderEpochResponse | None, version: int, error: Exception | None) -> None:
+            results = {
                 TopicPartition(topic.topic, each.partition): each
                 for topic in (response.topics if response is not None else ())
                 for each in topic.partitions
             }
             is_unknown = isinstance(error, ApiError) and error.error is Error.UNSUPPORTED_VERSION
-            for where, state in states.items():
+            for topic_partition, state in states.items():
                 state.is_checking = False
-                if state is not self._subscription.partitions.get(where) or state.generation != generations[where]:
-                    continue  # gone, or it reads elsewhere by now
+                if (
+                    state is not self._subscription.partitions.get(topic_partition)
+                    or state.generation != generations[topic_partition]
+                ):
+                    continue  # no longer assigned, or moved by a seek
                 if is_unknown:
-                    state.checked_epoch = partitions[where]  # nobody to ask: taken for granted
+                    state.checked_epoch = partitions[topic_partition]  # an old broker cannot check: assumed valid
                 else:
-                    self._heed(where, state, partitions[where], told.get(where))
+                    self._on_result(topic_partition, state, partitions[topic_partition], results.get(topic_partition))
 
-        self._network.submit(leader, ApiKey.OFFSET_FOR_LEADER_EPOCH, build, answered)
+        self._network.submit(leader, ApiKey.OFFSET_FOR_LEADER_EPOCH, build, on_response)
 
-    def _heed(
+    def _on_result(
         self,
-        where: TopicPartition,
+        topic_partition: TopicPartition,
         state: PartitionState,
         leader_epoch: int,
-        told: OffsetForLeaderEpochResponse.EpochEndOffset | None,
+        result: OffsetForLeaderEpochResponse.EpochEndOffset | None,
     ) -> None:
         if state.position is None:
             return
-        if told is None or told.error_code:
-            # Another leader by now, or one that cannot say: asked again.
+        if result is None or result.error_code:
+            # The leader has changed, or does not know the epoch yet: checked again later.
             state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
             self._network.metadata.request_update()
-        elif told.end_offset < 0 or told.leader_epoch < 0:
-            self._on_truncated(where, state, None)
-        elif told.end_offset < state.position:
-            log.info("The log of %s was cut off at %d, before position %d", where, told.end_offset, state.position)
-            self._on_truncated(where, state, OffsetAndEpoch(told.end_offset, told.leader_epoch))
+        elif result.end_offset < 0 or result.leader_epoch < 0:
+            self._on_truncated(topic_partition, state, None)
+        elif result.end_offset < state.position:
+            log.info(
+                "The log of %s was truncated to %d, before position %d",
+                topic_partition,
+                result.end_offset,
+                state.position,
+            )
+            self._on_truncated(topic_partition, state, OffsetAndEpoch(result.end_offset, result.leader_epoch))
         else:
             state.checked_epoch = leader_epoch

@@ -1,4 +1,4 @@
-"""A transaction whose records are written and that another process is to end (as KIP-939 has it)."""
+"""A transaction whose records are written and that another process ends (compare KIP-939)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 from kafkapy.client.configuration import admin_config
 from kafkapy.client.coordinator import TRANSACTION, Coordinator
-from kafkapy.client.exchange import until_answered
+from kafkapy.client.coordinator_request import request_until_done
 from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 IN_FLIGHT_LIMIT = 5
-# Up to here ending a transaction leaves the epoch as it is: asked again, it is answered again.
+# Up to this version EndTxn leaves the epoch unchanged, so that it can be repeated.
 HIGHEST_REPEATABLE = 4
 
 
 class PreparedTransaction(NamedTuple):
-    """What it takes to end an open transaction. It ends by itself after its timeout, with an abort."""
+    """The data needed to end an open transaction. The broker aborts it after its time-out."""
 
     transactional_id: str
     producer_id: int
@@ -29,9 +29,10 @@ class PreparedTransaction(NamedTuple):
 def end_transactions(
     properties: Mapping[str, Any], prepared: Sequence[PreparedTransaction], *, committed: bool, timeout_s: float = 60.0
 ) -> None:
-    """Commits or aborts each; one that was ended so before is ended. `properties` are client keys.
+    """Commits or aborts each transaction; repeating the same end is allowed. Blocks up to `timeout_s` for each.
 
-    ApiError PRODUCER_FENCED if somebody has taken its id over or its time was up; TimeoutError.
+    `properties` are the configuration of a client. ApiError with PRODUCER_FENCED if another producer uses the
+    transactional id or the transaction has timed out; RequestTimedOut.
     """
     if not prepared:
         return
@@ -53,17 +54,17 @@ def _end(network: Network, prepared: PreparedTransaction, committed: bool, timeo
             committed=committed,
         )
 
-    def ask(node_id: int, answered: Callable[[Any, Exception | None], None]) -> None:
-        def done(response: EndTxnResponse | None, version: int, error: Exception | None) -> None:
+    def send(node_id: int, on_result: Callable[[Any, Exception | None], None]) -> None:
+        def on_response(response: EndTxnResponse | None, version: int, error: Exception | None) -> None:
             if response is None:
-                answered(None, error)
+                on_result(None, error)
                 return
             code = Error.of(response.error_code)
             if code is Error.INVALID_PRODUCER_EPOCH:
                 code = Error.PRODUCER_FENCED
-            answered(response, ApiError(code) if code else None)
+            on_result(response, ApiError(code) if code else None)
 
-        network.submit(node_id, ApiKey.END_TXN, build, done, highest=HIGHEST_REPEATABLE)
+        network.submit(node_id, ApiKey.END_TXN, build, on_response, highest=HIGHEST_REPEATABLE)
 
     coordinator = Coordinator(network, prepared.transactional_id, TRANSACTION)
-    until_answered(network, coordinator, ask, timeout_s, f"the transaction {prepared.transactional_id} ended")
+    request_until_done(network, coordinator, send, timeout_s, f"the transaction {prepared.transactional_id} ended")

@@ -1,4 +1,4 @@
-"""The producer: records in, futures of their delivery out."""
+"""The producer: sends records to topics and returns futures of their delivery."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from kafkapy._core.client.record_accumulator import (
 from kafkapy.client.cluster import NO_LEADER, PartitionInfo
 from kafkapy.client.configuration import ClientConfig, producer_config
 from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata, with_metadata
+from kafkapy.client.environment import SYSTEM
+from kafkapy.client.errors import ClientClosed, RequestTimedOut, TransactionError
 from kafkapy.client.interceptors import Interceptors
-from kafkapy.client.network import SYSTEM, Network, Surroundings
+from kafkapy.client.network import Network
 from kafkapy.client.partitioner import choose_sticky_partition, default_partition
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sender import Sender
 from kafkapy.client.serialization import find_serializer, load_object
 from kafkapy.errors import ApiError, ConfigError, Error
-from kafkapy.types import Clock, TopicPartition
+from kafkapy.types import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy._core.client.record_accumulator import Headers, OnDelivery
@@ -36,29 +38,30 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
-# About so much is sent at once: a turn of the networking costs as much as adding dozens of records.
-GATHERED_BYTES = 64 << 10
+# The sending thread runs a step of the network after about this many bytes, because a step costs as much as adding
+# dozens of records.
+STEP_BYTES = 64 << 10
 
 
 class Producer(RecordAccumulator):
-    """Sends records to topics.  Thread-safe; one for a whole program is the rule.
+    """Sends records to topics. Thread-safe; a program usually has one for all its threads.
 
-    `properties` are Apache Kafka's own configuration keys; as keyword arguments they have `_` for `.`:
-    `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. `send` and `send_many` add records and do not wait for
-    them; batches leave when they are full or after `linger.ms`. Errors of a record come by its future and its callback.
-    Callbacks run on whichever thread learns of the delivery, and must neither wait nor take long.
+    `properties` has Apache Kafka's configuration keys of a producer; a key can also be a keyword argument with `_` for
+    `.`: `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. ConfigError for an invalid configuration.
 
-    ConfigError for a configuration that cannot be.
+    `send` and `send_many` add records to batches and do not wait for their delivery; a batch is sent when it is full or
+    `linger.ms` after its first record. The outcome of a record is in its `DeliveryFuture` and is passed to its
+    callback. Callbacks are called by any thread of the producer, and must neither block nor take long. The errors of a
+    record are ApiError, or RequestTimedOut (a TimeoutError) after `delivery.timeout.ms`.
+
+    All time-outs are in seconds. The transactional methods need a `transactional.id`, and block at most `max.block.ms`
+    unless a time-out is given: RequestTimedOut. Every one of them raises ApiError if the coordinator refuses, with
+    PRODUCER_FENCED if another producer has taken over the transactional id, and TransactionError in the wrong order.
     """
 
-    def __init__(
-        self,
-        properties: Mapping[str, Any] | None = None,
-        *,
-        clock: Clock | None = None,
-        surroundings: Surroundings = SYSTEM,
-        **settings: Any,
-    ) -> None:
+    _environment = SYSTEM
+
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         config = producer_config(properties, **settings)
         codec = config["compression.type"]
         super().__init__(
@@ -68,7 +71,7 @@ class Producer(RecordAccumulator):
             codec=CODEC_NAMES.index(codec),
             level=_level(config, codec),
             ignore_keys=config["partitioner.ignore.keys"],
-            monotonic_ms=None if clock is None else clock.monotonic_ms,
+            monotonic_ms=None if self._environment is SYSTEM else self._environment.clock.monotonic_ms,
         )
         self._config = config
         self._key_serializer = find_serializer("key.serializer", config["key.serializer"])
@@ -77,19 +80,25 @@ class Producer(RecordAccumulator):
         self._interceptors = Interceptors(config["interceptor.classes"])
         self._max_block_ms: int = config["max.block.ms"]
         self._linger_ms: int = config["linger.ms"]
-        self._gathered = max(GATHERED_BYTES // self.batch_size, 1)
+        self._batches_per_step = max(STEP_BYTES // self.batch_size, 1)
         self._network = Network(
             config,
             in_flight_limit=config["max.in.flight.requests.per.connection"],
-            clock=clock,
-            surroundings=surroundings,
+            environment=self._environment,
         )
-        self._transactions = self._make_transactions()
-        self._identity = self._transactions or ProducerIdSource(
-            self._network, self, is_idempotent=config["enable.idempotence"]
-        )
-        self._sender = Sender(self._network, self, config, self._identity, self._finished)
-        self._identity.sender = self._sender
+        self._transactions: Transactions | None = None
+        transactional_id: str | None = config["transactional.id"]
+        if transactional_id is None:
+            identity = ProducerIdSource(self._network, self, is_idempotent=config["enable.idempotence"])
+            self._sender = Sender(self._network, self, config, identity, self._on_batch_finished)
+        else:
+            # Imported here because most producers have no transactions.
+            from kafkapy.client.transaction_state import TransactionState
+            from kafkapy.client.transactions import Transactions
+
+            state = TransactionState(self._network, self, transactional_id)
+            self._sender = Sender(self._network, self, config, state, self._on_batch_finished)
+            self._transactions = Transactions(self._network, state, self._sender, config)
         self._network.tasks.append(self._sender)
         self._closing = threading.Lock()
         self._is_closed = False
@@ -97,39 +106,53 @@ class Producer(RecordAccumulator):
         self.takes_plain_records = self._is_plain and self._transactions is None
         self._network.start()
 
+    def __repr__(self) -> str:
+        transactional_id = self._config["transactional.id"]
+        transactional = "" if transactional_id is None else f" transactional_id={transactional_id!r}"
+        state = " closed" if self._is_closed else ""
+        return f"<Producer client_id={self._config['client.id']!r}{transactional}{state}>"
+
     @property
     def config(self) -> ClientConfig:
-        """The typed configuration."""
+        """The typed configuration, by Kafka's keys."""
         return self._config
 
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
-        """The partitions of a topic; waits at most max.block.ms for the metadata, then TimeoutError."""
+        """Returns the partitions of a topic.
+
+        Blocks until its metadata are known, at most `max.block.ms`: RequestTimedOut. ApiError for an invalid name.
+        """
         self._queues_of(topic)
         return self._network.cluster.topics[topic].partitions
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Sends everything now and waits until it is delivered or given up, at most `timeout` seconds (None: as long as
-        it takes). Whether all is done."""
-        with self._network.seat:
-            waited_for = deque(self._sender.in_flight)
+        """Sends all records without lingering and blocks until each is delivered or has failed.
+
+        Returns whether this happened within `timeout` seconds (None: without a limit).
+        """
+        with self._network.lock:
+            batches = deque(self._sender.in_flight)
             for queue in list(self.active):
-                waited_for.extend(queue.all_batches())
+                batches.extend(queue.all_batches())
             self._sender.flushing += 1
 
         def is_done() -> bool:
-            while waited_for and waited_for[0].is_done:
-                waited_for.popleft()
-            return not waited_for
+            while batches and batches[0].is_done:
+                batches.popleft()
+            return not batches
 
         try:
             return self._network.wait_until(is_done, timeout)
         finally:
-            with self._network.seat:
+            with self._network.lock:
                 self._sender.flushing -= 1
 
     def close(self, timeout: float | None = None) -> None:
-        """Delivers what was sent, waiting at most `timeout` seconds, then gives the rest up and ends. May be called
-        again."""
+        """Aborts an open transaction, flushes, and closes the connections. May be called again.
+
+        Blocks up to `timeout` seconds (None: without a limit); records that are not delivered then fail with
+        NETWORK_EXCEPTION.
+        """
         with self._closing:
             if self._is_closed:
                 return
@@ -137,10 +160,10 @@ class Producer(RecordAccumulator):
             self.takes_plain_records = False
         self._abort_open_transaction(timeout)
         self.flush(timeout)
-        with self._network.seat:
+        with self._network.lock:
             self._sender.fail_all(ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery"))
         self._network.close()
-        self._interceptors.tell("close")
+        self._interceptors.notify("close")
 
     def __enter__(self) -> Self:
         return self
@@ -153,13 +176,14 @@ class Producer(RecordAccumulator):
     # Transactions
 
     def init_transactions(self, timeout: float | None = None) -> None:
-        """Takes over the `transactional.id`: whoever had it before is fenced. Once, before anything is sent. Here as in
-        the other transactional methods `timeout` is in seconds, max.block.ms if it is left out; TimeoutError; ApiError
-        PRODUCER_FENCED when another producer has taken over."""
+        """Takes over the `transactional.id`; must be called once, before any other transactional method. Blocks.
+
+        The producer that used the id before is fenced, and its open transaction is aborted.
+        """
         self._need_transactions().initialize(self._limit(timeout))
 
     def begin_transaction(self) -> None:
-        """From here on records belong to a transaction."""
+        """Begins a transaction, to which all records belong that are sent from now on. Does not block."""
         self._need_transactions().begin()
         self.takes_plain_records = self._is_plain
 
@@ -169,28 +193,35 @@ class Producer(RecordAccumulator):
         group: GroupMetadata,
         timeout: float | None = None,
     ) -> None:
-        """Commits a consumer's offsets with the transaction; `group` is what `Consumer.group_metadata` says."""
+        """Commits a consumer's offsets as part of the transaction; `group` is `Consumer.group_metadata()`. Blocks."""
         self._need_transactions().send_offsets(with_metadata(offsets), group, self._limit(timeout))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
-        """Sends what is left and commits. Raises what a record failed with: then only `abort_transaction` helps."""
+        """Sends the remaining records and commits the transaction. Blocks.
+
+        Raises the error of a record that has failed; the transaction must then be aborted. After RequestTimedOut it may
+        be called again.
+        """
         self.takes_plain_records = False
         self._need_transactions().commit(self._limit(timeout))
 
     def prepare_transaction(self, timeout: float | None = None) -> PreparedTransaction | None:
-        """Sends what is left and leaves the transaction open: another process, told what is returned, commits or aborts
-        it (`kafkapy.client.prepared_transaction`). Then only `close` is left to do. None if nothing was sent."""
+        """Sends the remaining records and leaves the transaction open for another process to end. Blocks.
+
+        The process that gets the result commits or aborts with `prepared_transaction.end_transactions`; this producer
+        can only be closed. None if the transaction is empty. Raises the error of a record that has failed.
+        """
         self.takes_plain_records = False
         return self._need_transactions().prepare(self._limit(timeout))
 
     def abort_transaction(self, timeout: float | None = None) -> None:
-        """Takes everything of the transaction back."""
+        """Aborts the transaction; its records are not visible to consumers with read_committed. Blocks."""
         self.takes_plain_records = False
         self._need_transactions().abort(self._limit(timeout))
 
-    # What the accumulator asks for
+    # Called by the accumulator
 
-    def send_slowly(
+    def _send_slowly(
         self,
         topic: str,
         value: Any,
@@ -200,29 +231,31 @@ class Producer(RecordAccumulator):
         headers: Headers | None,
         on_delivery: OnDelivery | None,
     ) -> DeliveryFuture:
-        """A record with whatever the quick way does not know: serializers, new topics, no memory left."""
+        """Sends a record that the accumulator cannot add alone: serializers, a new topic, no memory left."""
         if self._is_closed:
-            raise RuntimeError("Cannot perform operation after producer has been closed")
+            raise ClientClosed("Cannot perform operation after producer has been closed")
         if self._transactions is not None:
             self._transactions.check_open()
         if self._interceptors:
-            topic, value, key = self._interceptors.pass_on("on_send", topic, value, key)
+            topic, value, key = self._interceptors.transform("on_send", topic, value, key)
             on_delivery = self._with_interceptors(on_delivery)
         key_bytes = key if self._key_serializer is None else self._key_serializer(topic, key)
         value_bytes = value if self._value_serializer is None else self._value_serializer(topic, value)
         topic_queues = self._queues_of(topic)
         queue = self._queue_of(topic_queues, partition, key, key_bytes, value)
-        when = -1 if timestamp is None else timestamp
+        timestamp_ms = -1 if timestamp is None else timestamp
         if timestamp is not None and timestamp < 0:
             raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
-        future = self.append(queue, when, key_bytes, value_bytes, headers, on_delivery)
+        future = self.append(queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery)
         if future is None:
-            future = self._append_when_there_is_memory(queue, when, key_bytes, value_bytes, headers, on_delivery)
+            future = self._append_when_there_is_memory(
+                queue, timestamp_ms, key_bytes, value_bytes, headers, on_delivery
+            )
         topic_queues.sticky_bytes += future.key_size + future.value_size + 8
         return future
 
-    def choose_sticky(self, topic_queues: TopicQueues) -> None:
-        """Chooses where the records without a key go for the next batch."""
+    def _choose_sticky(self, topic_queues: TopicQueues) -> None:
+        """Chooses the partition of records without a key for the next batch."""
         if len(topic_queues.queues) == 1:
             topic_queues.sticky = topic_queues.sticky_bytes = 0
             return
@@ -234,35 +267,30 @@ class Producer(RecordAccumulator):
         topic_queues.sticky = choose_sticky_partition(waiting, available, len(topic_queues.queues), adaptive=adaptive)
         topic_queues.sticky_bytes = 0
 
-    def on_batch_closed(self) -> None:
-        """A batch is full: sends it if nobody else is at it. Small ones wait for each other while answers are awaited,
-        which see to it that somebody drives."""
-        if self.closed_batches % self._gathered == 0 or not self._sender.in_flight:
-            self._network.try_drive()
+    def _on_batch_closed(self) -> None:
+        """Runs a step of the network after a batch was filled, if no other thread does.
 
-    def on_queue_opened(self) -> None:
-        """The first record of a partition that had none: somebody has to look after its linger time."""
+        Small batches are collected while responses are awaited, because these cause the next step.
+        """
+        if self.closed_batches % self._batches_per_step == 0 or not self._sender.in_flight:
+            self._network.try_step()
+
+    def _on_queue_opened(self) -> None:
+        """Ensures a step after linger.ms when a partition has got its first waiting record."""
         self._network.wake_for(self._network.clock.monotonic_ms() + self._linger_ms)
 
-    def wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:
-        """Waits for what becomes of a batch; TimeoutError."""
+    def _wait_for_batch(self, batch: ProducerBatch, timeout: float | None) -> None:
+        """Blocks until a batch is delivered or has failed; RequestTimedOut."""
         if not self._network.wait_until(lambda: batch.is_done, timeout):
             if batch.is_done:
                 return
-            raise TimeoutError(f"No acknowledgement within {timeout} s")
+            raise RequestTimedOut(f"No acknowledgement within {timeout} s")
 
-    # Own
-
-    def _make_transactions(self) -> Transactions | None:
-        if self._config["transactional.id"] is None:
-            return None
-        from kafkapy.client.transactions import Transactions  # most producers have none
-
-        return Transactions(self._network, self, self._config)
+    # Internal
 
     def _need_transactions(self) -> Transactions:
         if self._transactions is None:
-            raise RuntimeError(
+            raise TransactionError(
                 "Cannot use transactional methods without enabling transactions by setting the transactional.id "
                 "configuration property"
             )
@@ -275,10 +303,10 @@ class Producer(RecordAccumulator):
         if self._transactions is not None and self._transactions.can_abort:
             try:
                 self._transactions.abort(5.0 if timeout is None else timeout)
-            except (ApiError, TimeoutError) as error:
-                log.warning("The transaction that was open could not be aborted: %s", error)
+            except ApiError as error:
+                log.warning("The open transaction could not be aborted: %s", error)
 
-    def _finished(self, batch: ProducerBatch) -> None:
+    def _on_batch_finished(self, batch: ProducerBatch) -> None:
         for future in batch.take_callbacks():
             try:
                 future.notify()
@@ -287,14 +315,14 @@ class Producer(RecordAccumulator):
 
     def _with_interceptors(self, on_delivery: OnDelivery | None) -> OnDelivery:
         def notify(metadata: Any, error: BaseException | None) -> None:
-            self._interceptors.tell("on_acknowledgement", metadata, error)
+            self._interceptors.notify("on_acknowledgement", metadata, error)
             if on_delivery is not None:
                 on_delivery(metadata, error)
 
         return notify
 
     def _queues_of(self, topic: str) -> TopicQueues:
-        """The queues of a topic, when its metadata are known."""
+        """Returns the queues of a topic; blocks until its metadata are known."""
         known = self.topics.get(topic)
         info = self._network.cluster.topics.get(topic)
         if known is not None and info is not None and len(info.partitions) <= len(known.queues):
@@ -306,7 +334,7 @@ class Producer(RecordAccumulator):
 
     def _await_topic(self, topic: str) -> None:
         network = self._network
-        with network.seat:
+        with network.lock:
             network.metadata.add_topic(topic)
 
         def is_known() -> bool:
@@ -332,10 +360,10 @@ class Producer(RecordAccumulator):
             partition = default_partition(encoded, count)
         if partition is None:
             if topic_queues.sticky < 0 or topic_queues.sticky_bytes >= self.batch_size:
-                self.choose_sticky(topic_queues)
+                self._choose_sticky(topic_queues)
             partition = topic_queues.sticky
         if not 0 <= partition < count:
-            raise ValueError(f"Partition {partition} of topic {topic_queues.topic} with {count} partitions")
+            raise ValueError(f"Topic {topic_queues.topic} has no partition {partition}: it has {count} partitions")
         return topic_queues.queues[partition]
 
     def _append_when_there_is_memory(self, queue: PartitionQueue, *record: Any) -> DeliveryFuture:
@@ -347,17 +375,17 @@ class Producer(RecordAccumulator):
                 found.append(future)
             return future is not None
 
-        with self._network.seat:
+        with self._network.lock:
             self._sender.out_of_memory += 1
         try:
             if not self._network.wait_until(is_appended, self._max_block_ms / 1000):
-                raise TimeoutError(
+                raise RequestTimedOut(
                     f"Failed to allocate {self.batch_size} bytes within the configured max blocking time "
                     f"{self._max_block_ms} ms. Total memory: {self.memory_limit} bytes. Available memory: "
                     f"{self.memory_limit - self.memory_used} bytes."
                 )
         finally:
-            with self._network.seat:
+            with self._network.lock:
                 self._sender.out_of_memory -= 1
         return found[0]
 

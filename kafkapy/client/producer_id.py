@@ -1,106 +1,108 @@
-"""Where a producer's id and epoch come from: InitProducerId, and a new epoch when the sequences are lost track of."""
+"""A producer's id and epoch: InitProducerId, and a new epoch after a batch was given up."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
 from kafkapy.client.network import NEVER, Network
-from kafkapy.client.sequences import NOBODY, ProducerIdentity, sequences_of
+from kafkapy.client.sequences import NO_IDENTITY, ProducerIdentity, sequences_of
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-
-if TYPE_CHECKING:
-    from kafkapy.client.sender import Sender
 
 log = logging.getLogger("kafkapy.client")
 
 
 class ProducerIdSource:
-    """Owns the identity of a producer without transactions.  Touched with the network's seat held.
+    """Owns the identity of a producer without transactions. The sender calls it with the network's lock held.
 
-    When a batch with a sequence is given up, nobody knows whether it was written: once nothing is in flight the epoch
-    is raised and sequences begin at 0, as the broker expects of a new epoch (KIP-360).
+    After a batch with a sequence was given up, it is unknown whether the broker wrote it. Once no batch is in flight
+    the epoch is raised and the sequences start at 0 again, as the broker expects of a new epoch (KIP-360).
     """
+
+    highest_produce_version: int | None = None
+    """The highest version of Produce that the sender may use; None: any."""
 
     def __init__(self, network: Network, accumulator: RecordAccumulator, *, is_idempotent: bool) -> None:
         self._network = network
         self._accumulator = accumulator
         self.is_idempotent = is_idempotent
-        self.identity: ProducerIdentity = NOBODY
-        self.sender: Sender | None = None
-        self._is_asking = False
+        self.identity: ProducerIdentity = NO_IDENTITY
+        self._failure: ApiError | None = None
+        self._has_request = False
         self._not_before_ms = 0
         self._attempts = 0
-        self._lost_track = False
+        self._has_unknown_sequence = False
 
     @property
     def is_ending(self) -> bool:
-        """Whether batches leave at once because a transaction ends."""
+        """Returns whether batches are sent without lingering because a transaction ends."""
         return False
 
-    @property
-    def failure(self) -> ApiError | None:
-        """Why nothing can be sent any more, for the time being."""
-        return None
+    def take_failure(self) -> ApiError | None:
+        """Returns the error that all waiting batches fail with, once; None if there is none."""
+        failure, self._failure = self._failure, None
+        return failure
 
-    def next_ms(self, now_ms: int) -> int:
-        """When `run` has something to do, if it said that nothing may be sent."""
-        if self._is_asking or self._lost_track or self.identity.is_valid:
+    def next_ms(self, monotonic_ms: int) -> int:
+        """Returns when to call `run` again after it has returned False."""
+        if self._has_request or self._has_unknown_sequence or self.identity.is_valid:
             return NEVER
-        return max(self._not_before_ms, now_ms + 1)
+        return max(self._not_before_ms, monotonic_ms + 1)
 
-    def run(self, now_ms: int) -> bool:
-        """Whether batches may be sent now; asks for an id if there is none."""
+    def run(self, monotonic_ms: int, has_in_flight: bool) -> bool:
+        """Returns whether batches may be sent now; requests an id if there is none.
+
+        `has_in_flight` says whether batches are on their way, during which the epoch cannot be raised.
+        """
         if not self.is_idempotent:
             return True
-        if self._lost_track:
-            if self.sender is not None and self.sender.in_flight:
+        if self._has_unknown_sequence:
+            if has_in_flight:
                 return False
             self._raise_epoch()
         if not self.identity.is_valid:
-            self._ask(now_ms)
+            self._request_id(monotonic_ms)
         return self.identity.is_valid
 
     def may_send_to(self, queue: PartitionQueue) -> bool:
-        """Whether a partition may be written to; transactions add it first."""
+        """Returns whether a partition may be written to; a transaction may have to add it first."""
         return True
 
-    def lose_track(self) -> None:
-        """A batch with a sequence was given up."""
-        self._lost_track = True
+    def on_sequence_given_up(self) -> None:
+        """Records that a batch with a sequence was given up: the epoch must be raised."""
+        self._has_unknown_sequence = True
 
-    def heed(self, error: ApiError) -> None:
-        """Told of every error that is not retried; transactions end by some."""
+    def on_error(self, error: ApiError) -> None:
+        """Is called with every error that is not retried; a transaction fails with it."""
 
     def _raise_epoch(self) -> None:
-        self._lost_track = False
+        self._has_unknown_sequence = False
         self.identity = self.identity.next_epoch()
-        log.info("The producer goes on with epoch %d", self.identity.epoch)
+        log.info("The producer continues with epoch %d", self.identity.epoch)
         if self.identity.is_valid:
             self._restart_sequences()
 
-    def _restart_sequences(self) -> None:
+    def _restart_sequences(self, *, is_transactional: bool = False) -> None:
         for topic in self._accumulator.topics.values():
             for queue in topic.queues:
-                sequences_of(queue).restart(self.identity, False)
+                sequences_of(queue).restart(self.identity, is_transactional)
 
-    def _ask(self, now_ms: int) -> None:
+    def _request_id(self, monotonic_ms: int) -> None:
         node_id = self._network.least_loaded()
-        if self._is_asking or now_ms < self._not_before_ms or node_id is None:
+        if self._has_request or monotonic_ms < self._not_before_ms or node_id is None:
             return
-        self._is_asking = True
+        self._has_request = True
         self._network.submit(
             node_id,
             ApiKey.INIT_PRODUCER_ID,
             lambda version: InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1),
-            self._answered,
+            self._on_response,
         )
 
-    def _answered(self, response: InitProducerIdResponse | None, version: int, error: Exception | None) -> None:
-        self._is_asking = False
+    def _on_response(self, response: InitProducerIdResponse | None, version: int, error: Exception | None) -> None:
+        self._has_request = False
         if response is not None and not response.error_code:
             self.identity = ProducerIdentity(response.producer_id, response.producer_epoch)
             self._attempts = 0
@@ -109,5 +111,5 @@ class ProducerIdSource:
         failure = error if response is None else ApiError(Error.of(response.error_code))
         self._not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(self._attempts)
         self._attempts += 1
-        if isinstance(failure, ApiError) and not failure.error.retriable and self.sender is not None:
-            self.sender.fail_all(failure)
+        if isinstance(failure, ApiError) and not failure.error.retriable:
+            self._failure = failure

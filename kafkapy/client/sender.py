@@ -1,4 +1,4 @@
-"""A producer's sender: takes batches that are due to the leaders of their partitions, and decides on each answer."""
+"""A producer's sender: sends batches that are due to the leaders of their partitions and handles the responses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch, RecordAccumulator
 from kafkapy.client.cluster import NO_LEADER, Node
+from kafkapy.client.errors import RequestTimedOut
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.producer_id import ProducerIdSource
 from kafkapy.client.sequences import sequences_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.client")
 
-# Errors after which the leader is looked for anew.
+# Errors after which new metadata are requested, because the leader may have changed.
 STALE_METADATA = frozenset(
     (
         Error.NOT_LEADER_OR_FOLLOWER,
@@ -35,13 +36,16 @@ STALE_METADATA = frozenset(
         Error.REPLICA_NOT_AVAILABLE,
     )
 )
-# The broker does not know what came before: an idempotent producer begins a new epoch.
+# The broker does not know the batches before: an idempotent producer starts a new epoch.
 _BROKEN_SEQUENCE = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.UNKNOWN_PRODUCER_ID))
-_FRAME_BYTES = 512  # what a produce request has beside its batches, about
+_FRAME_BYTES = 512  # about the size of a produce request without its batches
 
 
 class Sender:
-    """Owns the batches on their way.  A task of the network: all of it runs with the seat held."""
+    """Owns the batches in flight. A task of the network: every method is called with its lock held.
+
+    While `flushing` or `out_of_memory` (counts of waiting callers) is positive, batches are sent without lingering.
+    """
 
     def __init__(
         self,
@@ -66,36 +70,40 @@ class Sender:
         self.in_flight: set[ProducerBatch] = set()
         self.flushing = 0
         self.out_of_memory = 0
-        self.highest_version: int | None = 11 if self._transactional_id is not None else None
 
     @property
     def is_idle(self) -> bool:
-        """Whether every batch is done."""
+        """Returns whether every batch is finished."""
         return not self._accumulator.active and not self.in_flight
 
-    def run(self, now_ms: int) -> int:
-        """Sends what is due; returns when the next batch is."""
+    def run(self, monotonic_ms: int) -> int:
+        """Sends the batches that are due; returns when the next one is due."""
+        has_identity = False
+        failure = self._identity.take_failure()
+        if failure is None and self._accumulator.active:
+            has_identity = self._identity.run(monotonic_ms, bool(self.in_flight))
+            failure = self._identity.take_failure()
+        if failure is not None:
+            self.fail_all(failure)
         if not self._accumulator.active:
             return NEVER
-        if self._identity.failure is not None:
-            self.fail_all(self._identity.failure)
-            return NEVER
-        identified = self._identity.run(now_ms)
         has_sent = False
         while True:
             chosen: dict[int, list[ProducerBatch]] = {}
-            due = self._choose(now_ms, identified, chosen)
+            due = self._choose(monotonic_ms, has_identity, chosen)
             for node_id, batches in chosen.items():
-                self._send(node_id, batches, now_ms)
+                self._send(node_id, batches, monotonic_ms)
             if not chosen:
-                return now_ms if has_sent and self._network.is_congested() else due
-            if due > now_ms:
+                return monotonic_ms if has_sent and self._network.is_congested() else due
+            if due > monotonic_ms:
                 return due
             has_sent = True
 
-    def _choose(self, now_ms: int, identified: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
-        """Takes what makes one request to each broker: a batch of each queue that has one due; returns when to look
-        again."""
+    def _choose(self, monotonic_ms: int, has_identity: bool, chosen: dict[int, list[ProducerBatch]]) -> int:
+        """Adds to `chosen` the batches of one request to each broker, at most one of each partition.
+
+        Returns when to choose again.
+        """
         due = NEVER
         sizes: dict[int, int] = {}
         for queue in list(self._accumulator.active):
@@ -103,18 +111,18 @@ class Sender:
             if batch is None:
                 self._accumulator.retire(queue)
                 continue
-            if now_ms - batch.created_ms >= self._delivery_timeout_ms and self._expire(queue, now_ms):
-                due = now_ms
+            if monotonic_ms - batch.created_ms >= self._delivery_timeout_ms and self._expire(queue, monotonic_ms):
+                due = monotonic_ms
                 continue
             ready_ms = max(self._ready_ms(queue, batch), batch.retry_at_ms)
-            if ready_ms > now_ms:
+            if ready_ms > monotonic_ms:
                 due = min(due, ready_ms)
                 continue
             due = min(due, batch.created_ms + self._delivery_timeout_ms)
-            if identified and self._identity.may_send_to(queue):
-                due = min(due, self._take(queue, batch, chosen, sizes, now_ms))
+            if has_identity and self._identity.may_send_to(queue):
+                due = min(due, self._add_to_request(queue, batch, chosen, sizes, monotonic_ms))
             else:
-                due = min(due, self._identity.next_ms(now_ms))
+                due = min(due, self._identity.next_ms(monotonic_ms))
         return due
 
     def _ready_ms(self, queue: PartitionQueue, batch: ProducerBatch) -> int:
@@ -122,15 +130,15 @@ class Sender:
             return 0
         return batch.created_ms + self._linger_ms
 
-    def _take(
+    def _add_to_request(
         self,
         queue: PartitionQueue,
         batch: ProducerBatch,
         chosen: dict[int, list[ProducerBatch]],
         sizes: dict[int, int],
-        now_ms: int,
+        monotonic_ms: int,
     ) -> int:
-        """Puts the first batch of a queue with those for its leader, if it may go; returns when to look again."""
+        """Adds the first batch of a queue to the request for its leader, if it may be sent; returns when to retry."""
         leader = self._network.cluster.leader(queue.topic, queue.partition)
         if leader == NO_LEADER:
             self._network.metadata.add_topic(queue.topic)
@@ -140,7 +148,7 @@ class Sender:
             return self._network.ready_from_ms(leader)
         size = sizes.get(leader, _FRAME_BYTES) + batch.size_estimate
         if leader in chosen and size > self._max_request_bytes:
-            return now_ms
+            return monotonic_ms
         if self._identity.is_idempotent:
             sequences = sequences_of(queue)
             if not sequences.may_send(batch, self._limit):
@@ -152,30 +160,31 @@ class Sender:
             queue.take()
         chosen.setdefault(leader, []).append(batch)
         sizes[leader] = size
-        return now_ms if queue.batch_count else NEVER
+        return monotonic_ms if queue.batch_count else NEVER
 
-    def _expire(self, queue: PartitionQueue, now_ms: int) -> bool:
-        """Gives up batches that nobody took in time; whether there were any."""
+    def _expire(self, queue: PartitionQueue, monotonic_ms: int) -> bool:
+        """Fails the batches of a queue that are older than delivery.timeout.ms; returns whether there were any."""
         expired = False
         while True:
             batch = queue.first()
-            if batch is None or now_ms - batch.created_ms < self._delivery_timeout_ms:
+            if batch is None or monotonic_ms - batch.created_ms < self._delivery_timeout_ms:
                 return expired
             queue.take()
             expired = True
             message = (
                 f"Expiring {batch.record_count} record(s) for {queue.topic}-{queue.partition}:"
-                f"{now_ms - batch.created_ms} ms has passed since batch creation"
+                f"{monotonic_ms - batch.created_ms} ms has passed since batch creation"
             )
             if batch.has_sequence:
-                self._identity.lose_track()
-            self._identity.heed(ApiError(Error.REQUEST_TIMED_OUT, message))
-            self._fail(batch, TimeoutError(message))
+                self._identity.on_sequence_given_up()
+            expiry = RequestTimedOut(message)
+            self._identity.on_error(expiry)
+            self._fail(batch, expiry)
 
-    def _send(self, node_id: int, batches: list[ProducerBatch], now_ms: int) -> None:
+    def _send(self, node_id: int, batches: list[ProducerBatch], monotonic_ms: int) -> None:
         for batch in batches:
             batch.attempts += 1
-            batch.sent_ms = now_ms
+            batch.sent_ms = monotonic_ms
             self.in_flight.add(batch)
         acks = self._acks
         ids = [self._topic_id(batch) for batch in batches]
@@ -183,11 +192,13 @@ class Sender:
         def build(version: int) -> ProduceRequest:
             return self._request(batches, ids, version)
 
-        def answered(response: ProduceResponse | None, version: int, error: Exception | None) -> None:
-            self._answered(batches, ids, response, version, error)
+        def on_response(response: ProduceResponse | None, version: int, error: Exception | None) -> None:
+            self._on_response(batches, ids, response, version, error)
 
-        highest = self.highest_version if self.highest_version is not None else 12 if ZERO_UUID in ids else None
-        self._network.submit(node_id, ApiKey.PRODUCE, build, answered, highest=highest, expects_response=acks != 0)
+        highest = self._identity.highest_produce_version
+        if highest is None and ZERO_UUID in ids:
+            highest = 12  # the last version that names topics
+        self._network.submit(node_id, ApiKey.PRODUCE, build, on_response, highest=highest, expects_response=acks != 0)
         if acks == 0:
             for batch in batches:
                 if batch in self.in_flight:
@@ -216,7 +227,7 @@ class Sender:
             topic_data=list(topics.values()),
         )
 
-    def _answered(
+    def _on_response(
         self,
         batches: list[ProducerBatch],
         ids: list[bytes],
@@ -227,39 +238,33 @@ class Sender:
         if response is None:
             failure = error if isinstance(error, ApiError) else ApiError(Error.NETWORK_EXCEPTION, str(error))
             for batch in batches:
-                self._judge(batch, failure)
+                self._handle_error(batch, failure)
             return
-        if len(batches) == 1 and self._is_plain_success(response):
+        if len(batches) == 1 and _is_single_success(response):
             [only] = response.responses[0].partition_responses
             if only.index == batches[0].queue.partition:
                 self._complete(batches[0], only.base_offset, only.log_append_time_ms)
                 return
-        told: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
+        found: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
         for topic in response.responses:
             for partition in topic.partition_responses:
-                told[topic.topic_id if version >= 13 else topic.name, partition.index] = partition
+                found[topic.topic_id if version >= 13 else topic.name, partition.index] = partition
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         for batch, topic_id in zip(batches, ids, strict=True):
             name: str | bytes = topic_id if version >= 13 else batch.queue.topic
-            answer = told.get((name, batch.queue.partition))
-            if answer is None:
-                self._judge(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))
-            elif not answer.error_code:
-                self._complete(batch, answer.base_offset, answer.log_append_time_ms)
+            result = found.get((name, batch.queue.partition))
+            if result is None:
+                self._handle_error(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))
+            elif not result.error_code:
+                self._complete(batch, result.base_offset, result.log_append_time_ms)
             else:
-                hint = answer.current_leader
-                where = TopicPartition(batch.queue.topic, batch.queue.partition)
-                self._network.metadata.heed_leader(where, hint.leader_id, hint.leader_epoch, nodes)
-                self._judge(batch, ApiError(Error.of(answer.error_code), answer.error_message))
+                leader = result.current_leader
+                topic_partition = TopicPartition(batch.queue.topic, batch.queue.partition)
+                self._network.metadata.update_leader(topic_partition, leader.leader_id, leader.leader_epoch, nodes)
+                self._handle_error(batch, ApiError(Error.of(result.error_code), result.error_message))
 
-    def _is_plain_success(self, response: ProduceResponse) -> bool:
-        """Whether one partition is spoken of and nothing is wrong with it: what nearly all answers are."""
-        if len(response.responses) != 1 or len(response.responses[0].partition_responses) != 1:
-            return False
-        return not response.responses[0].partition_responses[0].error_code
-
-    def _judge(self, batch: ProducerBatch, error: ApiError) -> None:
-        """What becomes of a batch that was refused or lost."""
+    def _handle_error(self, batch: ProducerBatch, error: ApiError) -> None:
+        """Retries, splits or fails a batch that was refused or whose response was lost."""
         if batch not in self.in_flight:
             return
         now = self._network.clock.monotonic_ms()
@@ -275,25 +280,25 @@ class Sender:
             self._split(batch)
         else:
             if batch.has_sequence and error.error is not Error.MESSAGE_TOO_LARGE:
-                self._identity.lose_track()
-            self._identity.heed(error)
+                self._identity.on_sequence_given_up()
+            self._identity.on_error(error)
             self._fail(batch, error)
 
-    def _may_retry(self, batch: ProducerBatch, error: Error, now_ms: int) -> bool:
-        if batch.attempts > self._retries or now_ms - batch.created_ms >= self._delivery_timeout_ms:
+    def _may_retry(self, batch: ProducerBatch, error: Error, monotonic_ms: int) -> bool:
+        if batch.attempts > self._retries or monotonic_ms - batch.created_ms >= self._delivery_timeout_ms:
             return False
         if self._identity.is_idempotent and error in _BROKEN_SEQUENCE:
             if batch.epoch != self._identity.identity.epoch or not sequences_of(batch.queue).is_first(batch):
                 return True
             if self._transactional_id is None:
-                self._identity.lose_track()
+                self._identity.on_sequence_given_up()
                 return True
             return False
         return error.retriable
 
     def _split(self, batch: ProducerBatch) -> None:
-        """A batch that the broker takes for too large is sent again in two halves, in the same order."""
-        log.info("A batch of %s-%d is too large: it is split", batch.queue.topic, batch.queue.partition)
+        """Puts a batch that the broker considers too large back as two halves, in the same order."""
+        log.info("Splitting a batch of %s-%d that is too large", batch.queue.topic, batch.queue.partition)
         self.in_flight.discard(batch)
         parts = batch.split()
         if self._identity.is_idempotent:
@@ -316,10 +321,17 @@ class Sender:
         self._on_finished(batch)
 
     def fail_all(self, error: Exception) -> None:
-        """Gives up everything that waits; what is on its way is answered by its connection."""
+        """Fails all batches that wait to be sent; those in flight end with their responses."""
         for queue in list(self._accumulator.active):
             while (batch := queue.take()) is not None:
                 if batch.has_sequence:
-                    self._identity.lose_track()
+                    self._identity.on_sequence_given_up()
                 self._fail(batch, error)
             self._accumulator.retire(queue)
+
+
+def _is_single_success(response: ProduceResponse) -> bool:
+    """Returns whether a response is of one partition and without an error, as nearly all responses are."""
+    if len(response.responses) != 1 or len(response.responses[0].partition_responses) != 1:
+        return False
+    return not response.responses[0].partition_responses[0].error_code

@@ -1,4 +1,4 @@
-"""What makes a producer idempotent: its id and epoch, and the sequence numbers of each partition's batches.  Pure."""
+"""Idempotent producing: the producer's id and epoch, and the sequence numbers of each partition's batches. Pure."""
 
 from __future__ import annotations
 
@@ -6,86 +6,89 @@ from typing import NamedTuple
 
 from kafkapy._core.client.record_accumulator import PartitionQueue, ProducerBatch
 
-NO_PRODUCER = (-1, -1)
 LARGEST_EPOCH = 2**15 - 1
 _SEQUENCES = 2**31
 
 
 class ProducerIdentity(NamedTuple):
-    """Id and epoch that the broker knows a producer by."""
+    """The id and epoch by which brokers know a producer; -1 if it has none."""
 
     producer_id: int = -1
     epoch: int = -1
 
     @property
     def is_valid(self) -> bool:
+        """Returns whether an id was assigned."""
         return self.producer_id >= 0
 
     def next_epoch(self) -> ProducerIdentity:
-        """The same producer with the next epoch; without an id if there is none left."""
-        return ProducerIdentity(self.producer_id, self.epoch + 1) if self.epoch < LARGEST_EPOCH - 1 else NOBODY
+        """Returns the same producer with the next epoch, or NO_IDENTITY if the epochs are used up."""
+        return ProducerIdentity(self.producer_id, self.epoch + 1) if self.epoch < LARGEST_EPOCH - 1 else NO_IDENTITY
 
 
-NOBODY = ProducerIdentity()
+NO_IDENTITY = ProducerIdentity()
 
 
 def sequence_after(sequence: int, count: int) -> int:
-    """The sequence `count` records later: after 2^31 - 1 comes 0."""
+    """Returns the sequence `count` records later; 0 follows 2^31 - 1."""
     return (sequence + count) % _SEQUENCES
 
 
 class PartitionSequences:
-    """The sequences of one partition, and its batches that have one and are not done, in order.
+    """The next sequence of one partition, and its unfinished batches that have one, in order.
 
-    Invariant: batches get their sequence when they are first sent and keep it until they are done or the epoch
-    changes; after a failure they are sent again in that order, each only when it is the first. Until one is
-    acknowledged they go one by one: a broker that has not heard of a producer takes whatever sequence comes first, so
-    behind one that it has refused (it does not lead the partition yet) another would get in.
+    Invariant: a batch gets its sequence when it is first sent and keeps it until it is finished or the epoch changes;
+    after a failure the batches are sent again in that order, each only when it is the first. Until the first batch is
+    acknowledged they are sent one at a time: a broker accepts any first sequence of a producer that it does not know,
+    so a later batch could be written although the one before was refused (by a broker that is not the leader yet).
     """
 
     __slots__ = ("is_known", "next_sequence", "producer_id", "unfinished")
 
     def __init__(self) -> None:
         self.producer_id = -1
-        self.is_known = False  # `producer_id` to the partition's leader
+        self.is_known = False  # whether the partition's leader knows `producer_id`
         self.next_sequence = 0
         self.unfinished: list[ProducerBatch] = []
 
     def assign(self, batch: ProducerBatch, identity: ProducerIdentity, is_transactional: bool) -> None:
-        """Gives a batch that is sent for the first time its sequence."""
+        """Assigns the next sequence to a batch that is sent for the first time."""
         self.producer_id = identity.producer_id
         batch.set_producer(identity.producer_id, identity.epoch, self.next_sequence, is_transactional)
         self.next_sequence = sequence_after(self.next_sequence, batch.record_count)
         self.unfinished.append(batch)
 
     def may_send(self, batch: ProducerBatch, limit: int) -> bool:
-        """Whether a batch at the head of its queue may leave: one that was sent before only if nothing before it is
-        open, a new one if fewer than `limit` are."""
+        """Returns whether the first batch of the queue may be sent.
+
+        A batch that was sent before must be the first unfinished one; a new one needs fewer than `limit` unfinished.
+        """
         if batch.has_sequence:
             return not self.unfinished or self.unfinished[0] is batch
         return len(self.unfinished) < (limit if self.is_known else 1)
 
     def acknowledge(self, batch: ProducerBatch) -> None:
-        """The partition's leader has a batch."""
+        """Finishes a batch that the partition's leader has written."""
         self.is_known = True
         self.finish(batch)
 
     def is_first(self, batch: ProducerBatch) -> bool:
+        """Returns whether a batch is the first unfinished one."""
         return bool(self.unfinished) and self.unfinished[0] is batch
 
     def finish(self, batch: ProducerBatch) -> None:
-        """A batch is done, whatever has become of it."""
+        """Removes a batch that was written or has failed."""
         if batch in self.unfinished:
             self.unfinished.remove(batch)
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """A batch is sent in parts, which have its sequences."""
+        """Replaces a batch by its parts, which share its sequences."""
         if batch in self.unfinished:
-            at = self.unfinished.index(batch)
-            self.unfinished[at : at + 1] = parts
+            index = self.unfinished.index(batch)
+            self.unfinished[index : index + 1] = parts
 
     def restart(self, identity: ProducerIdentity, is_transactional: bool) -> None:
-        """A new epoch: sequences begin at 0, those of the unfinished batches too, in the same order."""
+        """Starts again at sequence 0 for a new epoch; the unfinished batches get new sequences in the same order."""
         self.is_known = self.is_known and identity.producer_id == self.producer_id
         self.producer_id = identity.producer_id
         self.next_sequence = 0
@@ -95,7 +98,7 @@ class PartitionSequences:
 
 
 def sequences_of(queue: PartitionQueue) -> PartitionSequences:
-    """The sequences of a queue's partition, which it holds."""
+    """Returns the sequences of a queue's partition, which are stored in the queue."""
     found = queue.state
     if found is None:
         found = queue.state = PartitionSequences()

@@ -1,7 +1,7 @@
-"""Serializers and deserializers: text, JSON and msgpack, and the lookup of what a configuration names.
+"""Serializers and deserializers for text, JSON and msgpack, and their lookup by name.
 
 A serializer is a callable `(topic, value) -> bytes | None`, a deserializer `(topic, data) -> value`; None is Kafka's
-null and passes through unchanged.
+null and stays None.
 """
 
 from __future__ import annotations
@@ -18,42 +18,46 @@ Deserializer = Callable[[str, bytes | None], Any]
 
 
 def serialize_bytes(topic: str, value: Any) -> Any:
-    """Bytes stay as they are; text becomes UTF-8."""
+    """Returns the value unchanged; the producer encodes text as UTF-8."""
     return value
 
 
 def serialize_text(topic: str, value: str | None) -> bytes | None:
+    """Encodes text as UTF-8."""
     return None if value is None else value.encode()
 
 
 def deserialize_text(topic: str, data: bytes | None) -> str | None:
+    """Decodes UTF-8; UnicodeDecodeError."""
     return None if data is None else data.decode()
 
 
 def serialize_json(topic: str, value: Any) -> bytes | None:
-    """Compact JSON in UTF-8; None is null of Kafka, not of JSON."""
+    """Encodes a value as compact JSON in UTF-8; None becomes Kafka's null, not JSON's. TypeError; ValueError."""
     return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def deserialize_json(topic: str, data: bytes | None) -> Any:
+    """Decodes JSON; json.JSONDecodeError."""
     return None if data is None else json.loads(data)
 
 
 def serialize_msgpack(topic: str, value: Any) -> bytes | None:
-    """msgpack, by the package of that name."""
+    """Encodes a value with the `msgpack` package, which must be installed."""
     import msgpack
 
     return None if value is None else msgpack.packb(value)
 
 
 def deserialize_msgpack(topic: str, data: bytes | None) -> Any:
+    """Decodes a value with the `msgpack` package, which must be installed."""
     import msgpack
 
     return None if data is None else msgpack.unpackb(data)
 
 
 _JAVA = "org.apache.kafka.common.serialization."
-# Names a configuration may use beside a callable; Java's are of files that both worlds read.
+# The names that a configuration may use instead of a callable; Java's are for files that Java's clients read too.
 SERIALIZERS: dict[str, Serializer | None] = {
     "bytes": None,
     "text": serialize_text,
@@ -73,13 +77,13 @@ DESERIALIZERS: dict[str, Deserializer | None] = {
 
 
 def find_serializer(key: str, configured: Any) -> Serializer | None:
-    """The serializer of a configuration's value: a callable, one of our names, or `module:name`. None: bytes stay."""
+    """Returns the serializer of a configuration value: a callable, a known name, or `module:name`; None for bytes."""
     found: Serializer | None = _find(key, configured, SERIALIZERS)
     return found
 
 
 def find_deserializer(key: str, configured: Any) -> Deserializer | None:
-    """As `find_serializer`."""
+    """Returns the deserializer of a configuration value: a callable, a known name, or `module:name`; None for bytes."""
     found: Deserializer | None = _find(key, configured, DESERIALIZERS)
     return found
 
@@ -93,7 +97,7 @@ def _find(key: str, configured: Any, known: dict[str, Any]) -> Any:
 
 
 def load_object(key: str, name: Any) -> Any:
-    """What `module:name` names; ConfigError that names the key if there is no such thing."""
+    """Imports and returns the object `module:name`; ConfigError, with the configuration key, if it is not found."""
     module, _, attribute = str(name).partition(":")
     try:
         return getattr(import_module(module), attribute)

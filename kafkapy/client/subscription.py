@@ -1,4 +1,4 @@
-"""What a consumer reads: its partitions, where it is in each, and what it subscribes to.  Pure."""
+"""A consumer's subscription, its assigned partitions, and its position in each of them. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from typing import NamedTuple
 
 from kafkapy._core.client.fetched_records import FetchedRecords
 from kafkapy.client.cluster import TopicInfo
+from kafkapy.client.errors import SubscriptionError
 from kafkapy.types import TopicPartition
 
 
 class ResetStrategy(IntEnum):
-    """Where to begin without a position; the numbers are the protocol's timestamps of ListOffsets."""
+    """The first position of a partition without a committed offset; the values are ListOffsets' timestamps."""
 
     LATEST = -1
     EARLIEST = -2
 
 
 class PartitionState:
-    """One assigned partition.
+    """The state of one assigned partition.
 
-    `position` is the next record that the application gets (None: not known yet); `fetch_offset` where the next fetch
-    goes on, ahead of it by what is buffered. `generation` counts the jumps, so that an answer to a fetch from before
-    one is thrown away.
+    `position` is the offset of the next record for the application (None: not known yet); `fetch_offset` is that of
+    the next fetch, which is ahead of it by the buffered records. `generation` counts the jumps, so that the response to
+    a fetch sent before a jump is discarded.
     """
 
     __slots__ = (
@@ -37,8 +38,8 @@ class PartitionState:
         "is_checking",
         "is_fetching",
         "is_paused",
+        "last_collect",
         "last_stable_offset",
-        "last_turn",
         "leader_epoch",
         "log_start_offset",
         "not_before_ms",
@@ -56,21 +57,21 @@ class PartitionState:
         self.generation = 0
         self.is_paused = False
         self.is_fetching = False
-        self.reset: int | None = None  # the timestamp that ListOffsets is asked for
-        self.until_offset: int | None = None  # nothing is read from here on
+        self.reset: int | None = None  # the timestamp that ListOffsets looks up
+        self.until_offset: int | None = None  # reading stops before this offset
         self.wants_committed = False
         self.not_before_ms = 0
         self.preferred_replica = -1
         self.leader_epoch = -1  # of the record before `position`
-        self.checked_epoch = -1  # the leader's, that `position` is known to hold under
+        self.checked_epoch = -1  # the leader epoch under which `position` was found valid
         self.is_checking = False
         self.high_watermark = -1
         self.last_stable_offset = -1
         self.log_start_offset = -1
-        self.last_turn = 0  # of those in which several partitions had records, when this one came first
+        self.last_collect = 0  # the number of the last `collect` that served this partition first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
-        """Another position: what was fetched is dropped. `leader_epoch`: of the record before it, if it is known."""
+        """Sets the position and drops the buffered records; `leader_epoch` is that of the record before, if known."""
         self.position = position
         self.leader_epoch = leader_epoch
         self.checked_epoch = -1
@@ -82,12 +83,12 @@ class PartitionState:
         self.wants_committed = False
 
     def jump_by(self, timestamp: int) -> None:
-        """Another position, which ListOffsets has to find."""
+        """Drops the position; ListOffsets will look up that of a timestamp (-1: latest, -2: earliest)."""
         self.jump(None)
         self.reset = timestamp
 
-    def take_from(self, fetched: FetchedRecords) -> None:
-        """The application has taken records from the first buffer."""
+    def advance(self, fetched: FetchedRecords) -> None:
+        """Moves the position behind the records that were taken from the first buffer."""
         self.position = fetched.next_offset
         self.leader_epoch = fetched.leader_epoch
         if fetched.is_exhausted:
@@ -96,25 +97,27 @@ class PartitionState:
 
     @property
     def is_fetchable(self) -> bool:
+        """Returns whether the next records may be fetched now."""
         if self.position is None or self.is_paused:
             return False
         return self.until_offset is None or self.fetch_offset < self.until_offset
 
 
-class SubscriptionError(RuntimeError):
-    """Subscribing by names, by pattern and assigning partitions exclude each other."""
-
-
 class SubscriptionPattern(NamedTuple):
-    """A regular expression of RE2's syntax for `subscribe`, evaluated by the coordinator (group.protocol=consumer): a
-    topic is read if the whole of its name matches."""
+    """A regular expression (RE2 syntax) for `Consumer.subscribe` that the group's coordinator evaluates.
+
+    A topic is subscribed to if its whole name matches. Needs `group.protocol=consumer`.
+    """
 
     pattern: str
 
 
 class Subscription:
-    """Owns the partitions of a consumer and how it comes by them: by hand, by names, or by a pattern, which is ours to
-    evaluate (`pattern`) or the coordinator's (`server_pattern`)."""
+    """Owns the partitions of a consumer, which are assigned manually or by its group.
+
+    A group subscription has topic names, a pattern that the client evaluates (`pattern`), or one that the coordinator
+    evaluates (`server_pattern`).
+    """
 
     def __init__(self, *, excludes_internal: bool = True) -> None:
         self.partitions: dict[TopicPartition, PartitionState] = {}
@@ -126,13 +129,13 @@ class Subscription:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether the group says which partitions it reads."""
+        """Returns whether the group assigns the partitions."""
         return bool(self.topics) or self.pattern is not None or self.server_pattern is not None
 
     def subscribe(
         self, topics: Iterable[str], pattern: re.Pattern[str] | None = None, server_pattern: str | None = None
     ) -> None:
-        """By names or by a pattern, in place of what was subscribed to before."""
+        """Subscribes to names or to a pattern, instead of the previous subscription. SubscriptionError."""
         if self.is_manual:
             raise SubscriptionError("Subscription to topics, partitions and pattern are mutually exclusive")
         self.topics = frozenset(topics)
@@ -140,18 +143,19 @@ class Subscription:
         self.server_pattern = server_pattern
 
     def assign_manually(self, partitions: Iterable[TopicPartition]) -> None:
-        """Exactly these partitions; those that it had keep their position."""
+        """Assigns exactly these partitions; those assigned before keep their state. SubscriptionError."""
         if self.is_automatic:
             raise SubscriptionError("Subscription to topics, partitions and pattern are mutually exclusive")
         self.replace(partitions)
         self.is_manual = bool(self.partitions)
 
     def replace(self, partitions: Iterable[TopicPartition]) -> None:
-        """Other partitions; those that stay keep their state."""
+        """Replaces the partitions; those that stay keep their state."""
         before = self.partitions
         self.partitions = {each: before.get(each) or PartitionState() for each in partitions}
 
     def unsubscribe(self) -> None:
+        """Drops the subscription and all partitions."""
         self.partitions = {}
         self.topics = frozenset()
         self.pattern = None
@@ -159,14 +163,14 @@ class Subscription:
         self.is_manual = False
 
     def state(self, partition: TopicPartition) -> PartitionState:
-        """The state of an assigned partition; ValueError for another."""
+        """Returns the state of an assigned partition; ValueError if it is not assigned."""
         found = self.partitions.get(partition)
         if found is None:
             raise ValueError(f"No current assignment for partition {partition}")
         return found
 
     def matching(self, topics: Mapping[str, TopicInfo]) -> frozenset[str]:
-        """The topics that are subscribed to, for a pattern among those that there are."""
+        """Returns the subscribed topics; of a pattern, those of `topics` that match it."""
         if self.pattern is None:
             return self.topics
         return frozenset(
@@ -176,19 +180,19 @@ class Subscription:
         )
 
 
-def reset_timestamp(strategy: str, now_ms: int) -> int | None:
-    """What `auto.offset.reset` asks ListOffsets for; None if it is `none`."""
+def reset_timestamp(strategy: str, wall_ms: int) -> int | None:
+    """Returns the timestamp that ListOffsets looks up for `auto.offset.reset`; None if it is `none`."""
     if strategy == "none":
         return None
     if strategy.startswith("by_duration:"):
-        return now_ms - duration_ms(strategy.removeprefix("by_duration:"))
+        return wall_ms - duration_ms(strategy.removeprefix("by_duration:"))
     return ResetStrategy[strategy.upper()]
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds (PnDTnHnMn.nS)."""
+    """Returns the milliseconds of an ISO 8601 duration (PnDTnHnMn.nS); ValueError if it is not one."""
     found = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", text)
     if found is None:
-        raise ValueError(f"{text} is no duration")
+        raise ValueError(f"{text} is not a duration")
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return int((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)

@@ -1,318 +1,175 @@
-"""A transactional producer's side of the exchange with its coordinator (KIP-98, KIP-360)."""
+"""The transactional methods of a producer: requests to the transaction coordinator (KIP-98, KIP-360, KIP-890)."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
-from enum import Enum, auto
 from typing import Any
 
-from kafkapy._core.client.record_accumulator import PartitionQueue, RecordAccumulator
 from kafkapy.client.configuration import ClientConfig
-from kafkapy.client.coordinator import TRANSACTION, Coordinator, GroupMetadata, OffsetAndMetadata
-from kafkapy.client.exchange import until_answered
-from kafkapy.client.network import NEVER, Network
+from kafkapy.client.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
+from kafkapy.client.coordinator_request import request_until_done
+from kafkapy.client.errors import RequestTimedOut
+from kafkapy.client.network import Network
 from kafkapy.client.prepared_transaction import PreparedTransaction
-from kafkapy.client.producer_id import ProducerIdSource
-from kafkapy.client.sequences import ProducerIdentity, sequences_of
+from kafkapy.client.sender import Sender
+from kafkapy.client.sequences import ProducerIdentity
+from kafkapy.client.transaction_state import TransactionPhase, TransactionState, first_error
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.types import TopicPartition
 
-log = logging.getLogger("kafkapy.client")
-
-LOOK_AGAIN_MS = 20
-# From this transaction.version on what is sent adds itself to the transaction. The versions of APIs that rely on it
-# come after these.
-_ADDS_ITSELF_LEVEL = 2
-_PRODUCE_BEFORE, _OFFSET_COMMIT_BEFORE, _END_TXN_BEFORE = 11, 4, 4
-# Another producer has taken the transactional id over, or it may not be used: this one is of no use any more.
-FATAL = frozenset(
-    (
-        Error.PRODUCER_FENCED,
-        Error.INVALID_PRODUCER_ID_MAPPING,
-        Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        Error.CLUSTER_AUTHORIZATION_FAILED,
-        Error.UNSUPPORTED_VERSION,
-        Error.INVALID_TXN_STATE,
-        Error.INVALID_TRANSACTION_TIMEOUT,
-    )
-)
+# The last versions that do not rely on transaction.version 2.
+_LAST_EXPLICIT_OFFSET_COMMIT, _LAST_END_TXN_WITHOUT_EPOCH = 4, 4
 
 
-class TransactionPhase(Enum):
-    """Where the producer is between `init_transactions` and its next transaction."""
+class Transactions:
+    """Begins and ends the transactions of one producer. Called by the application's thread without the network's lock.
 
-    UNINITIALIZED = auto()
-    READY = auto()
-    OPEN = auto()
-    ENDING = auto()
-    PREPARED = auto()  # another process ends it
-    FAILED = auto()  # only an abort leads out
-    FATAL = auto()
-
-
-class TransactionError(RuntimeError):
-    """A transactional method was called when it could not be."""
-
-
-class Transactions(ProducerIdSource):
-    """Owns the transaction's phase and partitions.  What a task calls has the network's seat; `initialize`, `begin`,
-    `send_offsets`, `commit` and `abort` are called by the application's thread without it, and wait.
-
-    Partitions and groups are added by requests of their own before anything goes to them, which every broker
-    understands. If the cluster's transaction.version is 2 (KIP-890) what goes to them adds them, and the end of every
-    transaction raises the epoch, so that nothing late can get into the next one.
+    All methods but `begin` block until the coordinator has responded, at most `timeout_s` seconds: RequestTimedOut.
+    ApiError if the transaction or the producer has failed; TransactionError in the wrong phase.
     """
 
-    def __init__(self, network: Network, accumulator: RecordAccumulator, config: ClientConfig) -> None:
-        super().__init__(network, accumulator, is_idempotent=True)
+    def __init__(self, network: Network, state: TransactionState, sender: Sender, config: ClientConfig) -> None:
+        self._network = network
+        self._state = state
+        self._sender = sender
         self._config = config
-        self._transactional_id: str = config["transactional.id"]
-        self._coordinator = Coordinator(network, self._transactional_id, TRANSACTION)
-        self.phase = TransactionPhase.UNINITIALIZED
-        self._failure: ApiError | None = None
-        self._added: set[TopicPartition] = set()
-        self._wanted: set[TopicPartition] = set()
-        self._is_adding = False
-        self._add_not_before_ms = 0
-        self._has_offsets = False
-        self._needs_new_epoch = False
-        self._adds_itself = False
-
-    # The sender's side
 
     @property
-    def is_ending(self) -> bool:
-        """Batches do not linger when the transaction ends."""
-        return self.phase is TransactionPhase.ENDING
+    def can_abort(self) -> bool:
+        """Returns whether a transaction is open or has failed."""
+        return self._state.phase in (TransactionPhase.OPEN, TransactionPhase.FAILED)
 
-    def run(self, now_ms: int) -> bool:
-        """Whether batches may be sent; adds the partitions that wait for it."""
-        if self.phase not in (TransactionPhase.OPEN, TransactionPhase.ENDING):
-            return False
-        if self._wanted and not self._is_adding and now_ms >= self._add_not_before_ms:
-            try:
-                node_id = self._coordinator.node(now_ms)
-            except ApiError as error:
-                self.heed(error)
-                return False
-            if node_id is not None:
-                self._add(node_id)
-        return True
-
-    @property
-    def failure(self) -> ApiError | None:
-        return self._failure
-
-    def next_ms(self, now_ms: int) -> int:
-        if not self._wanted or self._is_adding:
-            return NEVER
-        return max(self._add_not_before_ms, min(self._coordinator.next_attempt_ms(now_ms), now_ms + LOOK_AGAIN_MS))
-
-    def may_send_to(self, queue: PartitionQueue) -> bool:
-        where = TopicPartition(queue.topic, queue.partition)
-        if where in self._added:
-            return True
-        if self._adds_itself:
-            self._added.add(where)
-            return True
-        self._wanted.add(where)
-        return False
-
-    def lose_track(self) -> None:
-        """A batch with a sequence was given up: after the abort the epoch is raised."""
-        self._needs_new_epoch = True
-
-    def heed(self, error: ApiError) -> None:
-        """An error that was not retried ends the transaction, or the producer."""
-        if error.error in FATAL:
-            self.phase = TransactionPhase.FATAL
-        elif self.phase in (TransactionPhase.OPEN, TransactionPhase.ENDING):
-            self.phase = TransactionPhase.FAILED
-            self._needs_new_epoch = self._needs_new_epoch or error.error is Error.INVALID_PRODUCER_EPOCH
-        if self._failure is None:
-            self._failure = error
-
-    def _add(self, node_id: int) -> None:
-        self._is_adding = True
-        asked = sorted(self._wanted)
-
-        def build(version: int) -> AddPartitionsToTxnRequest:
-            topics: dict[str, list[int]] = {}
-            for where in asked:
-                topics.setdefault(where.topic, []).append(where.partition)
-            return AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self._transactional_id,
-                v3_and_below_producer_id=self.identity.producer_id,
-                v3_and_below_producer_epoch=self.identity.epoch,
-                v3_and_below_topics=[
-                    AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=name, partitions=partitions)
-                    for name, partitions in topics.items()
-                ],
-            )
-
-        def answered(response: AddPartitionsToTxnResponse | None, version: int, error: Exception | None) -> None:
-            self._is_adding = False
-            code = _first_error(response)
-            if code is Error.NONE:
-                self._added.update(asked)
-                self._wanted.difference_update(asked)
-            elif code.retriable or code is Error.CONCURRENT_TRANSACTIONS or code is Error.NETWORK_EXCEPTION:
-                self._coordinator.heed(code)
-                pause_ms = self._network.retry_backoff.pause_ms(0)
-                self._add_not_before_ms = self._network.clock.monotonic_ms() + pause_ms
-            else:
-                self._give_up(ApiError(Error.PRODUCER_FENCED if code is Error.INVALID_PRODUCER_EPOCH else code))
-
-        self._network.submit(node_id, ApiKey.ADD_PARTITIONS_TO_TXN, build, answered)
-
-    def _give_up(self, error: ApiError) -> None:
-        self.heed(error)
-        if self.sender is not None:
-            self.sender.fail_all(error)
-
-    # The application's side
+    def check_open(self) -> None:
+        """Raises TransactionError unless a transaction is open, or the error that it failed with."""
+        self._state.require(TransactionPhase.OPEN)
 
     def initialize(self, timeout_s: float) -> None:
-        """Takes over the transactional id: whoever had it is fenced, and its open transaction aborted."""
-        self._require(TransactionPhase.UNINITIALIZED)
-        self._take_identity(timeout_s, ProducerIdentity())
-        self.phase = TransactionPhase.READY
+        """Takes over the transactional id: the producer that had it is fenced, and its open transaction aborted."""
+        self._state.require(TransactionPhase.UNINITIALIZED)
+        self._request_identity(timeout_s, ProducerIdentity())
+        self._state.phase = TransactionPhase.READY
 
     def begin(self) -> None:
-        self._require(TransactionPhase.READY)
-        with self._network.seat:
-            self._look_at_version()
-            self._added.clear()
-            self._wanted.clear()
-            self._has_offsets = False
-            self.phase = TransactionPhase.OPEN
-
-    def _look_at_version(self) -> None:
-        """Between two transactions the cluster may have got another transaction.version."""
-        node_id = self._coordinator.node(self._network.clock.monotonic_ms())
-        level = None if node_id is None else self._network.feature_level(node_id, "transaction.version")
-        if level is not None:
-            self._adds_itself = level >= _ADDS_ITSELF_LEVEL
-        assert self.sender is not None
-        self.sender.highest_version = None if self._adds_itself else _PRODUCE_BEFORE
+        """Opens a transaction; sends no request."""
+        self._state.require(TransactionPhase.READY)
+        with self._network.lock:
+            self._state.begin()
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: GroupMetadata, timeout_s: float
     ) -> None:
-        """Commits a group's offsets with the transaction."""
-        self._require(TransactionPhase.OPEN)
+        """Commits a group's offsets as part of the transaction."""
+        state = self._state
+        state.require(TransactionPhase.OPEN)
         if not offsets:
             return
 
         def add(version: int) -> AddOffsetsToTxnRequest:
             return AddOffsetsToTxnRequest(
-                transactional_id=self._transactional_id,
-                producer_id=self.identity.producer_id,
-                producer_epoch=self.identity.epoch,
+                transactional_id=state.transactional_id,
+                producer_id=state.identity.producer_id,
+                producer_epoch=state.identity.epoch,
                 group_id=group.group_id,
             )
 
-        if not self._adds_itself:
-            self._exchange(self._coordinator, ApiKey.ADD_OFFSETS_TO_TXN, add, timeout_s, "the group was added")
-        self._has_offsets = True
-        self._exchange(
+        if not state.adds_implicitly:
+            self._request(state.coordinator, ApiKey.ADD_OFFSETS_TO_TXN, add, timeout_s, "the group was added")
+        state.has_offsets = True
+        self._request(
             Coordinator(self._network, group.group_id),
             ApiKey.TXN_OFFSET_COMMIT,
             self._offset_commit(offsets, group),
             timeout_s,
             "the offsets were written",
-            highest=None if self._adds_itself else _OFFSET_COMMIT_BEFORE,
+            highest=None if state.adds_implicitly else _LAST_EXPLICIT_OFFSET_COMMIT,
         )
 
     def commit(self, timeout_s: float) -> None:
-        """Ends the transaction when all its records are written; raises what one of them failed with."""
-        if self.phase is not TransactionPhase.ENDING:  # else a commit took too long and is asked for again
-            self._require(TransactionPhase.OPEN)
+        """Commits after all records are written; raises the error that a record has failed with."""
+        # In phase ENDING an earlier commit has timed out and is repeated.
+        if self._state.phase is not TransactionPhase.ENDING:
+            self._state.require(TransactionPhase.OPEN)
         self._end(True, timeout_s)
 
     def prepare(self, timeout_s: float) -> PreparedTransaction | None:
-        """Writes all records and leaves the transaction open for another process to end; None if there is nothing in
-        it. Raises what a record failed with. The producer is of no more use then but to be closed."""
-        self._require(TransactionPhase.OPEN)
-        sender = self.sender
-        assert sender is not None
-        with self._network.seat:
-            self.phase = TransactionPhase.ENDING
-        if not self._network.wait_until(lambda: sender.is_idle or self._failure is not None, timeout_s):
-            raise self._network.timed_out(
-                f"Timeout of {timeout_s} s expired before the transaction's records were written"
-            )
-        if self._failure is not None:
-            raise self._failure
-        with self._network.seat:
-            self.phase = TransactionPhase.PREPARED
-        if not self._added and not self._has_offsets:
+        """Writes all records and leaves the transaction open for another process to end; None if it is empty.
+
+        Raises the error that a record has failed with. Afterwards the producer can only be closed.
+        """
+        state = self._state
+        state.require(TransactionPhase.OPEN)
+        with self._network.lock:
+            state.phase = TransactionPhase.ENDING
+        self._wait_for_records(lambda: self._sender.is_idle or state.failure is not None, timeout_s)
+        if state.failure is not None:
+            raise state.failure
+        with self._network.lock:
+            state.phase = TransactionPhase.PREPARED
+        if state.is_empty:
             return None
-        return PreparedTransaction(self._transactional_id, self.identity.producer_id, self.identity.epoch)
+        return PreparedTransaction(state.transactional_id, state.identity.producer_id, state.identity.epoch)
 
     def abort(self, timeout_s: float) -> None:
-        """Ends the transaction; records that have not left yet are given up."""
-        if self.phase is not TransactionPhase.FAILED:
-            self._require(TransactionPhase.OPEN)
-        self._drop_waiting()
+        """Aborts; records that have not been sent yet fail with TRANSACTION_ABORTABLE."""
+        if self._state.phase is not TransactionPhase.FAILED:
+            self._state.require(TransactionPhase.OPEN)
+        self._fail_unsent()
         self._end(False, timeout_s)
 
-    def _drop_waiting(self) -> None:
-        assert self.sender is not None
-        with self._network.seat:
-            self.sender.fail_all(ApiError(Error.TRANSACTION_ABORTABLE, "The transaction was aborted"))
+    def _fail_unsent(self) -> None:
+        with self._network.lock:
+            self._sender.fail_all(ApiError(Error.TRANSACTION_ABORTABLE, "The transaction was aborted"))
 
-    def _end(self, committed: bool, timeout_s: float) -> None:
-        sender = self.sender
-        assert sender is not None
-        with self._network.seat:
-            if committed or self.phase is TransactionPhase.OPEN:
-                self.phase = TransactionPhase.ENDING
-
-        def is_settled() -> bool:
-            if committed:
-                return sender.is_idle or self._failure is not None
-            return not sender.in_flight and not self._is_adding
-
+    def _wait_for_records(self, is_settled: Callable[[], bool], timeout_s: float) -> None:
         if not self._network.wait_until(is_settled, timeout_s):
             raise self._network.timed_out(
                 f"Timeout of {timeout_s} s expired before the transaction's records were written"
             )
-        if committed and self._failure is not None:
-            raise self._failure
+
+    def _end(self, committed: bool, timeout_s: float) -> None:
+        state = self._state
+        with self._network.lock:
+            if committed or state.phase is TransactionPhase.OPEN:
+                state.phase = TransactionPhase.ENDING
+
+        def is_settled() -> bool:
+            if committed:
+                return self._sender.is_idle or state.failure is not None
+            return not self._sender.in_flight and not state.is_adding
+
+        self._wait_for_records(is_settled, timeout_s)
+        if committed and state.failure is not None:
+            raise state.failure
         if not committed:
-            self._drop_waiting()  # what was on its way and would have been sent again
-        if self._added or self._has_offsets:
-            ended: EndTxnResponse = self._exchange(
-                self._coordinator,
+            self._fail_unsent()  # batches that were in flight and would be retried
+        if not state.is_empty:
+            ended: EndTxnResponse = self._request(
+                state.coordinator,
                 ApiKey.END_TXN,
                 self._end_txn(committed),
                 timeout_s,
                 "the transaction ended",
-                highest=None if self._adds_itself else _END_TXN_BEFORE,
+                highest=None if state.adds_implicitly else _LAST_END_TXN_WITHOUT_EPOCH,
             )
-            if ended.producer_id >= 0:  # the epoch is raised
+            if ended.producer_id >= 0:  # the coordinator has raised the epoch
                 self._take_over_identity(ProducerIdentity(ended.producer_id, ended.producer_epoch))
-                self._needs_new_epoch = False
-        if self._needs_new_epoch:
-            self._take_identity(timeout_s, self.identity)
-        with self._network.seat:
-            self._failure = None
-            self._needs_new_epoch = False
-            self.phase = TransactionPhase.READY
+                state.needs_new_epoch = False
+        if state.needs_new_epoch:
+            self._request_identity(timeout_s, state.identity)
+        with self._network.lock:
+            state.reset()
 
     def _end_txn(self, committed: bool) -> Callable[[int], EndTxnRequest]:
+        identity = self._state.identity
         return lambda version: EndTxnRequest(
-            transactional_id=self._transactional_id,
-            producer_id=self.identity.producer_id,
-            producer_epoch=self.identity.epoch,
+            transactional_id=self._state.transactional_id,
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
             committed=committed,
         )
 
@@ -321,19 +178,19 @@ class Transactions(ProducerIdSource):
     ) -> Callable[[int], TxnOffsetCommitRequest]:
         def build(version: int) -> TxnOffsetCommitRequest:
             topics: dict[str, list[TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
-            for where, committed in offsets.items():
+            for topic_partition, committed in offsets.items():
                 partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(
-                    partition_index=where.partition,
+                    partition_index=topic_partition.partition,
                     committed_offset=committed.offset,
                     committed_leader_epoch=committed.leader_epoch if version >= 2 else -1,
                     committed_metadata=committed.metadata,
                 )
-                topics.setdefault(where.topic, []).append(partition)
+                topics.setdefault(topic_partition.topic, []).append(partition)
             request = TxnOffsetCommitRequest(
-                transactional_id=self._transactional_id,
+                transactional_id=self._state.transactional_id,
                 group_id=group.group_id,
-                producer_id=self.identity.producer_id,
-                producer_epoch=self.identity.epoch,
+                producer_id=self._state.identity.producer_id,
+                producer_epoch=self._state.identity.epoch,
                 topics=[
                     TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name=name, partitions=partitions)
                     for name, partitions in topics.items()
@@ -346,87 +203,54 @@ class Transactions(ProducerIdSource):
 
         return build
 
-    def _take_identity(self, timeout_s: float, current: ProducerIdentity) -> None:
+    def _request_identity(self, timeout_s: float, current: ProducerIdentity) -> None:
         def build(version: int) -> InitProducerIdRequest:
             request = InitProducerIdRequest(
-                transactional_id=self._transactional_id,
+                transactional_id=self._state.transactional_id,
                 transaction_timeout_ms=self._config["transaction.timeout.ms"],
             )
             if version >= 3:
                 request.producer_id, request.producer_epoch = current
             return request
 
-        response: InitProducerIdResponse = self._exchange(
-            self._coordinator, ApiKey.INIT_PRODUCER_ID, build, timeout_s, "the producer id was given"
+        response: InitProducerIdResponse = self._request(
+            self._state.coordinator, ApiKey.INIT_PRODUCER_ID, build, timeout_s, "the producer id was assigned"
         )
         self._take_over_identity(ProducerIdentity(response.producer_id, response.producer_epoch))
 
     def _take_over_identity(self, identity: ProducerIdentity) -> None:
-        """A new epoch begins."""
-        with self._network.seat:
-            self.identity = identity
-            for topic in self._accumulator.topics.values():
-                for queue in topic.queues:
-                    sequences_of(queue).restart(self.identity, True)
+        with self._network.lock:
+            self._state.take_over_identity(identity)
 
-    def _exchange(
+    def _request(
         self,
         coordinator: Coordinator,
         key: ApiKey,
         build: Callable[[int], Any],
         timeout_s: float,
-        what: str,
+        goal: str,
         *,
         highest: int | None = None,
     ) -> Any:
-        """Asks a coordinator; an error that does not pass is heeded and raised."""
+        """Returns a coordinator's response; an error that is not retried fails the transaction and is raised."""
 
-        def ask(node_id: int, answered: Callable[[Any, Exception | None], None]) -> None:
-            def done(response: Any, version: int, error: Exception | None) -> None:
-                code = _first_error(response)
+        def send(node_id: int, on_result: Callable[[Any, Exception | None], None]) -> None:
+            def on_response(response: Any, version: int, error: Exception | None) -> None:
+                code = first_error(response)
                 if response is None:
-                    answered(None, error)
+                    on_result(None, error)
                 elif code is Error.INVALID_PRODUCER_EPOCH:
-                    answered(None, ApiError(Error.PRODUCER_FENCED))
+                    on_result(None, ApiError(Error.PRODUCER_FENCED))
                 else:
-                    answered(response, ApiError(code) if code else None)
+                    on_result(response, ApiError(code) if code else None)
 
-            self._network.submit(node_id, key, build, done, highest=highest)
+            self._network.submit(node_id, key, build, on_response, highest=highest)
 
         try:
-            return until_answered(self._network, coordinator, ask, timeout_s, what)
+            return request_until_done(self._network, coordinator, send, timeout_s, goal)
+        except RequestTimedOut:
+            raise  # the transaction has not failed: the application may try again
         except ApiError as error:
-            with self._network.seat:
-                self.heed(error)
+            with self._network.lock:
+                self._state.on_error(error)
             raise
-
-    @property
-    def can_abort(self) -> bool:
-        """Whether a transaction is open, or has failed."""
-        return self.phase in (TransactionPhase.OPEN, TransactionPhase.FAILED)
-
-    def check_open(self) -> None:
-        """TransactionError unless records may be sent."""
-        self._require(TransactionPhase.OPEN)
-
-    def _require(self, phase: TransactionPhase) -> None:
-        if self._failure is not None:
-            raise self._failure
-        if self.phase is not phase:
-            raise TransactionError(
-                f"TransactionalId {self._transactional_id}: {self.phase.name} where {phase.name} is required"
-            )
-
-
-def _first_error(response: Any) -> Error:
-    """The first error of an answer, wherever it stands."""
-    if response is None:
-        return Error.NETWORK_EXCEPTION
-    if getattr(response, "error_code", 0):
-        return Error.of(response.error_code)
-    for topic in getattr(response, "results_by_topic_v3_and_below", None) or getattr(response, "topics", None) or ():
-        for partition in getattr(topic, "results_by_partition", None) or getattr(topic, "partitions", None) or ():
-            code = getattr(partition, "partition_error_code", 0) or getattr(partition, "error_code", 0)
-            if code and code != Error.OPERATION_NOT_ATTEMPTED:
-                return Error.of(code)
-    return Error.NONE

@@ -46,7 +46,7 @@ class SourceCluster:
         self._names = {*selection.topics, *(each.topic for each in selection.partitions)}
         self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
         self._network.metadata.allow_creation = False
-        with self._network.seat:
+        with self._network.lock:
             self._network.metadata.set_topics(self._names, wants_all=selection.pattern is not None)
         self._network.start()
 
@@ -103,7 +103,7 @@ class SourceCluster:
     def _topics(self) -> dict[str, TopicInfo]:
         """A fresh picture of the topics, all with leaders."""
         network = self._network
-        with network.seat:
+        with network.lock:
             network.metadata.request_update()
             seen = network.metadata.updates
 

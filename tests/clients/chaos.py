@@ -25,7 +25,7 @@ _QUICK = {"reconnect.backoff.ms": 10, "retry.backoff.ms": 10, "request.timeout.m
 
 
 class Deliveries:
-    """What the members of a group were given.  Thread-safe."""
+    """What the members of a group were given. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

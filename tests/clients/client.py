@@ -14,7 +14,7 @@ class Client(ABC):
     name: str
 
     def can_carry(self, record: SentRecord) -> bool:
-        """Whether the client's own interface has a way to say it."""
+        """Returns whether the client's own interface has a way to say it."""
         return True
 
     @abstractmethod

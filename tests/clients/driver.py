@@ -52,7 +52,7 @@ class Received(NamedTuple):
 
 
 class OurDriver:
-    """Our client.  `call(what, name, **arguments)` is `what` on the producer or consumer of that name."""
+    """Our client. `call(what, name, **arguments)` is `what` on the producer or consumer of that name."""
 
     name = "kafkapy"
 
@@ -218,7 +218,7 @@ def _offsets(offsets: Mapping[str, int]) -> dict[TopicPartition, int]:
 
 
 class JavaDriver:
-    """Java's client, in a process that takes one command after the other.  `classes`: an empty directory."""
+    """Java's client, in a process that takes one command after the other. `classes`: an empty directory."""
 
     name = "java"
 

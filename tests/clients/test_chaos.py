@@ -1,4 +1,4 @@
-"""Our client behind a bad network: nothing is lost and nothing comes twice.  The hundred rounds are in tests/full."""
+"""Our client behind a bad network: nothing is lost and nothing comes twice. The hundred rounds are in tests/full."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A client without a thread, a network or a real clock: brokers in memory answer by a script, waiting moves the clock.
+"""Brokers in memory for clients without a thread, a network or a real clock.
 
-The client's sockets are real pairs, so that its connections, frames and versions are the true ones. Whenever the client
-waits, the brokers answer what they have been asked; if there is nothing to be read then, the time that the client would
-have waited passes at once.
+The clients' sockets are real socket pairs, so that connections, frames and versions are tested too. Whenever a client
+waits, the brokers respond to the requests that have arrived; if the client has nothing to read then, the clock advances
+at once by the time that it would have waited.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from kafkapy._core.bytes.message import Message
+from kafkapy.client import Consumer, Producer, RangeReader
+from kafkapy.client.admin import Admin
 from kafkapy.client.api_versions import SPOKEN
 from kafkapy.client.cluster import Node
-from kafkapy.client.network import Surroundings
+from kafkapy.client.configuration import ClientConfig
+from kafkapy.client.environment import Environment
+from kafkapy.client.network import Network
 from kafkapy.errors import Error
 from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header, request_class, response_header_version
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -25,13 +29,14 @@ from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from tests.mock_clock import MockClock
 
-# Answers a request of some version; None: never.
-Answer = Callable[[Any, int], Message | None]
+# Returns the response to a request of some version; None: no response is sent.
+Responder = Callable[[Any, int], Message | None]
 BOOTSTRAP = "memory:1"
+Client = TypeVar("Client")
 
 
-class Asked:
-    """One request as it came: to which broker, what, in which version, when."""
+class ReceivedRequest:
+    """One request that a broker has received, with the broker's id, the version and the monotonic time."""
 
     def __init__(self, node_id: int, key: ApiKey, version: int, request: Any, at_ms: int) -> None:
         self.node_id = node_id
@@ -42,14 +47,14 @@ class Asked:
 
 
 class MemoryBrokers:
-    """Brokers by id, all of which answer alike, by `answers`; what is not there is answered from the topics.
+    """Brokers that all respond alike, by `answers`, of which metadata and coordinators are predefined.
 
-    `topics`: name -> (topic id, leader and leader epoch of each partition). `down`: ids of brokers that nobody reaches.
-    `breaks` takes API keys: the connection ends with such a request, once. Not thread-safe.
+    `topics`: name -> (topic id, leader and leader epoch of each partition). `down`: ids of unreachable brokers.
+    `breaks`: API keys; the connection is closed once when such a request arrives. Not thread-safe.
     """
 
     def __init__(self, *, node_ids: tuple[int, ...] = (1,)) -> None:
-        # The accumulator looks at the machine's clock: this one begins there.
+        # Starts at the machine's time, because record timestamps are of the machine's clock.
         self.clock = MockClock(monotonic_ms=time.monotonic_ns() // 1_000_000)
         self.node_ids = node_ids
         self.topics: dict[str, tuple[bytes, list[tuple[int, int]]]] = {}
@@ -58,9 +63,9 @@ class MemoryBrokers:
         self.versions: dict[ApiKey, tuple[int, int]] = {}
         self.down: set[int] = set()
         self.breaks: list[ApiKey] = []
-        self.asked: list[Asked] = []
-        self.attempts: list[int] = []  # when somebody tried to connect
-        self.answers: dict[ApiKey, Answer] = {
+        self.asked: list[ReceivedRequest] = []
+        self.attempts: list[int] = []  # monotonic times of attempts to connect
+        self.answers: dict[ApiKey, Responder] = {
             ApiKey.API_VERSIONS: self._api_versions,
             ApiKey.METADATA: self._metadata,
             ApiKey.FIND_COORDINATOR: self._find_coordinator,
@@ -68,26 +73,51 @@ class MemoryBrokers:
         self._ends: dict[socket.socket, tuple[int, bytearray]] = {}
 
     @property
-    def surroundings(self) -> Surroundings:
-        """For a Network, a Producer or a Consumer, together with `clock`."""
-        return Surroundings(self._connect, lambda: _PatientSelector(self), has_thread=False)
+    def environment(self) -> Environment:
+        """The environment of clients that connect to these brokers."""
+        return Environment(self.clock, self._connect, lambda: _SimulatingSelector(self), has_thread=False)
+
+    def network(self, config: ClientConfig, **changes: Any) -> Network:
+        """Returns a network of these brokers; `changes` replace parts of the environment."""
+        return Network(config, in_flight_limit=5, environment=self.environment._replace(**changes))
+
+    def producer(self, **settings: Any) -> Producer:
+        """Returns a producer of these brokers."""
+        return self._client(Producer, settings)
+
+    def consumer(self, **settings: Any) -> Consumer:
+        """Returns a consumer of these brokers."""
+        return self._client(Consumer, settings)
+
+    def range_reader(self, **settings: Any) -> RangeReader:
+        """Returns a reader of offset ranges of these brokers."""
+        return self._client(RangeReader, settings)
+
+    def admin(self, **settings: Any) -> Admin:
+        """Returns an admin client of these brokers."""
+        return self._client(Admin, settings)
+
+    def _client(self, kind: type[Client], settings: dict[str, Any]) -> Client:
+        """Makes a client whose class attribute `_environment` is that of these brokers."""
+        made: Client = type(kind.__name__, (kind,), {"_environment": self.environment})(client_settings(**settings))
+        return made
 
     def add_topic(self, name: str, leaders: list[tuple[int, int]], topic_id: bytes | None = None) -> bytes:
-        """A topic; its id."""
+        """Adds or replaces a topic; returns its id."""
         made = topic_id or name.encode().ljust(16, b"-")[:16]
         self.topics[name] = made, leaders
         return made
 
     def of(self, key: ApiKey) -> list[Any]:
-        """The requests of one API, in their order."""
+        """Returns the received requests of one API, in order."""
         return [each.request for each in self.asked if each.key == key]
 
     def close(self) -> None:
-        """Ends all connections."""
+        """Closes all connections."""
         for end in list(self._ends):
             self._drop(end)
 
-    # The network's side
+    # Connections
 
     def _connect(self, node: Node, buffers: tuple[int, int]) -> socket.socket:
         self.attempts.append(self.clock.monotonic_ms())
@@ -101,7 +131,7 @@ class MemoryBrokers:
         return theirs
 
     def serve(self) -> None:
-        """Answers everything that has come."""
+        """Responds to all requests that have arrived."""
         for end in list(self._ends):
             node_id, received = self._ends[end]
             if node_id in self.down or not self._receive(end, received):
@@ -130,7 +160,7 @@ class MemoryBrokers:
         header, pos = decode_request_header(frame)
         key, version = ApiKey(header.request_api_key), header.request_api_version
         request = request_class(key).decode(frame, version, pos)
-        self.asked.append(Asked(node_id, key, version, request, self.clock.monotonic_ms()))
+        self.asked.append(ReceivedRequest(node_id, key, version, request, self.clock.monotonic_ms()))
         if key in self.breaks:
             self.breaks.remove(key)
             return False
@@ -147,7 +177,7 @@ class MemoryBrokers:
         del self._ends[end]
         end.close()
 
-    # Answers
+    # Predefined responses
 
     def _api_versions(self, request: Any, version: int) -> Message:
         served = {key: SPOKEN.get(key, (api.lowest, api.highest)) for key, api in API_TABLE.items()}
@@ -198,15 +228,15 @@ class MemoryBrokers:
         node_id = self.node_ids[0]
         if version < 4:
             return FindCoordinatorResponse(node_id=node_id, host="memory", port=node_id)
-        told = [
+        found = [
             FindCoordinatorResponse.Coordinator(key=key, node_id=node_id, host="memory", port=node_id)
             for key in request.coordinator_keys
         ]
-        return FindCoordinatorResponse(coordinators=told)
+        return FindCoordinatorResponse(coordinators=found)
 
 
-class _PatientSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
-    """Lets the brokers answer; if there is nothing to be read then, the clock goes on as far as would be waited."""
+class _SimulatingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
+    """Lets the brokers respond; without events the clock advances by the time-out."""
 
     def __init__(self, brokers: MemoryBrokers) -> None:
         super().__init__()
@@ -221,5 +251,5 @@ class _PatientSelector(selectors.DefaultSelector):  # type: ignore[valid-type,mi
 
 
 def client_settings(**more: Any) -> dict[str, Any]:
-    """A client's settings for the brokers in memory."""
+    """Returns the configuration of a client of the brokers in memory."""
     return {"bootstrap.servers": BOOTSTRAP, **{key.replace("_", "."): value for key, value in more.items()}}

@@ -4,7 +4,7 @@ All work per record is here, and no lock: a record is added between two moments 
 change hands. Whatever may run other code (an allocation that collects garbage) is done before, and looked at again.
 """
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free
 from cpython.memoryview cimport PyMemoryView_FromObject
@@ -53,6 +53,9 @@ cdef inline int open_field(object value, Field *field) except -1:
         field.data, field.size = <const uint8_t *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)
     elif type(value) is str:
         field.data = <const uint8_t *>PyUnicode_AsUTF8AndSize(value, &field.size)
+    elif not PyObject_CheckBuffer(value):
+        raise TypeError("the key and the value of a record must be bytes, str or None without key.serializer and "
+                        f"value.serializer, not {type(value).__name__}")
     else:
         PyObject_GetBuffer(value, &field.view, PyBUF_SIMPLE)
         field.pinned = True
@@ -103,8 +106,11 @@ cdef int put_varlong(bytearray encoded, int64_t value) except -1:
 
 
 cdef class RecordMetadata:
-    """Where a record has been written. Immutable. `offset` is -1 if the broker was not asked (acks=0); `timestamp` is
-    the effective one, in ms since 1970; sizes are of the serialized key and value, -1 for null."""
+    """The partition and offset at which a record was written. Immutable.
+
+    `offset` is -1 with acks=0; `timestamp` is the one in the log, in ms since 1970; the sizes are those of the
+    serialized key and value in bytes, -1 for null.
+    """
 
     cdef readonly str topic
     cdef readonly int32_t partition
@@ -261,7 +267,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
-    """What becomes of one record. Thread-safe. Cheap: its state is its batch's."""
+    """The outcome of sending one record, once it is known. Thread-safe; its state is that of its batch."""
 
     cdef readonly ProducerBatch batch
     cdef readonly int32_t index              # in the batch
@@ -269,25 +275,41 @@ cdef class DeliveryFuture:
     cdef readonly Py_ssize_t key_size, value_size
     cdef object on_delivery
 
+    def __repr__(self):
+        queue = self.batch.queue
+        if not self.batch.is_done:
+            return f"<DeliveryFuture {queue.topic}-{queue.partition} pending>"
+        error = self.error()
+        if error is not None:
+            return f"<DeliveryFuture {queue.topic}-{queue.partition} failed: {error}>"
+        return f"<DeliveryFuture {queue.topic}-{queue.partition}@{self.metadata().offset} delivered>"
+
     def done(self):
+        """Returns whether the record is delivered or has failed. Does not block."""
         return self.batch.is_done
 
     def result(self, timeout=None):
-        """The RecordMetadata; waits at most `timeout` seconds (None: as long as it takes), then TimeoutError. Raises
-        what delivery failed with."""
+        """Returns the RecordMetadata; blocks until the record is delivered, at most `timeout` seconds.
+
+        RequestTimedOut, a TimeoutError, when they are over; otherwise raises the error that the delivery has failed
+        with.
+        """
         error = self.exception(timeout)
         if error is not None:
             raise error
         return self.metadata()
 
     def exception(self, timeout=None):
-        """What delivery failed with, None if it did not; waits as `result`."""
+        """Returns the error that the delivery has failed with, or None; blocks as `result` does."""
         if not self.batch.is_done:
-            self.batch.accumulator.wait_for_batch(self.batch, timeout)
+            self.batch.accumulator._wait_for_batch(self.batch, timeout)
         return self.error()
 
     def add_done_callback(self, callback):
-        """`callback(metadata, error)` is called once, on the thread that learns of it; at once if it is known."""
+        """Has `callback(metadata, error)` called once, when the outcome is known; at once if it is known already.
+
+        Exactly one of its arguments is None. It is called by any thread of the producer and must not block.
+        """
         if self.batch.is_done:
             callback(self.metadata(), self.error())
             return
@@ -414,8 +436,8 @@ cdef class RecordAccumulator:
     """Owns the queues of all partitions and the count of their memory. `send` may be called by any thread; the rest is
     the sender's, one thread at a time. What it cannot do at once it asks its Python subclass for:
 
-    `send_slowly` (a topic not known yet, serializers, no memory left, ...), `choose_sticky`, `on_batch_closed`,
-    `on_queue_opened` and `wait_for_batch`.
+    `_send_slowly` (a topic not known yet, serializers, no memory left, ...), `_choose_sticky`, `_on_batch_closed`,
+    `_on_queue_opened` and `_wait_for_batch`.
     """
 
     cdef readonly int64_t memory_limit, memory_used
@@ -439,16 +461,21 @@ cdef class RecordAccumulator:
 
     def send(self, str topic not None, value=None, key=None, *, partition=None, timestamp=None, headers=None,
              on_delivery=None):
-        """Adds a record to its partition's batch and returns the future of its delivery, without waiting for it.
+        """Adds a record to its partition's batch and returns the future of its delivery.
 
-        Key and value: bytes-like, str (as UTF-8), None, or whatever the serializers take. `timestamp` in ms since 1970
-        (now); `headers` pairs of name and value, or a dict; `on_delivery(metadata, error)` is called in the end.
-        Waits at most max.block.ms for the topic's metadata and for memory. ApiError for a record that is too large.
+        `key` and `value` are bytes-like, str (sent as UTF-8), None, or what the serializers accept: TypeError.
+        `timestamp` is in ms since 1970, by default now; `headers` are pairs of name and value, or a dict;
+        `on_delivery(metadata, error)` is called when the outcome is known. Blocks only while the topic's metadata are
+        unknown or `buffer.memory` is used up, at most `max.block.ms`: RequestTimedOut. ApiError for a record that is
+        too large; ValueError for a partition that does not exist; ClientClosed after `close`.
         """
         return self.put_any(topic, value, key, partition, timestamp, headers, on_delivery)
 
     def send_many(self, str topic not None, values, keys=None, *, partition=None, timestamp=None):
-        """`send` for each of `values` (with the key of the same place in `keys`): the list of their futures."""
+        """Sends a record for each of `values`, with the key at the same index of `keys`; returns their futures.
+
+        Blocks and raises as `send` does; `partition` and `timestamp` apply to all records.
+        """
         cdef list futures = []
         when = milliseconds(CLOCK_REALTIME) if timestamp is None else timestamp
         if keys is None:
@@ -466,14 +493,14 @@ cdef class RecordAccumulator:
         if self.takes_plain_records:
             future = self.put_quickly(topic, value, key, partition, timestamp, headers, on_delivery)
         if future is None:
-            future = self.send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
+            future = self._send_slowly(topic, value, key, partition, timestamp, headers, on_delivery)
         if self.closed_batches != closed:
-            self.on_batch_closed()
+            self._on_batch_closed()
         return future
 
     cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
                                     object headers, object on_delivery):
-        """None: ask `send_slowly`."""
+        """None: ask `_send_slowly`."""
         cdef TopicQueues queues = self.topics.get(topic)
         cdef Field field
         cdef int64_t index
@@ -487,7 +514,7 @@ cdef class RecordAccumulator:
             close_field(&field)
         else:
             if queues.sticky < 0 or queues.sticky_bytes >= self.batch_size:
-                self.choose_sticky(queues)
+                self._choose_sticky(queues)
             index = queues.sticky
         if index < 0 or index >= len(queues.queues):
             return None
@@ -535,7 +562,7 @@ cdef class RecordAccumulator:
             future.on_delivery = on_delivery
             batch.watch(future)
         if opened:
-            self.on_queue_opened()
+            self._on_queue_opened()
         return future
 
     cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):

@@ -1,4 +1,4 @@
-"""The admin client: topics, partitions, configuration, groups, offsets, transactions, log directories, the cluster.
+"""The admin client: topics, partitions, configurations, groups, offsets, transactions, log directories, the cluster.
 
 with Admin(bootstrap_servers="localhost:9092") as admin:
     admin.create_topics([NewTopic("greetings", partitions=3)]).check()

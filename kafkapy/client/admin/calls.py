@@ -1,7 +1,8 @@
-"""What every operation of the admin client stands on: a network that the caller drives, and questions by key.
+"""The base class of the admin client: sending requests and, for operations on keys, finding the right brokers.
 
-Most operations concern several keys (topics, groups, partitions), each of which one broker must be asked about. That is
-always the same loop (KIP-396's strategies): look up who to ask, ask them all at once, keep the keys whose errors pass.
+Most operations concern several keys (topics, groups, partitions), each of which a certain broker is responsible for.
+They all run the same loop: look up the brokers, send one request to each, and repeat this for the keys with retriable
+errors.
 """
 
 from __future__ import annotations
@@ -10,50 +11,50 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
-from kafkapy.client.admin.requests import AdminRequest, RequestQueue, Target, no_fault
+from kafkapy.client.admin.requests import AdminRequest, RequestQueue, Target, no_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.configuration import admin_config
-from kafkapy.client.exchange import POLL_MS, passes
+from kafkapy.client.coordinator_request import POLL_MS, is_retried
+from kafkapy.client.environment import SYSTEM
+from kafkapy.client.errors import ClientClosed
 from kafkapy.client.network import Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
-from kafkapy.types import Clock
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 IN_FLIGHT_LIMIT = 100
-# A topic that was made just now may not be known everywhere: it is looked for this often, and not until the time is up.
+# How often a topic is looked up that does not exist: one that was just created may not be known to every broker yet.
 ATTEMPTS_FOR_UNKNOWN = 3
 
 
 class Found(NamedTuple):
-    """Where keys are asked about: broker ids, and errors of those that nobody can be asked about."""
+    """The broker id of each key, or the error of a key whose broker cannot be found."""
 
     nodes: dict[Any, int]
     errors: dict[Any, ApiError]
 
 
 class AdminCalls:
-    """Owns the network of an admin client; it has no thread, whoever calls drives it.  Any thread may call.
+    """Owns the network of an admin client, whose steps are run by the calling threads only. Thread-safe."""
 
-    Times are in seconds; without `timeout` an operation takes default.api.timeout.ms at most. What fails as a whole
-    raises ApiError (REQUEST_TIMED_OUT if nobody answers); what fails for one key is in the `errors` of the Results.
-    """
+    _environment = SYSTEM
 
-    def __init__(
-        self, properties: Mapping[str, Any] | None = None, *, clock: Clock | None = None, **settings: Any
-    ) -> None:
-        """`properties` are Apache Kafka's keys for admin clients, `settings` the same with `_` for `.`. ConfigError."""
+    def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
         self._config = admin_config(properties, **settings)
         self._timeout_s: float = self._config["default.api.timeout.ms"] / 1000
-        self._network = Network(self._config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
+        self._network = Network(self._config, in_flight_limit=IN_FLIGHT_LIMIT, environment=self._environment)
         self._network.metadata.allow_creation = False
         self._queue = RequestQueue(self._network, self._config["retries"])
         self._network.tasks.append(self._queue)
 
+    def __repr__(self) -> str:
+        state = " closed" if self._network.is_closed() else ""
+        return f"<{type(self).__name__} client_id={self._config['client.id']!r}{state}>"
+
     def close(self) -> None:
-        """Ends the connections."""
+        """Closes the connections. May be called again."""
         self._network.close()
 
     def __enter__(self) -> Self:
@@ -64,13 +65,13 @@ class AdminCalls:
     ) -> None:
         self.close()
 
-    # Where a request goes
+    # Targets of requests
 
-    def _any_broker(self, now_ms: int) -> int | None:
+    def _any_broker(self, monotonic_ms: int) -> int | None:
         return self._network.least_loaded()
 
-    def _controller(self, now_ms: int) -> int | None:
-        """The broker that the cluster names as its controller: the controller, or one that forwards to it."""
+    def _controller(self, monotonic_ms: int) -> int | None:
+        """Returns the broker that the metadata name as controller; it may only forward to the controller."""
         cluster = self._network.cluster
         if cluster.controller_id in cluster.nodes:
             return cluster.controller_id
@@ -79,9 +80,9 @@ class AdminCalls:
         return self._network.least_loaded()
 
     def _broker(self, node_id: int) -> Target:
-        """A certain broker; BROKER_NOT_AVAILABLE if the cluster does not know it."""
+        """Returns the target for a broker's id; the request fails with BROKER_NOT_AVAILABLE if it is unknown."""
 
-        def target(now_ms: int) -> int | None:
+        def target(monotonic_ms: int) -> int | None:
             if node_id in self._network.cluster.nodes:
                 return node_id
             if not self._network.metadata.updates:
@@ -90,62 +91,65 @@ class AdminCalls:
 
         return target
 
-    # Asking
+    # Sending
 
     def _deadline_ms(self, timeout: float | None) -> int:
         return self._network.clock.monotonic_ms() + int((self._timeout_s if timeout is None else timeout) * 1000)
 
     def _left_ms(self, deadline_ms: int) -> int:
-        """For requests that say how long the broker may take."""
+        """Returns the remaining time, at least 1 ms, for requests that limit the time of the broker."""
         return max(deadline_ms - self._network.clock.monotonic_ms(), 1)
 
-    def _ask_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:
-        """Returns when each has its answer or its error."""
+    def _send_all(self, requests: Collection[AdminRequest], deadline_ms: int) -> None:
+        """Sends requests and blocks until each has a response or an error."""
         if self._network.is_closed():
-            raise RuntimeError("This admin client is closed")
-        with self._network.seat:
+            raise ClientClosed("This admin client is closed")
+        with self._network.lock:
             self._queue.add(requests)
         try:
             self._network.wait_until(
                 lambda: all(each.is_done for each in requests), self._left_ms(deadline_ms) / 1000, poll_ms=POLL_MS
             )
         finally:
-            with self._network.seat:
-                self._queue.give_up(requests, self._why_late())
+            with self._network.lock:
+                self._queue.give_up(requests, self._timeout_reason())
 
-    def _why_late(self) -> str:
+    def _timeout_reason(self) -> str:
         if not self._network.metadata.updates:
             addresses = ",".join(self._config["bootstrap.servers"])
-            return f"Timed out waiting for a node assignment: no broker of {addresses} answers."
-        return "Timed out waiting for the brokers' answers."
+            return f"Timed out waiting for a node assignment: no broker of {addresses} responds."
+        return "Timed out waiting for the brokers' responses."
 
-    def _ask(
+    def _request(
         self,
         target: Target,
         key: ApiKey,
         build: Callable[[int], Any],
-        fault: Callable[[Any], ApiError | None] = no_fault,
+        find_error: Callable[[Any], ApiError | None] = no_error,
         *,
         deadline_ms: int,
     ) -> Any:
-        """One request's response; raises its error."""
-        request = AdminRequest(target, key, build, fault)
-        self._ask_all([request], deadline_ms)
+        """Returns the response to one request, or raises its error. Blocks."""
+        request = AdminRequest(target, key, build, find_error)
+        self._send_all([request], deadline_ms)
         return request.result()
 
-    def _ask_by_key(
+    def _request_by_key(
         self,
         keys: Collection[K],
         find: Callable[[Collection[K], int], Found],
-        ask: Callable[[int, list[K]], AdminRequest],
-        read: Callable[[Any, list[K]], Results[K, V]],
+        make_request: Callable[[int, list[K]], AdminRequest],
+        read_response: Callable[[Any, list[K]], Results[K, V]],
         deadline_ms: int,
         *,
-        one_by_one: bool = False,
+        one_key_each: bool = False,
     ) -> Results[K, V]:
-        """Looks up who to ask about each key (`find`), asks (`ask(broker id, its keys)`), and reads the answers. Keys
-        with errors that pass are looked up and asked about again until the time is over. `one_by_one`: a request is
-        about one key only."""
+        """Sends requests for keys to the brokers responsible for them, and returns the combined results. Blocks.
+
+        `find(keys, deadline_ms)` looks up the brokers, `make_request(broker id, keys)` makes a request and
+        `read_response(response, keys)` reads its results. Keys with retriable errors are looked up and requested again
+        until the deadline. With `one_key_each` every request is for one key only.
+        """
         results: Results[K, V] = Results()
         pending = list(dict.fromkeys(keys))
         attempts = 0
@@ -153,15 +157,17 @@ class AdminCalls:
             found = find(pending, deadline_ms)
             failed = {key: found.errors[key] for key in pending if key in found.errors}
             requests: list[tuple[AdminRequest, list[K]]] = []
-            for node_id, asked in _parts(pending, found, one_by_one):
-                requests.append((ask(node_id, asked), asked))
-                requests[-1][0].asks_again = False
-            self._ask_all([request for request, _ in requests], deadline_ms)
-            for request, asked in requests:
-                told: Results[K, V] = Results() if request.error is not None else read(request.response, asked)
-                results.values.update(told.values)
-                missing = request.error or ApiError(Error.UNKNOWN_SERVER_ERROR, "The response does not speak of it.")
-                failed.update({key: told.errors.get(key, missing) for key in asked if key not in told.values})
+            for node_id, requested in _by_node(pending, found, one_key_each):
+                requests.append((make_request(node_id, requested), requested))
+                requests[-1][0].is_repeated = False
+            self._send_all([request for request, _ in requests], deadline_ms)
+            for request, requested in requests:
+                result: Results[K, V] = (
+                    Results() if request.error is not None else read_response(request.response, requested)
+                )
+                results.values.update(result.values)
+                missing = request.error or ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the key.")
+                failed.update({key: result.errors.get(key, missing) for key in requested if key not in result.values})
             attempts += 1
             pending = self._still_pending(failed, attempts, deadline_ms)
             results.errors.update({key: error for key, error in failed.items() if key not in pending})
@@ -175,7 +181,7 @@ class AdminCalls:
         return [
             key
             for key, error in failed.items()
-            if passes(error)
+            if is_retried(error)
             and (error.error is not Error.UNKNOWN_TOPIC_OR_PARTITION or attempts < ATTEMPTS_FOR_UNKNOWN)
         ]
 
@@ -184,14 +190,14 @@ class AdminCalls:
         self._network.wait_until(lambda: False, pause_ms / 1000)
 
 
-def _parts(keys: Iterable[K], found: Found, one_by_one: bool) -> Iterator[tuple[int, list[K]]]:
-    """What to ask each broker about."""
-    by_node: dict[int, list[K]] = {}
+def _by_node(keys: Iterable[K], found: Found, one_key_each: bool) -> Iterator[tuple[int, list[K]]]:
+    """Yields the keys of each request with the id of its broker."""
+    keys_of: dict[int, list[K]] = {}
     for key in keys:
         if key not in found.errors:
-            by_node.setdefault(found.nodes[key], []).append(key)
-    for node_id, asked in by_node.items():
-        if one_by_one:
-            yield from ((node_id, [key]) for key in asked)
+            keys_of.setdefault(found.nodes[key], []).append(key)
+    for node_id, requested in keys_of.items():
+        if one_key_each:
+            yield from ((node_id, [key]) for key in requested)
         else:
-            yield node_id, asked
+            yield node_id, requested

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafkapy import __version__
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.cluster import Node
 from kafkapy.client.connection import SOFTWARE_NAME
@@ -104,7 +104,9 @@ class ClusterOperations(AdminLookups):
             return DescribeClusterRequest(include_fenced_brokers=include_fenced)
 
         try:
-            told = self._ask(self._any_broker, ApiKey.DESCRIBE_CLUSTER, build, top_level_fault, deadline_ms=deadline_ms)
+            result = self._request(
+                self._any_broker, ApiKey.DESCRIBE_CLUSTER, build, top_level_error, deadline_ms=deadline_ms
+            )
         except ApiError as error:
             if include_fenced or error.error is not Error.UNSUPPORTED_VERSION:
                 raise
@@ -112,10 +114,10 @@ class ClusterOperations(AdminLookups):
             cluster = self._network.cluster
             nodes = tuple(sorted(cluster.nodes.values()))
             return ClusterDescription(cluster.cluster_id, cluster.nodes.get(cluster.controller_id), nodes)
-        brokers = tuple(Node(each.broker_id, each.host, each.port, each.rack) for each in told.brokers)
-        controller = next((each for each in brokers if each.node_id == told.controller_id), None)
-        fenced = frozenset(each.broker_id for each in told.brokers if each.is_fenced)
-        return ClusterDescription(told.cluster_id, controller, brokers, fenced)
+        brokers = tuple(Node(each.broker_id, each.host, each.port, each.rack) for each in result.brokers)
+        controller = next((each for each in brokers if each.node_id == result.controller_id), None)
+        fenced = frozenset(each.broker_id for each in result.brokers if each.is_fenced)
+        return ClusterDescription(result.cluster_id, controller, brokers, fenced)
 
     def describe_versions(
         self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
@@ -123,8 +125,8 @@ class ClusterOperations(AdminLookups):
         """What these brokers serve, or all."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = list(self._brokers(deadline_ms) if brokers is None else brokers)
-        requests = {node_id: _ask_versions(self._broker(node_id)) for node_id in wanted}
-        self._ask_all(list(requests.values()), deadline_ms)
+        requests = {node_id: _versions_request(self._broker(node_id)) for node_id in wanted}
+        self._send_all(list(requests.values()), deadline_ms)
         results: Results[int, BrokerVersions] = Results()
         for node_id, request in requests.items():
             results.put(node_id, request.error or _versions(request.response))
@@ -132,8 +134,8 @@ class ClusterOperations(AdminLookups):
 
     def describe_features(self, *, broker: int | None = None, timeout: float | None = None) -> FeatureDescription:
         """The features of the cluster, and what a broker (any, or this one) supports."""
-        request = _ask_versions(self._any_broker if broker is None else self._broker(broker))
-        self._ask_all([request], self._deadline_ms(timeout))
+        request = _versions_request(self._any_broker if broker is None else self._broker(broker))
+        self._send_all([request], self._deadline_ms(timeout))
         return _versions(request.result()).features
 
     def update_features(
@@ -156,15 +158,17 @@ class ClusterOperations(AdminLookups):
             left_ms = self._left_ms(deadline_ms)
             return UpdateFeaturesRequest(timeout_ms=left_ms, feature_updates=keys, validate_only=validate_only)
 
-        response = self._ask(self._controller, ApiKey.UPDATE_FEATURES, build, top_level_fault, deadline_ms=deadline_ms)
+        response = self._request(
+            self._controller, ApiKey.UPDATE_FEATURES, build, top_level_error, deadline_ms=deadline_ms
+        )
         results: Results[str, None] = Results()
         for name in updates:
             results.put(name, None)
-        for told in response.results:
-            error = error_of(told)
+        for result in response.results:
+            error = error_of(result)
             if error is not None:
-                results.values.pop(told.feature, None)
-                results.errors[told.feature] = error
+                results.values.pop(result.feature, None)
+                results.errors[result.feature] = error
         return results
 
     def describe_metadata_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
@@ -173,67 +177,67 @@ class ClusterOperations(AdminLookups):
         request = DescribeQuorumRequest(
             topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
         )
-        response = self._ask(
+        response = self._request(
             self._any_broker,
             ApiKey.DESCRIBE_QUORUM,
             constant(request),
-            top_level_fault,
+            top_level_error,
             deadline_ms=self._deadline_ms(timeout),
         )
-        told = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
-        if told is None:
+        result = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
+        if result is None:
             raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response does not speak of the metadata log.")
-        error = error_of(told)
+        error = error_of(result)
         if error is not None:
             raise error
         listeners = {
             node.node_id: {each.name: (each.host, each.port) for each in node.listeners} for node in response.nodes
         }
         return QuorumDescription(
-            told.leader_id,
-            told.leader_epoch,
-            told.high_watermark,
-            tuple(map(_quorum_replica, told.current_voters)),
-            tuple(map(_quorum_replica, told.observers)),
+            result.leader_id,
+            result.leader_epoch,
+            result.high_watermark,
+            tuple(map(_quorum_replica, result.current_voters)),
+            tuple(map(_quorum_replica, result.observers)),
             listeners,
         )
 
     def unregister_broker(self, broker: int, *, timeout: float | None = None) -> None:
         """Has the cluster forget a broker that is not there any more."""
-        self._ask(
+        self._request(
             self._controller,
             ApiKey.UNREGISTER_BROKER,
             lambda version: UnregisterBrokerRequest(broker_id=broker),
-            top_level_fault,
+            top_level_error,
             deadline_ms=self._deadline_ms(timeout),
         )
 
 
-def _ask_versions(target: Target) -> AdminRequest:
+def _versions_request(target: Target) -> AdminRequest:
     def build(version: int) -> ApiVersionsRequest:
         if version < 3:
             return ApiVersionsRequest()
         return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
 
-    return AdminRequest(target, ApiKey.API_VERSIONS, build, top_level_fault)
+    return AdminRequest(target, ApiKey.API_VERSIONS, build, top_level_error)
 
 
-def _versions(told: Any) -> BrokerVersions:
+def _versions(result: Any) -> BrokerVersions:
     finalized = {
-        each.name: VersionRange(each.min_version_level, each.max_version_level) for each in told.finalized_features
+        each.name: VersionRange(each.min_version_level, each.max_version_level) for each in result.finalized_features
     }
-    supported = {each.name: VersionRange(each.min_version, each.max_version) for each in told.supported_features}
+    supported = {each.name: VersionRange(each.min_version, each.max_version) for each in result.supported_features}
     return BrokerVersions(
-        {each.api_key: VersionRange(each.min_version, each.max_version) for each in told.api_keys},
-        FeatureDescription(finalized, told.finalized_features_epoch, supported),
+        {each.api_key: VersionRange(each.min_version, each.max_version) for each in result.api_keys},
+        FeatureDescription(finalized, result.finalized_features_epoch, supported),
     )
 
 
-def _quorum_replica(told: Any) -> QuorumReplica:
+def _quorum_replica(result: Any) -> QuorumReplica:
     return QuorumReplica(
-        told.replica_id,
-        told.replica_directory_id,
-        told.log_end_offset,
-        told.last_fetch_timestamp,
-        told.last_caught_up_timestamp,
+        result.replica_id,
+        result.replica_directory_id,
+        result.log_end_offset,
+        result.last_fetch_timestamp,
+        result.last_caught_up_timestamp,
     )

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.config.row import ConfigSource
 from kafkapy.errors import ApiError, Error
@@ -106,15 +106,15 @@ class ConfigOperations(AdminLookups):
                 )
 
             requests.append(AdminRequest(self._resource_target(node_id), ApiKey.DESCRIBE_CONFIGS, build))
-        self._ask_all(requests, self._deadline_ms(timeout))
+        self._send_all(requests, self._deadline_ms(timeout))
         results: Results[ConfigResource, dict[str, ConfigEntry]] = Results()
         for request, wanted in zip(requests, groups.values(), strict=True):
             if request.error is not None:
                 results.errors.update(dict.fromkeys(wanted, request.error))
                 continue
-            for told in request.response.results:
-                resource = ConfigResource(ResourceType(told.resource_type), told.resource_name)
-                results.put(resource, error_of(told) or {each.name: _entry(each) for each in told.configs})
+            for result in request.response.results:
+                resource = ConfigResource(ResourceType(result.resource_type), result.resource_name)
+                results.put(resource, error_of(result) or {each.name: _entry(each) for each in result.configs})
         return results
 
     def incremental_alter_configs(
@@ -137,14 +137,14 @@ class ConfigOperations(AdminLookups):
                     constant(message),
                 )
             )
-        self._ask_all(requests, self._deadline_ms(timeout))
+        self._send_all(requests, self._deadline_ms(timeout))
         results: Results[ConfigResource, None] = Results()
         for request, wanted in zip(requests, groups.values(), strict=True):
             if request.error is not None:
                 results.errors.update(dict.fromkeys(wanted, request.error))
                 continue
-            for told in request.response.responses:
-                results.put(ConfigResource(ResourceType(told.resource_type), told.resource_name), error_of(told))
+            for result in request.response.responses:
+                results.put(ConfigResource(ResourceType(result.resource_type), result.resource_name), error_of(result))
         return results
 
     def list_config_resources(
@@ -158,15 +158,16 @@ class ConfigOperations(AdminLookups):
                 raise ApiError(Error.UNSUPPORTED_VERSION, "The broker lists the resources of client metrics only.")
             return ListConfigResourcesRequest(resource_types=[int(each) for each in wanted] if version >= 1 else [])
 
-        response = self._ask(
+        response = self._request(
             self._any_broker,
             ApiKey.LIST_CONFIG_RESOURCES,
             build,
-            top_level_fault,
+            top_level_error,
             deadline_ms=self._deadline_ms(timeout),
         )
         return [
-            ConfigResource(ResourceType(told.resource_type), told.resource_name) for told in response.config_resources
+            ConfigResource(ResourceType(result.resource_type), result.resource_name)
+            for result in response.config_resources
         ]
 
     def _resource_target(self, node_id: int | None) -> Target:
@@ -200,17 +201,17 @@ def _alteration(
     )
 
 
-def _entry(told: Any) -> ConfigEntry:
-    source = told.config_source
+def _entry(result: Any) -> ConfigEntry:
+    source = result.config_source
     if source < 0:  # version 0 only says whether it is the default
-        source = ConfigSource.DEFAULT if told.is_default else 0
+        source = ConfigSource.DEFAULT if result.is_default else 0
     return ConfigEntry(
-        told.name,
-        told.value,
+        result.name,
+        result.value,
         source,
-        told.is_sensitive,
-        told.read_only,
-        tuple(ConfigSynonym(each.name, each.value, each.source) for each in told.synonyms),
-        told.config_type,
-        told.documentation,
+        result.is_sensitive,
+        result.read_only,
+        tuple(ConfigSynonym(each.name, each.value, each.source) for each in result.synonyms),
+        result.config_type,
+        result.documentation,
     )

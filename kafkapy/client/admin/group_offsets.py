@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
-from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.errors import ApiError, Error
@@ -34,41 +34,43 @@ class GroupOffsetOperations(AdminLookups):
         wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
         partitions = {group: None if each is None else as_partitions(each) for group, each in wanted.items()}
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            (group,) = asked
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            (group,) = keys
 
             def build(version: int) -> OffsetFetchRequest:
                 return _offset_fetch(group, partitions[group], require_stable, version)
 
             return AdminRequest(self._broker(node_id), ApiKey.OFFSET_FETCH, build)
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, Offsets]:
-            (group,) = asked
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, Offsets]:
+            (group,) = keys
             results: Results[str, Offsets] = Results()
-            results.put(group, _fetched(response.groups[0] if response.groups else response))
+            results.put(group, _read_offsets(response.groups[0] if response.groups else response))
             return results
 
         deadline_ms = self._deadline_ms(timeout)
-        return self._ask_by_key(list(wanted), self._find_coordinators(), ask, read, deadline_ms, one_by_one=True)
+        return self._request_by_key(
+            list(wanted), self._find_coordinators(), make_request, read_response, deadline_ms, one_key_each=True
+        )
 
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
         """Sets the offsets of a group without members."""
         committed = {
-            where: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for where, offset in as_partition_keys(offsets).items()
+            topic_partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for topic_partition, offset in as_partition_keys(offsets).items()
         }
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             return AdminRequest(
                 self._broker(node_id),
                 ApiKey.OFFSET_COMMIT,
                 lambda version: _offset_commit(group, committed, version),
-                _passing_fault,
+                _coordinator_error,
             )
 
-        return self._of_one_group(group, ask, self._deadline_ms(timeout))
+        return self._request_of_group(group, make_request, self._deadline_ms(timeout))
 
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
@@ -84,36 +86,36 @@ class GroupOffsetOperations(AdminLookups):
             for topic, numbers in by_topic(as_partitions(partitions)).items()
         ]
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             request = OffsetDeleteRequest(group_id=group, topics=topics)
-            return AdminRequest(self._broker(node_id), ApiKey.OFFSET_DELETE, constant(request), top_level_fault)
+            return AdminRequest(self._broker(node_id), ApiKey.OFFSET_DELETE, constant(request), top_level_error)
 
-        return self._of_one_group(group, ask, self._deadline_ms(timeout))
+        return self._request_of_group(group, make_request, self._deadline_ms(timeout))
 
-    def _of_one_group(self, group: str, ask: Any, deadline_ms: int) -> Results[TopicPartition, None]:
+    def _request_of_group(self, group: str, make_request: Any, deadline_ms: int) -> Results[TopicPartition, None]:
         """A request to one group's coordinator whose answer has an error for each partition."""
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, Results[TopicPartition, None]]:
-            told: Results[TopicPartition, None] = Results()
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, Results[TopicPartition, None]]:
+            result: Results[TopicPartition, None] = Results()
             for topic in response.topics:
                 for each in topic.partitions:
-                    told.put(TopicPartition(topic.name, each.partition_index), error_of(each))
+                    result.put(TopicPartition(topic.name, each.partition_index), error_of(each))
             results: Results[str, Results[TopicPartition, None]] = Results()
-            results.put(group, told)
+            results.put(group, result)
             return results
 
-        return self._ask_by_key([group], self._find_coordinators(), ask, read, deadline_ms)[group]
+        return self._request_by_key([group], self._find_coordinators(), make_request, read_response, deadline_ms)[group]
 
 
 # What a coordinator answers for all partitions at once, and what passes.
-_OF_THE_COORDINATOR = frozenset(
+_COORDINATOR_ERRORS = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR)
 )
 
 
-def _passing_fault(response: Any) -> ApiError | None:
+def _coordinator_error(response: Any) -> ApiError | None:
     codes = (error_of(each) for topic in response.topics for each in topic.partitions)
-    return next((each for each in codes if each is not None and each.error in _OF_THE_COORDINATOR), None)
+    return next((each for each in codes if each is not None and each.error in _COORDINATOR_ERRORS), None)
 
 
 def _offset_fetch(
@@ -129,8 +131,8 @@ def _offset_fetch(
             OffsetFetchRequest.OffsetFetchRequestTopics(name=topic, partition_indexes=numbers)
             for topic, numbers in (topics or {}).items()
         ]
-        asked = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None if topics is None else named)
-        return OffsetFetchRequest(groups=[asked], require_stable=require_stable)
+        requested = OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None if topics is None else named)
+        return OffsetFetchRequest(groups=[requested], require_stable=require_stable)
     old = [
         OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
         for topic, numbers in (topics or {}).items()
@@ -138,10 +140,10 @@ def _offset_fetch(
     return OffsetFetchRequest(group_id=group, topics=None if topics is None else old, require_stable=require_stable)
 
 
-def _fetched(told: Any) -> Offsets | ApiError:
+def _read_offsets(result: Any) -> Offsets | ApiError:
     found: Offsets = {}
-    error = error_of(told)
-    for topic in told.topics:
+    error = error_of(result)
+    for topic in result.topics:
         for each in topic.partitions:
             error = error or error_of(each)
             if each.committed_offset >= 0:

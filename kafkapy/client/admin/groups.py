@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.cluster import Node
 from kafkapy.client.consumer_protocol import PROTOCOL_TYPE, decode_assignment
@@ -35,7 +35,7 @@ class GroupListing(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Whether it has no members because nobody ever joined it."""
+        """Returns whether it has no members because nobody ever joined it."""
         return self.protocol_type == ""
 
 
@@ -93,15 +93,15 @@ class GroupOperations(AdminLookups):
             return ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
 
         requests = [
-            AdminRequest(self._broker(node_id), ApiKey.LIST_GROUPS, build, top_level_fault)
+            AdminRequest(self._broker(node_id), ApiKey.LIST_GROUPS, build, top_level_error)
             for node_id in self._brokers(deadline_ms)
         ]
-        self._ask_all(requests, deadline_ms)
+        self._send_all(requests, deadline_ms)
         return [
-            GroupListing(told.group_id, told.protocol_type, told.group_state, told.group_type.capitalize())
+            GroupListing(result.group_id, result.protocol_type, result.group_state, result.group_type.capitalize())
             for request in requests
-            for told in request.result().groups
-            if not wanted_protocols or told.protocol_type in wanted_protocols
+            for result in request.result().groups
+            if not wanted_protocols or result.protocol_type in wanted_protocols
         ]
 
     def describe_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, GroupDescription]:
@@ -127,17 +127,19 @@ class GroupOperations(AdminLookups):
     def delete_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, None]:
         """Deletes groups without members, with their offsets."""
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            request = DeleteGroupsRequest(groups_names=asked)
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            request = DeleteGroupsRequest(groups_names=keys)
             return AdminRequest(self._broker(node_id), ApiKey.DELETE_GROUPS, constant(request))
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, None]:
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, None]:
             results: Results[str, None] = Results()
-            for told in response.results:
-                results.put(told.group_id, error_of(told))
+            for result in response.results:
+                results.put(result.group_id, error_of(result))
             return results
 
-        return self._ask_by_key(list(groups), self._find_coordinators(), ask, read, self._deadline_ms(timeout))
+        return self._request_by_key(
+            list(groups), self._find_coordinators(), make_request, read_response, self._deadline_ms(timeout)
+        )
 
     def remove_group_members(
         self,
@@ -165,75 +167,75 @@ class GroupOperations(AdminLookups):
                 raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not remove members of a group.")
             return LeaveGroupRequest(group_id=group, members=members)
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            return AdminRequest(self._broker(node_id), ApiKey.LEAVE_GROUP, build, top_level_fault)
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            return AdminRequest(self._broker(node_id), ApiKey.LEAVE_GROUP, build, top_level_error)
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, Results[str, None]]:
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, Results[str, None]]:
             removed: Results[str, None] = Results()
-            for told in response.members:
-                removed.put(told.group_instance_id or told.member_id, error_of(told))
+            for result in response.members:
+                removed.put(result.group_instance_id or result.member_id, error_of(result))
             results: Results[str, Results[str, None]] = Results()
             results.put(group, removed)
             return results
 
-        return self._ask_by_key([group], self._find_coordinators(), ask, read, deadline_ms)[group]
+        return self._request_by_key([group], self._find_coordinators(), make_request, read_response, deadline_ms)[group]
 
     def _describe_consumer_groups(self, groups: list[str], deadline_ms: int) -> Results[str, GroupDescription]:
         coordinators: dict[str, int] = {}
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            coordinators.update(dict.fromkeys(asked, node_id))
-            request = ConsumerGroupDescribeRequest(group_ids=asked)
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(keys, node_id))
+            request = ConsumerGroupDescribeRequest(group_ids=keys)
             return AdminRequest(self._broker(node_id), ApiKey.CONSUMER_GROUP_DESCRIBE, constant(request))
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, GroupDescription]:
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, GroupDescription]:
             results: Results[str, GroupDescription] = Results()
-            for told in response.groups:
-                node = self._node(coordinators[told.group_id])
-                results.put(told.group_id, error_of(told) or _consumer_group(told, node))
+            for result in response.groups:
+                node = self._node(coordinators[result.group_id])
+                results.put(result.group_id, error_of(result) or _consumer_group(result, node))
             return results
 
-        return self._ask_by_key(groups, self._find_coordinators(), ask, read, deadline_ms)
+        return self._request_by_key(groups, self._find_coordinators(), make_request, read_response, deadline_ms)
 
     def _describe_classic_groups(
         self, groups: list[str], deadline_ms: int, *, any_protocol: bool = False
     ) -> Results[str, GroupDescription]:
         coordinators: dict[str, int] = {}
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            coordinators.update(dict.fromkeys(asked, node_id))
-            request = DescribeGroupsRequest(groups=asked)
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(keys, node_id))
+            request = DescribeGroupsRequest(groups=keys)
             return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_GROUPS, constant(request))
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, GroupDescription]:
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, GroupDescription]:
             results: Results[str, GroupDescription] = Results()
-            for told in response.groups:
-                error = error_of(told)
-                if error is None and not any_protocol and told.protocol_type not in ("", PROTOCOL_TYPE):
-                    what = f"GroupId {told.group_id} is not a consumer group ({told.protocol_type})."
+            for result in response.groups:
+                error = error_of(result)
+                if error is None and not any_protocol and result.protocol_type not in ("", PROTOCOL_TYPE):
+                    what = f"GroupId {result.group_id} is not a consumer group ({result.protocol_type})."
                     error = ApiError(Error.INCONSISTENT_GROUP_PROTOCOL, what)
-                results.put(told.group_id, error or _classic_group(told, self._node(coordinators[told.group_id])))
+                results.put(result.group_id, error or _classic_group(result, self._node(coordinators[result.group_id])))
             return results
 
-        return self._ask_by_key(groups, self._find_coordinators(), ask, read, deadline_ms)
+        return self._request_by_key(groups, self._find_coordinators(), make_request, read_response, deadline_ms)
 
     def _node(self, node_id: int) -> Node:
         return self._network.cluster.nodes[node_id]
 
 
-def _classic_group(told: Any, coordinator: Node) -> GroupDescription:
+def _classic_group(result: Any, coordinator: Node) -> GroupDescription:
     members = tuple(
         MemberDescription(
             each.member_id,
             each.group_instance_id,
             each.client_id,
             each.client_host,
-            _assigned(told.protocol_type, each.member_assignment),
+            _assigned(result.protocol_type, each.member_assignment),
         )
-        for each in told.members
+        for each in result.members
     )
     return GroupDescription(
-        told.group_id, CLASSIC, told.group_state, told.protocol_type, told.protocol_data, members, coordinator
+        result.group_id, CLASSIC, result.group_state, result.protocol_type, result.protocol_data, members, coordinator
     )
 
 
@@ -247,7 +249,7 @@ def _assigned(protocol_type: str, assignment: bytes) -> tuple[TopicPartition, ..
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"A member's assignment cannot be read: {error}") from error
 
 
-def _consumer_group(told: Any, coordinator: Node) -> GroupDescription:
+def _consumer_group(result: Any, coordinator: Node) -> GroupDescription:
     def partitions(assignment: Any) -> tuple[TopicPartition, ...]:
         return tuple(
             TopicPartition(topic.topic_name, number)
@@ -269,16 +271,16 @@ def _consumer_group(told: Any, coordinator: Node) -> GroupDescription:
             tuple(each.subscribed_topic_names),
             each.subscribed_topic_regex or None,
         )
-        for each in told.members
+        for each in result.members
     )
     return GroupDescription(
-        told.group_id,
+        result.group_id,
         CONSUMER,
-        told.group_state,
+        result.group_state,
         PROTOCOL_TYPE,
-        told.assignor_name,
+        result.assignor_name,
         members,
         coordinator,
-        told.group_epoch,
-        told.assignment_epoch,
+        result.group_epoch,
+        result.assignment_epoch,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups, by_topic
-from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError
 from kafkapy.protocol.api import ApiKey
@@ -55,17 +55,17 @@ class LogDirOperations(AdminLookups):
                 self._broker(node_id),
                 ApiKey.DESCRIBE_LOG_DIRS,
                 lambda version: DescribeLogDirsRequest(topics=None),
-                top_level_fault,
+                top_level_error,
             )
             for node_id in wanted
         }
-        self._ask_all(list(requests.values()), deadline_ms)
+        self._send_all(list(requests.values()), deadline_ms)
         results: Results[int, dict[str, LogDirDescription]] = Results()
         for node_id, request in requests.items():
             if request.error is not None:
                 results.errors[node_id] = request.error
             else:
-                results.values[node_id] = {told.log_dir: _directory(told) for told in request.response.results}
+                results.values[node_id] = {result.log_dir: _directory(result) for result in request.response.results}
         return results
 
     def alter_replica_log_dirs(
@@ -81,28 +81,30 @@ class LogDirOperations(AdminLookups):
         for broker, moves in by_broker.items():
             message = AlterReplicaLogDirsRequest(dirs=[_move(path, moved) for path, moved in moves.items()])
             requests[broker] = AdminRequest(self._broker(broker), ApiKey.ALTER_REPLICA_LOG_DIRS, constant(message))
-        self._ask_all(list(requests.values()), self._deadline_ms(timeout))
+        self._send_all(list(requests.values()), self._deadline_ms(timeout))
         results: Results[Replica, None] = Results()
         for broker, request in requests.items():
             if request.error is not None:
                 for moved in by_broker[broker].values():
-                    results.errors.update({Replica(*where, broker): request.error for where in moved})
+                    results.errors.update(
+                        {Replica(*topic_partition, broker): request.error for topic_partition in moved}
+                    )
                 continue
             for topic in request.response.results:
-                for told in topic.partitions:
-                    results.put(Replica(topic.topic_name, told.partition_index, broker), error_of(told))
+                for result in topic.partitions:
+                    results.put(Replica(topic.topic_name, result.partition_index, broker), error_of(result))
         return results
 
 
-def _directory(told: Any) -> LogDirDescription:
+def _directory(result: Any) -> LogDirDescription:
     replicas = {
         TopicPartition(topic.name, each.partition_index): ReplicaInfo(
             each.partition_size, each.offset_lag, each.is_future_key
         )
-        for topic in told.topics
+        for topic in result.topics
         for each in topic.partitions
     }
-    return LogDirDescription(error_of(told), replicas, told.total_bytes, told.usable_bytes, told.is_cordoned)
+    return LogDirDescription(error_of(result), replicas, result.total_bytes, result.usable_bytes, result.is_cordoned)
 
 
 def _move(path: str, partitions: Iterable[TopicPartition]) -> AlterReplicaLogDirsRequest.AlterReplicaLogDir:

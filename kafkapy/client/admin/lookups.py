@@ -1,4 +1,4 @@
-"""Whom an admin client asks: brokers, leaders of partitions, coordinators of groups and transactions."""
+"""The lookups of an admin client: brokers, leaders of partitions, coordinators of groups and transactions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkapy._core.bytes.message import Message
 from kafkapy.client.admin.calls import AdminCalls, Found
-from kafkapy.client.admin.requests import AdminRequest, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, error_of, top_level_error
 from kafkapy.client.cluster import Node, merge
 from kafkapy.client.coordinator import GROUP
 from kafkapy.errors import ApiError, Error
@@ -18,7 +18,7 @@ from kafkapy.types import TopicPartition
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Numbers of partitions by topic, in the order given."""
+    """Returns the numbers of partitions by topic, in the order given."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)
@@ -26,100 +26,100 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def as_partitions(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """Pairs of topic and number as partitions."""
+    """Converts pairs of topic and number to TopicPartitions."""
     return [TopicPartition(*each) for each in partitions]
 
 
 def as_partition_keys(values: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
-    """The same mapping, also if its keys were plain pairs."""
-    return {TopicPartition(*where): value for where, value in values.items()}
+    """Converts the keys of a mapping, which may be plain pairs, to TopicPartitions."""
+    return {TopicPartition(*topic_partition): value for topic_partition, value in values.items()}
 
 
 class AdminLookups(AdminCalls):
-    """The lookups; each returns what it was told just now, nothing is kept between operations."""
+    """The lookups of brokers, leaders and coordinators; their results are not cached between operations."""
 
     def _metadata(self, topics: Sequence[str] | None, deadline_ms: int) -> MetadataResponse:
-        """What any broker says of these topics and of the brokers; None: all topics."""
+        """Returns the metadata of topics (None: all topics) and brokers, and stores them in the cluster view."""
 
         def build(version: int) -> MetadataRequest:
             if topics is None:
                 return MetadataRequest(topics=None if version >= 1 else [], allow_auto_topic_creation=version < 4)
             if not topics and version == 0:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot be asked for brokers alone.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot list the brokers without topics.")
             named = [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
             return MetadataRequest(topics=named, allow_auto_topic_creation=version < 4)
 
-        response: MetadataResponse = self._ask(
-            self._any_broker, ApiKey.METADATA, build, top_level_fault, deadline_ms=deadline_ms
+        response: MetadataResponse = self._request(
+            self._any_broker, ApiKey.METADATA, build, top_level_error, deadline_ms=deadline_ms
         )
-        with self._network.seat:
-            self._network.cluster = merge(self._network.cluster, response, asked_for_all=False)
+        with self._network.lock:
+            self._network.cluster = merge(self._network.cluster, response, all_requested=False)
         return response
 
     def _brokers(self, deadline_ms: int) -> dict[int, Node]:
-        """The brokers that the cluster has now."""
+        """Returns the current brokers of the cluster by id."""
         self._metadata((), deadline_ms)
         return dict(self._network.cluster.nodes)
 
     def _find_leaders(self, partitions: Collection[TopicPartition], deadline_ms: int) -> Found:
-        """Who leads each partition."""
-        response = self._metadata(sorted({where.topic for where in partitions}), deadline_ms)
+        """Looks up the leader of each partition."""
+        response = self._metadata(sorted({topic_partition.topic for topic_partition in partitions}), deadline_ms)
         topics = {topic.name: topic for topic in response.topics}
         found = Found({}, {})
-        for where in partitions:
-            leader = _leader(topics.get(where.topic), where.partition)
+        for topic_partition in partitions:
+            leader = _leader(topics.get(topic_partition.topic), topic_partition.partition)
             if isinstance(leader, ApiError):
-                found.errors[where] = leader
+                found.errors[topic_partition] = leader
             else:
-                found.nodes[where] = leader
+                found.nodes[topic_partition] = leader
         return found
 
     def _find_coordinators(self, key_type: int = GROUP) -> Callable[[Collection[str], int], Found]:
-        """A lookup of coordinators of groups (GROUP) or transactional ids (TRANSACTION)."""
+        """Returns a lookup of the coordinators of groups (GROUP) or transactional ids (TRANSACTION)."""
 
         def find(keys: Collection[str], deadline_ms: int) -> Found:
             try:
-                told = self._coordinators_at_once(list(keys), key_type, deadline_ms)
+                results = self._find_in_one_request(list(keys), key_type, deadline_ms)
             except ApiError as refusal:
                 if refusal.error is not Error.UNSUPPORTED_VERSION:
                     raise
-                told = self._coordinators_one_by_one(list(keys), key_type, deadline_ms)
+                results = self._find_in_single_requests(list(keys), key_type, deadline_ms)
             found = Found({}, {})
-            for key, each in told.items():
+            for key, each in results.items():
                 error = error_of(each)
                 if error is not None:
                     found.errors[key] = error
                 else:
                     found.nodes[key] = each.node_id
-                    self._learn(Node(each.node_id, each.host, each.port))
+                    self._add_node(Node(each.node_id, each.host, each.port))
             for key in keys:
-                if key not in told:
+                if key not in results:
                     found.errors[key] = ApiError(Error.COORDINATOR_NOT_AVAILABLE)
             return found
 
         return find
 
-    def _learn(self, node: Node) -> None:
-        """Takes over the address of a broker that the metadata did not speak of yet."""
-        with self._network.seat:
+    def _add_node(self, node: Node) -> None:
+        """Stores the address of a broker that the metadata did not contain yet."""
+        with self._network.lock:
             cluster = self._network.cluster
             known = cluster.nodes.get(node.node_id)
             if known is None or known[:3] != node[:3]:
                 self._network.cluster = cluster._replace(nodes={**cluster.nodes, node.node_id: node})
 
-    def _coordinators_at_once(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
+    def _find_in_one_request(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
         def build(version: int) -> Message:
             if version < 4:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker looks for one coordinator at a time.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker looks up one coordinator at a time.")
             return FindCoordinatorRequest(key_type=key_type, coordinator_keys=keys)
 
-        response: FindCoordinatorResponse = self._ask(
+        response: FindCoordinatorResponse = self._request(
             self._any_broker, ApiKey.FIND_COORDINATOR, build, deadline_ms=deadline_ms
         )
         return {each.key: each for each in response.coordinators}
 
-    def _coordinators_one_by_one(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
-        """Before Apache Kafka 3.0."""
+    def _find_in_single_requests(self, keys: list[str], key_type: int, deadline_ms: int) -> dict[str, Any]:
+        """Looks up each coordinator by a request of its own, for brokers before Apache Kafka 3.0."""
 
         def request(key: str) -> AdminRequest:
             def build(version: int) -> Message:
@@ -130,19 +130,19 @@ class AdminLookups(AdminCalls):
             return AdminRequest(self._any_broker, ApiKey.FIND_COORDINATOR, build)
 
         requests = {key: request(key) for key in keys}
-        self._ask_all(list(requests.values()), deadline_ms)
-        answers = {key: each.result() for key, each in requests.items()}
-        return {key: each.coordinators[0] if each.coordinators else each for key, each in answers.items()}
+        self._send_all(list(requests.values()), deadline_ms)
+        responses = {key: each.result() for key, each in requests.items()}
+        return {key: each.coordinators[0] if each.coordinators else each for key, each in responses.items()}
 
 
 def _leader(topic: Any, number: int) -> int | ApiError:
-    """Who leads a partition by the topic's part of a metadata response (None: it is not there)."""
+    """Returns the leader of a partition, or the error, from a topic of a metadata response (None: no such topic)."""
     failure = ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION) if topic is None else error_of(topic)
     if failure is not None:
         return failure
-    told = next((each for each in topic.partitions if each.partition_index == number), None)
-    if told is None:
+    result = next((each for each in topic.partitions if each.partition_index == number), None)
+    if result is None:
         return ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-    if told.leader_id < 0:
-        return error_of(told) or ApiError(Error.LEADER_NOT_AVAILABLE)
-    return int(told.leader_id)
+    if result.leader_id < 0:
+        return error_of(result) or ApiError(Error.LEADER_NOT_AVAILABLE)
+    return int(result.leader_id)

@@ -43,27 +43,29 @@ class OffsetOperations(AdminLookups):
         wanted = as_partition_keys(partitions)
         deadline_ms = self._deadline_ms(timeout)
 
-        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[TopicPartition]) -> AdminRequest:
             def build(version: int) -> ListOffsetsRequest:
-                if version < max(_SINCE_VERSION.get(wanted[where], 0) for where in asked):
+                if version < max(_SINCE_VERSION.get(wanted[topic_partition], 0) for topic_partition in keys):
                     raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not know this kind of offset.")
                 return _list_offsets(
-                    {where: wanted[where] for where in asked},
+                    {topic_partition: wanted[topic_partition] for topic_partition in keys},
                     int(read_committed) if version >= 2 else 0,
                     self._left_ms(deadline_ms) if version >= 10 else 0,
                 )
 
             return AdminRequest(self._broker(node_id), ApiKey.LIST_OFFSETS, build)
 
-        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, OffsetAndTimestamp]:
+        def read_response(
+            response: Any, keys: Collection[TopicPartition]
+        ) -> Results[TopicPartition, OffsetAndTimestamp]:
             results: Results[TopicPartition, OffsetAndTimestamp] = Results()
             for topic in response.topics:
-                for told in topic.partitions:
-                    found = OffsetAndTimestamp(told.offset, told.timestamp, told.leader_epoch)
-                    results.put(TopicPartition(topic.name, told.partition_index), error_of(told) or found)
+                for result in topic.partitions:
+                    found = OffsetAndTimestamp(result.offset, result.timestamp, result.leader_epoch)
+                    results.put(TopicPartition(topic.name, result.partition_index), error_of(result) or found)
             return results
 
-        return self._ask_by_key(list(wanted), self._find_leaders, ask, read, deadline_ms)
+        return self._request_by_key(list(wanted), self._find_leaders, make_request, read_response, deadline_ms)
 
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
@@ -72,7 +74,7 @@ class OffsetOperations(AdminLookups):
         wanted = as_partition_keys(offsets)
         deadline_ms = self._deadline_ms(timeout)
 
-        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[TopicPartition]) -> AdminRequest:
             topics = [
                 DeleteRecordsRequest.DeleteRecordsTopic(
                     name=topic,
@@ -83,7 +85,7 @@ class OffsetOperations(AdminLookups):
                         for number in numbers
                     ],
                 )
-                for topic, numbers in by_topic(asked).items()
+                for topic, numbers in by_topic(keys).items()
             ]
             return AdminRequest(
                 self._broker(node_id),
@@ -91,15 +93,15 @@ class OffsetOperations(AdminLookups):
                 lambda version: DeleteRecordsRequest(topics=topics, timeout_ms=self._left_ms(deadline_ms)),
             )
 
-        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, int]:
+        def read_response(response: Any, keys: Collection[TopicPartition]) -> Results[TopicPartition, int]:
             results: Results[TopicPartition, int] = Results()
             for topic in response.topics:
-                for told in topic.partitions:
-                    where = TopicPartition(topic.name, told.partition_index)
-                    results.put(where, error_of(told) or told.low_watermark)
+                for result in topic.partitions:
+                    topic_partition = TopicPartition(topic.name, result.partition_index)
+                    results.put(topic_partition, error_of(result) or result.low_watermark)
             return results
 
-        return self._ask_by_key(list(wanted), self._find_leaders, ask, read, deadline_ms)
+        return self._request_by_key(list(wanted), self._find_leaders, make_request, read_response, deadline_ms)
 
 
 def _list_offsets(wanted: Mapping[TopicPartition, int], isolation_level: int, timeout_ms: int) -> ListOffsetsRequest:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafkapy.client.admin.calls import Found
 from kafkapy.client.admin.lookups import AdminLookups, as_partition_keys, as_partitions, by_topic
-from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -72,11 +72,13 @@ class PartitionOperations(AdminLookups):
                 election_type=election_type, topic_partitions=wanted, timeout_ms=self._left_ms(deadline_ms)
             )
 
-        response = self._ask(self._controller, ApiKey.ELECT_LEADERS, build, top_level_fault, deadline_ms=deadline_ms)
+        response = self._request(
+            self._controller, ApiKey.ELECT_LEADERS, build, top_level_error, deadline_ms=deadline_ms
+        )
         results: Results[TopicPartition, None] = Results()
         for topic in response.replica_election_results:
-            for told in topic.partition_result:
-                results.put(TopicPartition(topic.topic, told.partition_id), error_of(told))
+            for result in topic.partition_result:
+                results.put(TopicPartition(topic.topic, result.partition_id), error_of(result))
         return results
 
     def alter_partition_reassignments(
@@ -110,13 +112,13 @@ class PartitionOperations(AdminLookups):
                 topics=topics,
             )
 
-        response = self._ask(
-            self._controller, ApiKey.ALTER_PARTITION_REASSIGNMENTS, build, top_level_fault, deadline_ms=deadline_ms
+        response = self._request(
+            self._controller, ApiKey.ALTER_PARTITION_REASSIGNMENTS, build, top_level_error, deadline_ms=deadline_ms
         )
         results: Results[TopicPartition, None] = Results()
         for told_topic in response.responses:
-            for told in told_topic.partitions:
-                results.put(TopicPartition(told_topic.name, told.partition_index), error_of(told))
+            for result in told_topic.partitions:
+                results.put(TopicPartition(told_topic.name, result.partition_index), error_of(result))
         return results
 
     def list_partition_reassignments(
@@ -132,19 +134,19 @@ class PartitionOperations(AdminLookups):
                 )
                 for topic, numbers in by_topic(as_partitions(partitions)).items()
             ]
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.LIST_PARTITION_REASSIGNMENTS,
             lambda version: ListPartitionReassignmentsRequest(timeout_ms=self._left_ms(deadline_ms), topics=wanted),
-            top_level_fault,
+            top_level_error,
             deadline_ms=deadline_ms,
         )
         return {
-            TopicPartition(topic.name, told.partition_index): Reassignment(
-                tuple(told.replicas), tuple(told.adding_replicas), tuple(told.removing_replicas)
+            TopicPartition(topic.name, result.partition_index): Reassignment(
+                tuple(result.replicas), tuple(result.adding_replicas), tuple(result.removing_replicas)
             )
             for topic in response.topics
-            for told in topic.partitions
+            for result in topic.partitions
         }
 
     def describe_producers(
@@ -157,32 +159,36 @@ class PartitionOperations(AdminLookups):
                 return self._find_leaders(keys, deadline_ms)
             return Found(dict.fromkeys(keys, broker), {})
 
-        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[TopicPartition]) -> AdminRequest:
             topics = [
                 DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
-                for topic, numbers in by_topic(asked).items()
+                for topic, numbers in by_topic(keys).items()
             ]
             request = DescribeProducersRequest(topics=topics)
             return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_PRODUCERS, constant(request))
 
-        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, list[ProducerState]]:
+        def read_response(
+            response: Any, keys: Collection[TopicPartition]
+        ) -> Results[TopicPartition, list[ProducerState]]:
             results: Results[TopicPartition, list[ProducerState]] = Results()
             for topic in response.topics:
-                for told in topic.partitions:
-                    states = [_producer(each) for each in told.active_producers]
-                    results.put(TopicPartition(topic.name, told.partition_index), error_of(told) or states)
+                for result in topic.partitions:
+                    states = [_producer(each) for each in result.active_producers]
+                    results.put(TopicPartition(topic.name, result.partition_index), error_of(result) or states)
             return results
 
-        return self._ask_by_key(as_partitions(partitions), find, ask, read, self._deadline_ms(timeout))
+        return self._request_by_key(
+            as_partitions(partitions), find, make_request, read_response, self._deadline_ms(timeout)
+        )
 
 
-def _producer(told: Any) -> ProducerState:
-    start = told.current_txn_start_offset
+def _producer(result: Any) -> ProducerState:
+    start = result.current_txn_start_offset
     return ProducerState(
-        told.producer_id,
-        told.producer_epoch,
-        told.last_sequence,
-        told.last_timestamp,
-        told.coordinator_epoch,
+        result.producer_id,
+        result.producer_epoch,
+        result.last_sequence,
+        result.last_timestamp,
+        result.coordinator_epoch,
         None if start < 0 else start,
     )

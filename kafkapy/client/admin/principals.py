@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
@@ -76,14 +76,14 @@ class PrincipalOperations(AdminLookups):
             )
             for kind, name in components
         ]
-        response = self._ask(
+        response = self._request(
             self._any_broker,
             ApiKey.DESCRIBE_CLIENT_QUOTAS,
             lambda version: DescribeClientQuotasRequest(components=wanted, strict=strict),
-            top_level_fault,
+            top_level_error,
             deadline_ms=self._deadline_ms(timeout),
         )
-        return {_entity(told): {each.key: each.value for each in told.values} for told in response.entries or ()}
+        return {_entity(result): {each.key: each.value for each in result.values} for result in response.entries or ()}
 
     def alter_client_quotas(
         self,
@@ -105,15 +105,15 @@ class PrincipalOperations(AdminLookups):
             )
             for entity, values in quotas.items()
         ]
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.ALTER_CLIENT_QUOTAS,
             lambda version: AlterClientQuotasRequest(entries=entries, validate_only=validate_only),
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[QuotaEntity, None] = Results()
-        for told in response.entries:
-            results.put(_entity(told), error_of(told))
+        for result in response.entries:
+            results.put(_entity(result), error_of(result))
         return results
 
     def describe_user_scram_credentials(
@@ -121,19 +121,19 @@ class PrincipalOperations(AdminLookups):
     ) -> Results[str, list[ScramCredential]]:
         """The credentials of these users, or of all who have one; RESOURCE_NOT_FOUND for one without."""
         named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
-        response = self._ask(
+        response = self._request(
             self._any_broker,
             ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
             lambda version: DescribeUserScramCredentialsRequest(users=named),
-            top_level_fault,
+            top_level_error,
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[str, list[ScramCredential]] = Results()
-        for told in response.results:
+        for result in response.results:
             credentials = [
-                ScramCredential(ScramMechanism(each.mechanism), each.iterations) for each in told.credential_infos
+                ScramCredential(ScramMechanism(each.mechanism), each.iterations) for each in result.credential_infos
             ]
-            results.put(told.user, error_of(told) or credentials)
+            results.put(result.user, error_of(result) or credentials)
         return results
 
     def alter_user_scram_credentials(
@@ -151,7 +151,7 @@ class PrincipalOperations(AdminLookups):
             ],
             upsertions=[_salted(each) for each in upserts],
         )
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
             constant(request),
@@ -161,13 +161,13 @@ class PrincipalOperations(AdminLookups):
             deadline_ms=self._deadline_ms(timeout),
         )
         results: Results[str, None] = Results()
-        for told in response.results:
-            results.put(told.user, error_of(told))
+        for result in response.results:
+            results.put(result.user, error_of(result))
         return results
 
 
-def _entity(told: Any) -> QuotaEntity:
-    return tuple(sorted((each.entity_type, each.entity_name) for each in told.entity))
+def _entity(result: Any) -> QuotaEntity:
+    return tuple(sorted((each.entity_type, each.entity_name) for each in result.entity))
 
 
 def _salted(new: NewScramCredential) -> AlterUserScramCredentialsRequest.ScramCredentialUpsertion:

@@ -1,4 +1,4 @@
-"""The requests of an admin client: sent by whoever drives its network, and again after errors that pass."""
+"""The requests of an admin client, which are repeated after retriable errors."""
 
 from __future__ import annotations
 
@@ -7,51 +7,53 @@ from functools import partial
 from typing import Any
 
 from kafkapy._core.bytes.message import Message
-from kafkapy.client.exchange import POLL_MS, passes
+from kafkapy.client.coordinator_request import POLL_MS, is_retried
+from kafkapy.client.errors import RequestTimedOut
 from kafkapy.client.network import NEVER, Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 
-# Where a request goes: the broker's id, None while it is not known. Called with the seat held; raises ApiError.
+# Returns the id of the broker that a request is for; None while it is not known. Called with the monotonic time and the
+# network's lock held; raises ApiError.
 Target = Callable[[int], int | None]
 
 
 def constant(message: Message) -> Callable[[int], Message]:
-    """Builds the same message whatever the version."""
+    """Returns a builder of the same message for every version."""
     return lambda version: message
 
 
-def no_fault(response: Any) -> ApiError | None:
-    """Judges a response whose errors are of single keys."""
+def no_error(response: Any) -> ApiError | None:
+    """Returns None: the response has errors of single keys only."""
     return None
 
 
-def top_level_fault(response: Any) -> ApiError | None:
-    """Judges a response by its own error code, which says that all of it failed."""
+def top_level_error(response: Any) -> ApiError | None:
+    """Returns the top-level error of a response, which applies to all of it."""
     return error_of(response)
 
 
-def error_of(told: Any) -> ApiError | None:
-    """The error of a part of a response with `error_code` and perhaps `error_message`; None if there is none."""
-    if not told.error_code:
+def error_of(result: Any) -> ApiError | None:
+    """Returns the error of a part of a response, by its `error_code` and `error_message`; None if there is none."""
+    if not result.error_code:
         return None
-    return ApiError(Error.of(told.error_code), getattr(told, "error_message", None) or None)
+    return ApiError(Error.of(result.error_code), getattr(result, "error_message", None) or None)
 
 
 class AdminRequest:
-    """One request, until its response or the error that ends it.  Touched with the network's seat held.
+    """One request and, in the end, its response or error. Accessed with the network's lock held.
 
-    `fault(response)` is the error that the response as a whole stands for: asked again if that passes, else raised.
+    `find_error(response)` returns the error of the response as a whole: the request is repeated if it is retriable.
     """
 
     __slots__ = (
-        "asks_again",
         "attempts",
         "build",
         "error",
-        "fault",
+        "find_error",
         "is_done",
-        "is_open",
+        "is_in_flight",
+        "is_repeated",
         "key",
         "not_before_ms",
         "response",
@@ -63,35 +65,35 @@ class AdminRequest:
         target: Target,
         key: ApiKey,
         build: Callable[[int], Message],
-        fault: Callable[[Any], ApiError | None] = no_fault,
+        find_error: Callable[[Any], ApiError | None] = no_error,
     ) -> None:
         self.target = target
         self.key = key
         self.build = build
-        self.fault = fault
+        self.find_error = find_error
         self.response: Any = None
         self.error: ApiError | None = None
         self.is_done = False
-        self.is_open = False
-        self.asks_again = True  # False: whoever asks looks up anew whom to ask
+        self.is_in_flight = False
+        self.is_repeated = True  # False: the caller repeats it, after another lookup of the broker
         self.attempts = 0
         self.not_before_ms = 0
 
     def finish(self, response: Any, error: ApiError | None) -> None:
-        """It has its answer."""
+        """Stores the response or the error."""
         self.response = response
         self.error = error
         self.is_done = True
 
     def result(self) -> Any:
-        """The response; raises the error."""
+        """Returns the response, or raises the error."""
         if self.error is not None:
             raise self.error
         return self.response
 
 
 class RequestQueue:
-    """The task of an admin client's network: owns the requests without an answer.  Touched with the seat held."""
+    """Owns the unfinished requests of an admin client. A task of its network: called with the lock held."""
 
     def __init__(self, network: Network, retries: int) -> None:
         self._network = network
@@ -99,45 +101,45 @@ class RequestQueue:
         self._waiting: list[AdminRequest] = []
 
     def add(self, requests: Iterable[AdminRequest]) -> None:
-        """They are sent in the next turn."""
+        """Adds requests to be sent in the next step."""
         self._waiting += requests
 
     def give_up(self, requests: Iterable[AdminRequest], reason: str) -> None:
-        """Those without an answer by now fail with REQUEST_TIMED_OUT."""
+        """Ends the unfinished ones of these requests with RequestTimedOut."""
         for request in requests:
             if not request.is_done:
-                self._finish(request, None, ApiError(Error.REQUEST_TIMED_OUT, reason))
+                self._finish(request, None, RequestTimedOut(reason))
 
-    def run(self, now_ms: int) -> int:
-        """Sends what is due; returns when the next is."""
+    def run(self, monotonic_ms: int) -> int:
+        """Sends the requests that are due; returns when the next one is due."""
         due = NEVER
         for request in list(self._waiting):
-            if request.is_open or request.is_done:
+            if request.is_in_flight or request.is_done:
                 continue
-            if now_ms >= request.not_before_ms:
-                self._send(request, now_ms)
-            if not request.is_open and not request.is_done:
-                due = min(due, max(request.not_before_ms, now_ms + POLL_MS))
+            if monotonic_ms >= request.not_before_ms:
+                self._send(request, monotonic_ms)
+            if not request.is_in_flight and not request.is_done:
+                due = min(due, max(request.not_before_ms, monotonic_ms + POLL_MS))
         return due
 
-    def _send(self, request: AdminRequest, now_ms: int) -> None:
+    def _send(self, request: AdminRequest, monotonic_ms: int) -> None:
         try:
-            node_id = request.target(now_ms)
+            node_id = request.target(monotonic_ms)
         except ApiError as error:
             self._finish(request, None, error)
             return
         if node_id is not None:
-            request.is_open = True
-            self._network.submit(node_id, request.key, request.build, partial(self._answered, request))
+            request.is_in_flight = True
+            self._network.submit(node_id, request.key, request.build, partial(self._on_response, request))
 
-    def _answered(self, request: AdminRequest, response: Any, version: int, error: Exception | None) -> None:
-        request.is_open = False
+    def _on_response(self, request: AdminRequest, response: Any, version: int, error: Exception | None) -> None:
+        request.is_in_flight = False
         if request.is_done:
-            return  # given up meanwhile
-        failure = _as_api_error(request.key, error) if response is None else request.fault(response)
-        if failure is not None and request.asks_again and passes(failure) and request.attempts < self._retries:
-            now_ms = self._network.clock.monotonic_ms()
-            request.not_before_ms = now_ms + self._network.retry_backoff.pause_ms(request.attempts)
+            return  # the caller has stopped waiting
+        failure = _as_api_error(request.key, error) if response is None else request.find_error(response)
+        if failure is not None and request.is_repeated and is_retried(failure) and request.attempts < self._retries:
+            monotonic_ms = self._network.clock.monotonic_ms()
+            request.not_before_ms = monotonic_ms + self._network.retry_backoff.pause_ms(request.attempts)
             request.attempts += 1
             self._network.metadata.request_update()
         else:

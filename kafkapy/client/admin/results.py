@@ -1,4 +1,4 @@
-"""What comes back from an operation on several things: a value or an error for each."""
+"""The result of an operation on several keys: a value or an error for each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ V = TypeVar("V")
 
 
 class Results(Generic[K, V]):
-    """`values` of what succeeded and `errors` of what did not, by key; no key is in both.  Not changed once returned.
+    """The outcome of an operation for each key: a value in `values` or an ApiError in `errors`.
 
-    `results[key]` is the value or raises the key's error; `check()` gives all values or raises the first error.
+    Immutable once returned. `results[key]` returns the key's value or raises its error; `check()` returns all values or
+    raises the first error.
     """
 
     def __init__(self) -> None:
@@ -22,7 +23,7 @@ class Results(Generic[K, V]):
         self.errors: dict[K, ApiError] = {}
 
     def __getitem__(self, key: K) -> V:
-        """The value; ApiError if the operation failed for the key, KeyError if it was not asked for."""
+        """Returns the key's value; raises its ApiError if the operation has failed for it. KeyError for another key."""
         if key in self.errors:
             raise self.errors[key]
         return self.values[key]
@@ -38,13 +39,13 @@ class Results(Generic[K, V]):
         return f"Results(values={self.values!r}, errors={self.errors!r})"
 
     def check(self) -> dict[K, V]:
-        """All values; the first error (ApiError) if there is one."""
+        """Returns all values by key; raises the first ApiError if there is one."""
         for error in self.errors.values():
             raise error
         return self.values
 
     def put(self, key: K, value: V | ApiError) -> None:
-        """Takes over what became of a key."""
+        """Stores the value or the error of a key."""
         if isinstance(value, ApiError):
             self.errors[key] = value
         else:

@@ -102,7 +102,7 @@ class TopicOperations(AdminLookups):
             left_ms = self._left_ms(deadline_ms)
             return CreateTopicsRequest(topics=wanted, timeout_ms=left_ms, validate_only=validate_only)
 
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.CREATE_TOPICS,
             build,
@@ -110,10 +110,10 @@ class TopicOperations(AdminLookups):
             deadline_ms=deadline_ms,
         )
         results: Results[str, CreatedTopic] = Results()
-        for told in response.topics:
-            configs = {each.name: each.value for each in told.configs or ()}
-            created = CreatedTopic(told.topic_id, told.num_partitions, told.replication_factor, configs)
-            results.put(told.name, error_of(told) or created)
+        for result in response.topics:
+            configs = {each.name: each.value for each in result.configs or ()}
+            created = CreatedTopic(result.topic_id, result.num_partitions, result.replication_factor, configs)
+            results.put(result.name, error_of(result) or created)
         return results
 
     def delete_topics(
@@ -138,7 +138,7 @@ class TopicOperations(AdminLookups):
                 raise ApiError(Error.UNSUPPORTED_VERSION, "The broker deletes topics by name only.")
             return DeleteTopicsRequest(topic_names=names, timeout_ms=left_ms)
 
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.DELETE_TOPICS,
             build,
@@ -146,17 +146,17 @@ class TopicOperations(AdminLookups):
             deadline_ms=deadline_ms,
         )
         results: Results[str | bytes, None] = Results()
-        for told in response.responses:
-            results.put(told.name if told.name in wanted else told.topic_id, error_of(told))
+        for result in response.responses:
+            results.put(result.name if result.name in wanted else result.topic_id, error_of(result))
         return results
 
     def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
         """All topics that may be seen, by name."""
         response = self._metadata(None, self._deadline_ms(timeout))
         return {
-            told.name: TopicListing(told.name, told.topic_id, told.is_internal)
-            for told in response.topics
-            if told.name is not None and (include_internal or not told.is_internal)
+            result.name: TopicListing(result.name, result.topic_id, result.is_internal)
+            for result in response.topics
+            if result.name is not None and (include_internal or not result.is_internal)
         }
 
     def describe_topics(
@@ -178,8 +178,8 @@ class TopicOperations(AdminLookups):
             if error.error is not Error.UNSUPPORTED_VERSION:
                 raise
         results: Results[str, TopicDescription] = Results()
-        for told in self._metadata(names, deadline_ms).topics if names else ():
-            results.put(told.name or "", error_of(told) or _described(told))
+        for result in self._metadata(names, deadline_ms).topics if names else ():
+            results.put(result.name or "", error_of(result) or _described(result))
         return results
 
     def describe_topic_ids(
@@ -194,10 +194,10 @@ class TopicOperations(AdminLookups):
             named = [MetadataRequest.MetadataRequestTopic(topic_id=each, name=None) for each in wanted]
             return MetadataRequest(topics=named, allow_auto_topic_creation=False)
 
-        response = self._ask(self._any_broker, ApiKey.METADATA, build, deadline_ms=self._deadline_ms(timeout))
+        response = self._request(self._any_broker, ApiKey.METADATA, build, deadline_ms=self._deadline_ms(timeout))
         results: Results[bytes, TopicDescription] = Results()
-        for told in response.topics:
-            results.put(told.topic_id, error_of(told) or _described(told))
+        for result in response.topics:
+            results.put(result.topic_id, error_of(result) or _described(result))
         return results
 
     def create_partitions(
@@ -214,7 +214,7 @@ class TopicOperations(AdminLookups):
                     CreatePartitionsRequest.CreatePartitionsAssignment(broker_ids=list(each)) for each in assignments
                 ]
             wanted.append(CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=total, assignments=brokers))
-        response = self._ask(
+        response = self._request(
             self._controller,
             ApiKey.CREATE_PARTITIONS,
             lambda version: CreatePartitionsRequest(
@@ -224,8 +224,8 @@ class TopicOperations(AdminLookups):
             deadline_ms=deadline_ms,
         )
         results: Results[str, None] = Results()
-        for told in response.results:
-            results.put(told.name, error_of(told))
+        for result in response.results:
+            results.put(result.name, error_of(result))
         return results
 
     def _describe_by_pages(
@@ -243,20 +243,20 @@ class TopicOperations(AdminLookups):
                 response_partition_limit=page_size,
                 cursor=cursor,
             )
-            response = self._ask(
+            response = self._request(
                 self._any_broker,
                 ApiKey.DESCRIBE_TOPIC_PARTITIONS,
                 constant(message),
                 deadline_ms=deadline_ms,
             )
-            for told in response.topics:
-                name = told.name or ""
-                error = error_of(told)
+            for result in response.topics:
+                name = result.name or ""
+                error = error_of(result)
                 if error is not None:
                     results.errors[name] = error
                 else:
-                    about[name] = told
-                    partitions.setdefault(name, []).extend(map(_partition, told.partitions))
+                    about[name] = result
+                    partitions.setdefault(name, []).extend(map(_partition, result.partitions))
             following = response.next_cursor
             if following is None:
                 break
@@ -264,9 +264,9 @@ class TopicOperations(AdminLookups):
                 topic_name=following.topic_name, partition_index=following.partition_index
             )
             left = [name for name in left if name >= following.topic_name]
-        for name, told in about.items():
+        for name, result in about.items():
             found = tuple(sorted(partitions[name]))
-            results.values[name] = TopicDescription(name, told.topic_id, told.is_internal, found)
+            results.values[name] = TopicDescription(name, result.topic_id, result.is_internal, found)
         return results
 
 
@@ -286,25 +286,28 @@ def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
     )
 
 
-def _described(told: Any) -> TopicDescription:
+def _described(result: Any) -> TopicDescription:
     """A topic of a metadata response."""
     return TopicDescription(
-        told.name or "", told.topic_id or ZERO_UUID, told.is_internal, tuple(sorted(map(_partition, told.partitions)))
+        result.name or "",
+        result.topic_id or ZERO_UUID,
+        result.is_internal,
+        tuple(sorted(map(_partition, result.partitions))),
     )
 
 
-def _partition(told: Any) -> PartitionDescription:
+def _partition(result: Any) -> PartitionDescription:
     def ids(name: str) -> tuple[int, ...] | None:
-        found = getattr(told, name, None)
+        found = getattr(result, name, None)
         return None if found is None else tuple(found)
 
     return PartitionDescription(
-        told.partition_index,
-        told.leader_id,
-        told.leader_epoch,
-        tuple(told.replica_nodes),
-        tuple(told.isr_nodes),
-        tuple(told.offline_replicas),
+        result.partition_index,
+        result.leader_id,
+        result.leader_epoch,
+        tuple(result.replica_nodes),
+        tuple(result.isr_nodes),
+        tuple(result.offline_replicas),
         ids("eligible_leader_replicas"),
         ids("last_known_elr"),
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from kafkapy.client.admin.lookups import AdminLookups
-from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
 from kafkapy.client.coordinator import TRANSACTION
 from kafkapy.client.sequences import ProducerIdentity
@@ -77,14 +77,14 @@ class TransactionOperations(AdminLookups):
             )
 
         requests = {
-            node_id: AdminRequest(self._broker(node_id), ApiKey.LIST_TRANSACTIONS, build, top_level_fault)
+            node_id: AdminRequest(self._broker(node_id), ApiKey.LIST_TRANSACTIONS, build, top_level_error)
             for node_id in self._brokers(deadline_ms)
         }
-        self._ask_all(list(requests.values()), deadline_ms)
+        self._send_all(list(requests.values()), deadline_ms)
         return [
-            TransactionListing(told.transactional_id, node_id, told.producer_id, told.transaction_state)
+            TransactionListing(result.transactional_id, node_id, result.producer_id, result.transaction_state)
             for node_id, request in requests.items()
-            for told in request.result().transaction_states
+            for result in request.result().transaction_states
         ]
 
     def describe_transactions(
@@ -93,20 +93,22 @@ class TransactionOperations(AdminLookups):
         """Describes transactional ids; TRANSACTIONAL_ID_NOT_FOUND for one that nobody uses."""
         coordinators: dict[str, int] = {}
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            coordinators.update(dict.fromkeys(asked, node_id))
-            request = DescribeTransactionsRequest(transactional_ids=asked)
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            coordinators.update(dict.fromkeys(keys, node_id))
+            request = DescribeTransactionsRequest(transactional_ids=keys)
             return AdminRequest(self._broker(node_id), ApiKey.DESCRIBE_TRANSACTIONS, constant(request))
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, TransactionDescription]:
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, TransactionDescription]:
             results: Results[str, TransactionDescription] = Results()
-            for told in response.transaction_states:
-                described = _described(told, coordinators[told.transactional_id])
-                results.put(told.transactional_id, error_of(told) or described)
+            for result in response.transaction_states:
+                described = _described(result, coordinators[result.transactional_id])
+                results.put(result.transactional_id, error_of(result) or described)
             return results
 
         find = self._find_coordinators(TRANSACTION)
-        return self._ask_by_key(list(transactional_ids), find, ask, read, self._deadline_ms(timeout))
+        return self._request_by_key(
+            list(transactional_ids), find, make_request, read_response, self._deadline_ms(timeout)
+        )
 
     def abort_transaction(self, hanging: HangingTransaction, *, timeout: float | None = None) -> None:
         """Writes an abort marker to a partition whose transaction its coordinator does not know any more (KIP-664)."""
@@ -121,51 +123,53 @@ class TransactionOperations(AdminLookups):
             topics=[topic],
         )
 
-        def ask(node_id: int, asked: list[TopicPartition]) -> AdminRequest:
+        def make_request(node_id: int, keys: list[TopicPartition]) -> AdminRequest:
             request = WriteTxnMarkersRequest(markers=[marker])
             return AdminRequest(self._broker(node_id), ApiKey.WRITE_TXN_MARKERS, constant(request))
 
-        def read(response: Any, asked: Collection[TopicPartition]) -> Results[TopicPartition, None]:
+        def read_response(response: Any, keys: Collection[TopicPartition]) -> Results[TopicPartition, None]:
             results: Results[TopicPartition, None] = Results()
             for each in response.markers:
                 for told_topic in each.topics:
-                    for told in told_topic.partitions:
-                        results.put(TopicPartition(told_topic.name, told.partition_index), error_of(told))
+                    for result in told_topic.partitions:
+                        results.put(TopicPartition(told_topic.name, result.partition_index), error_of(result))
             return results
 
         deadline_ms = self._deadline_ms(timeout)
-        self._ask_by_key([hanging.partition], self._find_leaders, ask, read, deadline_ms).check()
+        self._request_by_key([hanging.partition], self._find_leaders, make_request, read_response, deadline_ms).check()
 
     def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, ProducerIdentity]:
         """Raises the epochs of transactional ids: whoever used them cannot go on, and open transactions end."""
 
-        def ask(node_id: int, asked: list[str]) -> AdminRequest:
-            (transactional_id,) = asked
+        def make_request(node_id: int, keys: list[str]) -> AdminRequest:
+            (transactional_id,) = keys
             request = InitProducerIdRequest(
                 transactional_id=transactional_id, transaction_timeout_ms=self._network.request_timeout_ms
             )
-            return AdminRequest(self._broker(node_id), ApiKey.INIT_PRODUCER_ID, constant(request), top_level_fault)
+            return AdminRequest(self._broker(node_id), ApiKey.INIT_PRODUCER_ID, constant(request), top_level_error)
 
-        def read(response: Any, asked: Collection[str]) -> Results[str, ProducerIdentity]:
-            (transactional_id,) = asked
+        def read_response(response: Any, keys: Collection[str]) -> Results[str, ProducerIdentity]:
+            (transactional_id,) = keys
             results: Results[str, ProducerIdentity] = Results()
             results.put(transactional_id, ProducerIdentity(response.producer_id, response.producer_epoch))
             return results
 
         find = self._find_coordinators(TRANSACTION)
         deadline_ms = self._deadline_ms(timeout)
-        return self._ask_by_key(list(transactional_ids), find, ask, read, deadline_ms, one_by_one=True)
+        return self._request_by_key(
+            list(transactional_ids), find, make_request, read_response, deadline_ms, one_key_each=True
+        )
 
 
-def _described(told: Any, coordinator: int) -> TransactionDescription:
+def _described(result: Any, coordinator: int) -> TransactionDescription:
     return TransactionDescription(
         coordinator,
-        told.transaction_state,
-        told.producer_id,
-        told.producer_epoch,
-        told.transaction_timeout_ms,
-        told.transaction_start_time_ms,
-        frozenset(TopicPartition(topic.topic, number) for topic in told.topics for number in topic.partitions),
+        result.transaction_state,
+        result.producer_id,
+        result.producer_epoch,
+        result.transaction_timeout_ms,
+        result.transaction_start_time_ms,
+        frozenset(TopicPartition(topic.topic, number) for topic in result.topics for number in topic.partitions),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.client import Consumer, SubscriptionPattern, TopicPartition
+from kafkapy.client import SubscriptionPattern, TopicPartition
 from kafkapy.errors import ApiError, ConfigError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
-from tests.harness.client import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers
 
 INTERVAL_MS = 500
 POLL_S = 0.2
@@ -122,10 +122,9 @@ def coordinator():
 
 
 def consumer_of(coordinator, **settings):
-    config = client_settings(
+    return coordinator.consumer(
         group_id="g", group_protocol="consumer", auto_offset_reset="earliest", enable_auto_commit=False, **settings
     )
-    return Consumer(config, clock=coordinator.clock, surroundings=coordinator.surroundings)
 
 
 def polled(consumer, is_done, times=50):
@@ -280,9 +279,8 @@ def test_a_broker_that_does_not_know_patterns(coordinator):
 
 
 def test_the_classic_protocol_has_no_patterns_of_the_coordinator(coordinator):
-    config = client_settings(group_id="g")
     refused = pytest.raises(ConfigError, match="not supported when using the CLASSIC protocol")
-    with Consumer(config, clock=coordinator.clock, surroundings=coordinator.surroundings) as consumer, refused:
+    with coordinator.consumer(group_id="g") as consumer, refused:
         consumer.subscribe(SubscriptionPattern("t"))
 
 

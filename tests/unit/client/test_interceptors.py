@@ -38,9 +38,9 @@ class Silent:
 def test_each_gets_what_the_one_before_it_made(caplog):
     last = Stamp("?")
     interceptors = Interceptors([Stamp, Failing, Silent(), last])
-    assert interceptors.pass_on("on_send", "topic", "value", None) == ("topic", "value!?", None)
-    assert interceptors.pass_on("on_consume", [1]) == [1, "!", "?"]
-    interceptors.tell("on_commit", {"where": 1})
+    assert interceptors.transform("on_send", "topic", "value", None) == ("topic", "value!?", None)
+    assert interceptors.transform("on_consume", [1]) == [1, "!", "?"]
+    interceptors.notify("on_commit", {"where": 1})
     assert last.heard == [{"where": 1}]
     assert [each.getMessage() for each in caplog.records] == [
         f"An interceptor failed in {method}" for method in ("on_send", "on_consume", "on_commit")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kafkapy.client import Consumer, TopicPartition
+from kafkapy.client import TopicPartition
 from kafkapy.client.consumer_protocol import decode_assignment
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
-from tests.harness.client import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers
 
 MEMBER_ID = "member-1"
 
@@ -86,8 +86,7 @@ def coordinator():
 
 
 def consumer_of(coordinator, **settings):
-    config = client_settings(group_id="g", enable_auto_commit=False, **settings)
-    return Consumer(config, clock=coordinator.clock, surroundings=coordinator.surroundings)
+    return coordinator.consumer(group_id="g", enable_auto_commit=False, **settings)
 
 
 def assigned(consumer, times=50):

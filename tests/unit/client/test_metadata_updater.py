@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.client.configuration import producer_config
-from kafkapy.client.network import Network
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.metadata import MetadataResponse
@@ -22,15 +21,14 @@ def brokers():
 
 @pytest.fixture
 def network(brokers):
-    config = producer_config(client_settings(metadata_max_age_ms=60_000))
-    made = Network(config, in_flight_limit=5, clock=brokers.clock, surroundings=brokers.surroundings)
+    made = brokers.network(producer_config(client_settings(metadata_max_age_ms=60_000)))
     yield made
     made.close()
 
 
 def test_topics_of_interest_are_asked_for_and_asked_for_again_when_they_are_old(brokers, network):
     brokers.add_topic("t", [(1, 0), (2, 0)])
-    with network.seat:
+    with network.lock:
         network.metadata.add_topic("t")
     assert network.wait_until(lambda: "t" in network.cluster.topics, 5)
     assert [network.cluster.leader("t", each) for each in range(3)] == [1, 2, -1]
@@ -42,7 +40,7 @@ def test_topics_of_interest_are_asked_for_and_asked_for_again_when_they_are_old(
 
 def test_a_topic_without_a_leader_is_asked_for_until_it_has_one(brokers, network):
     brokers.add_topic("t", [(-1, 0)])
-    with network.seat:
+    with network.lock:
         network.metadata.add_topic("t")
     assert not network.wait_until(lambda: network.cluster.leader("t", 0) >= 0, 3)
     asked = [each.at_ms for each in brokers.asked if each.key == ApiKey.METADATA]
@@ -53,26 +51,26 @@ def test_a_topic_without_a_leader_is_asked_for_until_it_has_one(brokers, network
 
 def test_what_a_broker_says_of_the_leader_is_believed_if_it_is_newer(brokers, network):
     brokers.add_topic("t", [(1, 5)])
-    with network.seat:
+    with network.lock:
         network.metadata.add_topic("t")
     assert network.wait_until(lambda: "t" in network.cluster.topics, 5)
     where = TopicPartition("t", 0)
-    network.metadata.heed_leader(where, 2, 5, ())
+    network.metadata.update_leader(where, 2, 5, ())
     assert network.cluster.leader(*where) == 1
-    network.metadata.heed_leader(where, 2, 6, ())
+    network.metadata.update_leader(where, 2, 6, ())
     assert network.cluster.leader(*where) == 2
 
 
 def test_topics_known_by_their_id_get_their_name(brokers, network):
     topic_id = brokers.add_topic("t", [(1, 0)])
     assert network.wait_until(lambda: network.metadata.updates > 0, 5)
-    with network.seat:
+    with network.lock:
         network.metadata.want_ids([topic_id, b"\x07" * 16])
     assert network.wait_until(lambda: "t" in network.cluster.topics, 5)
     assert network.metadata.topics == {"t"}
     by_id = [each for each in brokers.of(ApiKey.METADATA) if each.topics and each.topics[0].name is None]
     assert {each.topic_id for each in by_id[0].topics} == {topic_id, b"\x07" * 16}
-    with network.seat:
+    with network.lock:
         network.metadata.want_ids([])
         seen = network.metadata.updates
     assert not network.wait_until(lambda: network.metadata.updates > seen + 1, 20)
@@ -103,7 +101,7 @@ def test_a_broker_may_ask_for_a_new_beginning(brokers, network):
     brokers.answers[ApiKey.METADATA] = lambda request, version: MetadataResponse(
         error_code=int(Error.REBOOTSTRAP_REQUIRED)
     )
-    with network.seat:
+    with network.lock:
         network.metadata.request_update()
     assert network.wait_until(lambda: any(each < 0 for each in network.cluster.nodes), 30)
     brokers.answers[ApiKey.METADATA] = answer

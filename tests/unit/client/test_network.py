@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import pytest
 
+from kafkapy.client import WakeupError
 from kafkapy.client.configuration import producer_config
-from kafkapy.client.network import NEVER, Network, WakeupError
+from kafkapy.client.network import NEVER, Network
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -26,14 +27,13 @@ def brokers():
 
 
 def network_of(brokers, **settings):
-    config = producer_config(client_settings(**settings))
-    return Network(config, in_flight_limit=5, clock=brokers.clock, surroundings=brokers.surroundings)
+    return brokers.network(producer_config(client_settings(**settings)))
 
 
 def ask(network, node_id=1, **options):
     """One ListGroups, and the list that its end comes into."""
     ended = []
-    with network.seat:
+    with network.lock:
         network.submit(
             node_id,
             ApiKey.LIST_GROUPS,
@@ -131,22 +131,20 @@ def test_a_fetch_comes_in_while_nobody_waits_for_it(brokers):
     opened = []
 
     def connect(node, buffers):
-        opened.append(brokers.surroundings.connect(node, buffers))
+        opened.append(brokers.environment.connect(node, buffers))
         return opened[-1]
 
     def low_water():
         return opened[-1].getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
 
     brokers.answers[ApiKey.FETCH] = lambda request, version: None
-    config = producer_config(client_settings())
-    seams = brokers.surroundings._replace(connect=connect)
-    network = known(Network(config, in_flight_limit=5, clock=brokers.clock, surroundings=seams))
-    with network.seat:
+    network = known(brokers.network(producer_config(client_settings()), connect=connect))
+    with network.lock:
         network.submit(1, ApiKey.FETCH, lambda version: FetchRequest(topics=[]), lambda response, version, error: None)
     asked_for = []
     assert not network.wait_until(lambda: asked_for.append(low_water()), 0.01)
     assert asked_for[-1] == 1 < low_water()
-    network.try_drive()
+    network.try_step()
     assert low_water() > 1
     network.close()
 
@@ -154,7 +152,7 @@ def test_a_fetch_comes_in_while_nobody_waits_for_it(brokers):
 def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers):
     network = known(network_of(brokers))
     network.interrupt()
-    with network.undisturbed():
+    with network.uninterrupted():
         assert not network.wait_until(lambda: False, 0.01)
     assert network.wait_until(lambda: True, 5)
     with pytest.raises(WakeupError):
@@ -163,7 +161,7 @@ def test_interrupting_ends_one_wait_but_none_that_is_not_to_be_disturbed(brokers
     network.close()
 
 
-@pytest.mark.parametrize("drive", [lambda network: network.wait_until(lambda: False, 5), Network.try_drive])
+@pytest.mark.parametrize("drive", [lambda network: network.wait_until(lambda: False, 5), Network.try_step])
 def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
     class Interrupting:
         finished = 0
@@ -178,7 +176,7 @@ def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
     with pytest.raises(KeyboardInterrupt):
         drive(network)
     assert task.finished == 1
-    assert not network.seat.locked()
+    assert not network.lock.locked()
     network.tasks.remove(task)
     network.close()
 

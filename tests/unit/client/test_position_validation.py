@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
-from kafkapy.client import Consumer, OffsetAndMetadata, TopicPartition
-from kafkapy.client.fetcher import LogTruncated
+from kafkapy.client import LogTruncated, OffsetAndMetadata, TopicPartition
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
-from tests.harness.client import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers
 
 T0 = TopicPartition("t", 0)
 
@@ -76,8 +75,7 @@ def brokers():
 
 
 def consumer_of(brokers, reset="earliest"):
-    config = client_settings(auto_offset_reset=reset)
-    consumer = Consumer(config, clock=brokers.clock, surroundings=brokers.surroundings)
+    consumer = brokers.consumer(auto_offset_reset=reset)
     consumer.assign([T0])
     return consumer
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kafkapy._core.client.record_accumulator import RecordAccumulator
-from kafkapy.client.sequences import NOBODY, PartitionSequences, ProducerIdentity, sequence_after
+from kafkapy.client.sequences import NO_IDENTITY, PartitionSequences, ProducerIdentity, sequence_after
 
 WHO = ProducerIdentity(7, 0)
 
 
 class Accumulator(RecordAccumulator):
-    def on_queue_opened(self):
+    def _on_queue_opened(self):
         """Nobody sends here."""
 
 
@@ -72,4 +72,4 @@ def test_after_the_largest_sequence_comes_zero():
 
 def test_epochs_run_out():
     assert ProducerIdentity(1, 5).next_epoch() == (1, 6)
-    assert ProducerIdentity(1, 2**15 - 2).next_epoch() is NOBODY
+    assert ProducerIdentity(1, 2**15 - 2).next_epoch() is NO_IDENTITY

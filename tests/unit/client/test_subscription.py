@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from kafkapy.client import SubscriptionError
 from kafkapy.client.cluster import TopicInfo
-from kafkapy.client.subscription import Subscription, SubscriptionError, duration_ms, reset_timestamp
+from kafkapy.client.subscription import Subscription, duration_ms, reset_timestamp
 from kafkapy.types import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatch
-from kafkapy.client import GroupMetadata, Producer, TopicPartition
+from kafkapy.client import GroupMetadata, TopicPartition
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.end_txn import EndTxnResponse
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.produce import ProduceResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from tests.harness.client import MemoryBrokers, client_settings
+from tests.harness.client import MemoryBrokers
 
 
 class Brokers(MemoryBrokers):
@@ -87,8 +87,7 @@ def brokers():
 
 
 def begun(brokers):
-    config = client_settings(transactional_id="x", linger_ms=0)
-    producer = Producer(config, clock=brokers.clock, surroundings=brokers.surroundings)
+    producer = brokers.producer(transactional_id="x", linger_ms=0)
     producer.init_transactions()
     producer.begin_transaction()
     return producer

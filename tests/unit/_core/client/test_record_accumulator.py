@@ -17,19 +17,19 @@ class Accumulator(RecordAccumulator):
         self.asked: list[str] = []
         self.takes_plain_records = True
 
-    def send_slowly(self, *record):
+    def _send_slowly(self, *record):
         self.asked.append("slowly")
         raise LookupError
 
-    def choose_sticky(self, queues):
+    def _choose_sticky(self, queues):
         self.asked.append("sticky")
         queues.sticky = (queues.sticky + 1) % len(queues.queues)
         queues.sticky_bytes = 0
 
-    def on_batch_closed(self):
+    def _on_batch_closed(self):
         self.asked.append("closed")
 
-    def on_queue_opened(self):
+    def _on_queue_opened(self):
         self.asked.append("opened")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from kafkapy.client.admin.requests import AdminRequest, RequestQueue, constant, top_level_fault
+from kafkapy.client.admin.requests import AdminRequest, RequestQueue, constant, top_level_error
 from kafkapy.client.backoff import ExponentialBackoff
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -32,7 +32,7 @@ class LoopbackNetwork:
 def make(target: Callable[[int], int | None] = lambda now: 1, retries: int = 5) -> tuple[Any, Any, AdminRequest]:
     network = LoopbackNetwork()
     queue = RequestQueue(network, retries)  # type: ignore[arg-type]
-    request = AdminRequest(target, ApiKey.LIST_GROUPS, constant(ListGroupsRequest()), top_level_fault)
+    request = AdminRequest(target, ApiKey.LIST_GROUPS, constant(ListGroupsRequest()), top_level_error)
     queue.add([request])
     return network, queue, request
 

@@ -1,4 +1,4 @@
-"""A consumer's group as its application sees it: rebalances within poll, positions that were committed, leaving."""
+"""A consumer's group: rebalances within `poll`, committed positions, leaving."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkapy.client.coordinator import Coordinator, MemberIdentity, OffsetAndMetadata, fetch_offsets
-from kafkapy.client.exchange import POLL_MS, passes
+from kafkapy.client.coordinator_request import POLL_MS, is_retried
 from kafkapy.client.group_membership import GroupMembership
 from kafkapy.client.network import NEVER, Network
 from kafkapy.client.offset_commits import OffsetCommits, Offsets
@@ -23,21 +23,31 @@ _LONGEST_LEAVING_S = 5.0
 
 
 class RebalanceListener(Protocol):
-    """What `subscribe` may be given; every method may be left out. Called within `poll` and `close`, and may commit."""
+    """The callbacks of a rebalance, for `Consumer.subscribe`; every method may be left out.
+
+    They are called by the thread that calls `poll`, `unsubscribe` or `close`, within that call, and may commit.
+    """
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """These go to others; this is the last moment to commit for them."""
+        """Is called before partitions are revoked; the last chance to commit their positions."""
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        """These have come; with a cooperative assignor or the consumer protocol, besides those that stayed."""
+        """Is called after new partitions were assigned; a cooperative assignor and the consumer protocol leave out the
+        partitions that stayed assigned."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        """These belong to others already. Left out: `on_partitions_revoked` is called."""
+        """Is called when other members may own the partitions already, so that commits would fail.
+
+        Without this method `on_partitions_revoked` is called.
+        """
 
 
 class ConsumerGroup:
-    """Owns the coordinator, the membership and the commits of one consumer.  `run` is a task of the network and has the
-    seat; everything else is called by the consumer's thread without it."""
+    """Owns the coordinator, the membership and the commits of one consumer.
+
+    `run` is a task of the network, called with its lock held; the other methods are called by the application's thread
+    without the lock, unless they say otherwise.
+    """
 
     def __init__(
         self,
@@ -54,54 +64,56 @@ class ConsumerGroup:
         self._membership = _make_membership(network, self._coordinator, subscription, config)
         self.commits = OffsetCommits(network, self._coordinator, self._membership, subscription, config, on_committed)
         self._listener: Any = None
-        self._is_asking = False
+        self._has_request = False
         self._known_counts: dict[str, int] = {}
 
     @property
     def identity(self) -> MemberIdentity:
-        """Who the group knows this consumer as."""
+        """The member id and generation of this consumer in its group."""
         return self._membership.identity
 
-    # The network's side
+    # Called by the network
 
-    def run(self, now_ms: int) -> int:
-        """Positions of newly assigned partitions, subscriptions that match other topics now, the membership."""
+    def run(self, monotonic_ms: int) -> int:
+        """Fetches committed positions, checks the subscribed topics, and runs the membership."""
         if self.group_id is None:
             for state in self._subscription.partitions.values():
                 state.wants_committed = False
             return NEVER
-        due = self._find_committed(now_ms)
+        due = self._find_committed(monotonic_ms)
         if self._subscription.is_automatic:
             self._watch_topics()
-            due = min(due, self._membership.run(now_ms))
+            due = min(due, self._membership.run(monotonic_ms))
         return due
 
-    def _find_committed(self, now_ms: int) -> int:
-        wanted = [where for where, state in self._subscription.partitions.items() if state.wants_committed]
-        if not wanted or self._is_asking:
+    def _find_committed(self, monotonic_ms: int) -> int:
+        wanted = [
+            topic_partition for topic_partition, state in self._subscription.partitions.items() if state.wants_committed
+        ]
+        if not wanted or self._has_request:
             return NEVER
-        if self._coordinator.node(now_ms) is None:
-            return self._coordinator.next_attempt_ms(now_ms)
-        self._is_asking = True
+        if self._coordinator.node(monotonic_ms) is None:
+            return self._coordinator.next_attempt_ms(monotonic_ms)
+        self._has_request = True
 
         def found(offsets: dict[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
-            self._is_asking = False
+            self._has_request = False
             if error is not None:
-                if not passes(error):
+                if not is_retried(error):
                     self._membership.fatal = error
                 return
-            for where in wanted:
-                state = self._subscription.partitions.get(where)
+            for topic_partition in wanted:
+                state = self._subscription.partitions.get(topic_partition)
                 if state is not None and state.wants_committed:
                     state.wants_committed = False
-                    if where in offsets:
-                        state.jump(offsets[where].offset, offsets[where].leader_epoch)
+                    if topic_partition in offsets:
+                        state.jump(offsets[topic_partition].offset, offsets[topic_partition].leader_epoch)
 
         fetch_offsets(self._network, self._coordinator, wanted, found, require_stable=True)
-        return now_ms + POLL_MS
+        return monotonic_ms + POLL_MS
 
     def _watch_topics(self) -> None:
-        """A rebalance may be due when topics that are subscribed to come, go or grow."""
+        """Tells the membership when subscribed topics were created, deleted or have got more partitions."""
         cluster = self._network.cluster
         topics = self._subscription.matching(cluster.topics)
         counts = {name: len(cluster.topics[name].partitions) for name in topics if name in cluster.topics}
@@ -109,10 +121,10 @@ class ConsumerGroup:
             self._known_counts = counts
             self._membership.topics_changed()
 
-    # The consumer's side
+    # Called by the application's thread
 
     def subscription_changed(self, listener: Any) -> None:
-        """Other topics than before; the seat is held."""
+        """Requests the metadata of the subscribed topics and a rebalance; called with the lock held."""
         self._listener = listener
         pattern = self._subscription.pattern is not None
         self._network.metadata.set_topics(self._subscription.topics, wants_all=pattern)
@@ -120,14 +132,14 @@ class ConsumerGroup:
         self._membership.last_poll_ms = self._network.clock.monotonic_ms()
 
     def assigned_manually(self) -> None:
-        """Partitions chosen by hand begin at what the group has committed; the seat is held."""
+        """Has manually assigned partitions start at the committed offsets; called with the lock held."""
         for state in self._subscription.partitions.values():
             if state.position is None and state.reset is None:
                 state.wants_committed = self.group_id is not None
 
     @property
     def needs_attention(self) -> bool:
-        """Whether `poll` has something to do here, with the seat held."""
+        """Returns whether `poll` has something to do; read with the lock held."""
         membership = self._membership
         return (
             self.commits.has_callbacks
@@ -136,7 +148,7 @@ class ConsumerGroup:
         )
 
     def poll(self, end_ms: int) -> None:
-        """Whatever the application has to hear of, and the auto-commit that is due. Waits at most until `end_ms`."""
+        """Runs callbacks, rebalances and commits as far as they are due; blocks until `end_ms` (monotonic) at most."""
         now = self._network.clock.monotonic_ms()
         self._membership.last_poll_ms = now
         self.commits.call_back()
@@ -147,77 +159,77 @@ class ConsumerGroup:
         self.commits.commit_if_due(now)
 
     def _rebalance(self, end_ms: int) -> None:
-        """Gives up what goes, joins, and takes what comes; goes on in a later poll if the time is over."""
+        """Revokes partitions, joins, and applies the assignment; a later poll continues if the time is over."""
         membership = self._membership
         while True:
-            if membership.must_give_up:
-                self._give_up()
-                with self._network.seat:
+            if membership.must_revoke:
+                self._revoke_before_join()
+                with self._network.lock:
                     membership.begin_join()
             if not membership.is_rebalancing:
                 return
             if membership.new_assignment is None:
                 left_ms = end_ms - self._network.clock.monotonic_ms()
-                self._network.wait_until(self._has_news, max(left_ms, 0) / 1000)
+                self._network.wait_until(self._has_result, max(left_ms, 0) / 1000)
             if membership.fatal is not None:
                 return
             if membership.new_assignment is not None:
-                self._take_over()
+                self._apply_assignment()
             elif self._network.clock.monotonic_ms() >= end_ms:
                 return
 
-    def _has_news(self) -> bool:
+    def _has_result(self) -> bool:
         membership = self._membership
         return membership.new_assignment is not None or membership.fatal is not None or membership.is_lost
 
-    def _give_up(self) -> None:
-        """Before a rebalance: an eager member gives up everything, a cooperative one only what is lost already."""
+    def _revoke_before_join(self) -> None:
+        """Revokes all partitions of an eager member before a rebalance, or drops those that are lost already."""
         membership = self._membership
         owned = sorted(self._subscription.partitions)
         if membership.is_lost:
             membership.is_lost = False
             self._drop(owned)
-            self._tell("on_partitions_lost", owned)
+            self._notify("on_partitions_lost", owned)
         elif not membership.is_cooperative:
             self._commit_before_loss()
-            self._tell("on_partitions_revoked", owned)
+            self._notify("on_partitions_revoked", owned)
             self._drop(owned)
 
-    def _take_over(self) -> None:
-        """After a rebalance: what goes, then what comes."""
+    def _apply_assignment(self) -> None:
+        """Revokes the partitions that are not in the new assignment, then adds the new ones."""
         membership = self._membership
-        with self._network.seat:
+        with self._network.lock:
             if membership.new_assignment is None:
-                return  # lost again in the meantime
+                return  # the membership was lost meanwhile
             assigned = set(membership.take_assignment())
-        before = set(self._subscription.partitions)
-        gone, new = sorted(before - assigned), sorted(assigned - before)
+        previous = set(self._subscription.partitions)
+        revoked, added = sorted(previous - assigned), sorted(assigned - previous)
         try:
-            if gone:
+            if revoked:
                 self._commit_before_loss()
-                self._tell("on_partitions_revoked", gone)
-        finally:  # whatever the listener raises: the coordinator counts on it
-            with self._network.seat:
+                self._notify("on_partitions_revoked", revoked)
+        finally:  # even if the listener raises, because the coordinator waits for it
+            with self._network.lock:
                 self._subscription.replace(sorted(assigned))
-                for where in new:
-                    self._subscription.partitions[where].wants_committed = True
-                membership.assignment_taken(gave_up=bool(gone))
+                for topic_partition in added:
+                    self._subscription.partitions[topic_partition].wants_committed = True
+                membership.assignment_applied(has_revoked=bool(revoked))
             self._network.wake_for(0)
-            self._tell("on_partitions_assigned", new, always=True)
+            self._notify("on_partitions_assigned", added, always=True)
 
     def _commit_before_loss(self) -> None:
         if self._membership.identity.member_id:
             self.commits.commit_before_loss()
 
     def _drop(self, partitions: Sequence[TopicPartition]) -> None:
-        with self._network.seat:
+        with self._network.lock:
             self._subscription.replace(set(self._subscription.partitions) - set(partitions))
 
-    def _tell(self, what: str, partitions: list[TopicPartition], *, always: bool = False) -> None:
+    def _notify(self, name: str, partitions: list[TopicPartition], *, always: bool = False) -> None:
         if self._listener is None or not (partitions or always):
             return
-        method = getattr(self._listener, what, None)
-        if method is None and what == "on_partitions_lost":
+        method = getattr(self._listener, name, None)
+        if method is None and name == "on_partitions_lost":
             method = getattr(self._listener, "on_partitions_revoked", None)
         if method is not None:
             method(partitions)
@@ -225,24 +237,24 @@ class ConsumerGroup:
     # Leaving
 
     def leave(self, timeout_s: float) -> None:
-        """Commits if it is owed, tells the listener, and leaves the group."""
+        """Commits if auto-commit is on, notifies the listener, and leaves the group. Blocks."""
         if not self._subscription.is_automatic:
             return
         membership = self._membership
         owned = sorted(self._subscription.partitions)
         if membership.is_lost:
-            self._tell("on_partitions_lost", owned)
+            self._notify("on_partitions_lost", owned)
         elif membership.is_member:
             self.commits.commit_before_loss(timeout_s)
-            self._tell("on_partitions_revoked", owned)
-        gone: list[bool] = []
-        with self._network.seat:
-            membership.send_leave("the consumer unsubscribed from all topics", lambda: gone.append(True))
+            self._notify("on_partitions_revoked", owned)
+        has_left: list[bool] = []
+        with self._network.lock:
+            membership.send_leave("the consumer unsubscribed from all topics", lambda: has_left.append(True))
             membership.forget_membership(lost=False)
-        self._network.wait_until(lambda: bool(gone), min(timeout_s, _LONGEST_LEAVING_S))
+        self._network.wait_until(lambda: bool(has_left), min(timeout_s, _LONGEST_LEAVING_S))
 
     def close(self, timeout_s: float) -> None:
-        """`leave`; a consumer with partitions chosen by hand commits if auto-commit is on."""
+        """Leaves the group; with manually assigned partitions, commits if auto-commit is on. Blocks."""
         if self._subscription.is_automatic:
             self.leave(timeout_s)
         elif self._subscription.is_manual:
@@ -253,11 +265,11 @@ class ConsumerGroup:
 def _make_membership(
     network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
 ) -> GroupMembership:
-    """The one of the configured protocol; a consumer is of one only, and loads no more."""
+    """Returns the membership of the configured protocol; the module of the other one is not imported."""
     if config["group.protocol"].lower() == "consumer":
         from kafkapy.client.consumer_membership import ConsumerMembership
 
         return ConsumerMembership(network, coordinator, subscription, config)
-    from kafkapy.client.membership import Membership
+    from kafkapy.client.classic_membership import ClassicMembership
 
-    return Membership(network, coordinator, subscription, config)
+    return ClassicMembership(network, coordinator, subscription, config)

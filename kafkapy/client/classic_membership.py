@@ -1,4 +1,4 @@
-"""A consumer's membership in a classic group: joining, the leader's work, heartbeats, leaving."""
+"""A consumer's membership in a group of the classic protocol: joining, leading, heartbeats, leaving."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 log = logging.getLogger("kafkapy.client")
 
-# How much longer than the rebalance the answer to JoinGroup may take.
+# How much longer than max.poll.interval.ms the response to JoinGroup may take.
 _JOIN_GRACE_MS = 5000
 _FATAL = frozenset(
     (
@@ -45,17 +45,17 @@ _FATAL = frozenset(
 
 
 class Phase(Enum):
-    """Where the member is. Only `poll` begins to join: the application has to hear of it first."""
+    """The phases of a classic member. Only `poll` leaves UNJOINED, because the application is told first."""
 
     UNJOINED = auto()
-    JOINING = auto()  # JoinGroup is wanted or on its way
-    LEADING = auto()  # the leader waits for the topics' metadata
-    SYNCING = auto()
+    JOINING = auto()  # JoinGroup is to be sent
+    LEADING = auto()  # the leader waits for the topics' metadata before it assigns
+    SYNCING = auto()  # JoinGroup or SyncGroup is in flight
     STABLE = auto()
 
 
-class Membership(GroupMembership):
-    """As its base says."""
+class ClassicMembership(GroupMembership):
+    """Classic-protocol membership (JoinGroup, SyncGroup, Heartbeat, LeaveGroup); see GroupMembership."""
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
@@ -68,11 +68,11 @@ class Membership(GroupMembership):
         self._joined: JoinGroupResponse | None = None
         self._not_before_ms = 0
         self._next_heartbeat_ms: int = 0
-        self._heartbeat_is_out = False
+        self._heartbeat_in_flight = False
 
     @property
     def is_cooperative(self) -> bool:
-        """If every assignor that is configured does so."""
+        """Returns whether every configured assignor is cooperative."""
         return all(each.is_cooperative for each in self.assignors)
 
     @property
@@ -80,7 +80,7 @@ class Membership(GroupMembership):
         return self.phase is Phase.STABLE
 
     @property
-    def must_give_up(self) -> bool:
+    def must_revoke(self) -> bool:
         return self.rejoin_wanted and self.phase in (Phase.UNJOINED, Phase.STABLE)
 
     @property
@@ -102,26 +102,26 @@ class Membership(GroupMembership):
             self.rejoin_wanted = True
             self.reason = "cached metadata has changed"
 
-    def assignment_taken(self, *, gave_up: bool) -> None:
-        if gave_up and self.is_cooperative:
-            self.rejoin_wanted = True  # so that they can be given to others
+    def assignment_applied(self, *, has_revoked: bool) -> None:
+        if has_revoked and self.is_cooperative:
+            self.rejoin_wanted = True  # so that the revoked partitions can be assigned to other members
             self.reason = "need to revoke partitions and re-join"
 
-    def run(self, now_ms: int) -> int:
+    def run(self, monotonic_ms: int) -> int:
         if self.phase is Phase.UNJOINED or self.fatal is not None:
             return NEVER
-        node_id = self._coordinator_node(now_ms)
+        node_id = self._coordinator_node(monotonic_ms)
         if node_id is None:
-            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(now_ms)
+            return NEVER if self.fatal is not None else self._coordinator.next_attempt_ms(monotonic_ms)
         if self.phase is Phase.JOINING:
-            if now_ms < self._not_before_ms:
+            if monotonic_ms < self._not_before_ms:
                 return self._not_before_ms
             self._join(node_id)
             return NEVER
         if self.phase is Phase.LEADING:
             self._lead(node_id)
             return NEVER
-        return self._keep_alive(node_id, now_ms) if self.phase is Phase.STABLE else NEVER
+        return self._keep_alive(node_id, monotonic_ms) if self.phase is Phase.STABLE else NEVER
 
     # Joining
 
@@ -155,14 +155,14 @@ class Membership(GroupMembership):
                 request.reason = self.reason
             return request
 
-        # The answer waits until every member has come.
+        # The coordinator responds when every member has joined.
         self.phase = Phase.SYNCING
         timeout_ms = max(self._network.request_timeout_ms, interval_ms + _JOIN_GRACE_MS)
         self._network.submit(node_id, ApiKey.JOIN_GROUP, build, self._on_joined, timeout_ms=timeout_ms)
 
     def _on_joined(self, response: JoinGroupResponse | None, version: int, error: Exception | None) -> None:
         if self.phase is not Phase.SYNCING:
-            return  # left meanwhile
+            return  # the member has left
         if response is None:
             self._coordinator.forget()
             self._retry_join()
@@ -190,7 +190,7 @@ class Membership(GroupMembership):
                 self._sync([])
 
     def _lead(self, node_id: int) -> None:
-        """The leader's work, when the topics are known."""
+        """Assigns the partitions as the group's leader once the metadata of all topics are known."""
         assert self._joined is not None
         members = {
             each.member_id: decode_subscription(self._assignor, each.metadata, each.group_instance_id)
@@ -247,37 +247,39 @@ class Membership(GroupMembership):
             self.phase = Phase.STABLE
             self._next_heartbeat_ms = self._network.clock.monotonic_ms() + self._config["heartbeat.interval.ms"]
 
-    # Staying
+    # Heartbeats
 
-    def _keep_alive(self, node_id: int, now_ms: int) -> int:
-        if self._is_stuck(now_ms):
+    def _keep_alive(self, node_id: int, monotonic_ms: int) -> int:
+        if self._leave_if_poll_is_late(monotonic_ms):
             return NEVER
         last = self._poll_deadline_ms()
-        if now_ms < self._next_heartbeat_ms or self._heartbeat_is_out:
-            return min(last, NEVER if self._heartbeat_is_out else self._next_heartbeat_ms)
-        self._heartbeat_is_out = True
-        self._next_heartbeat_ms = now_ms + self._config["heartbeat.interval.ms"]
-        asked = self.identity
+        if monotonic_ms < self._next_heartbeat_ms or self._heartbeat_in_flight:
+            return min(last, NEVER if self._heartbeat_in_flight else self._next_heartbeat_ms)
+        self._heartbeat_in_flight = True
+        self._next_heartbeat_ms = monotonic_ms + self._config["heartbeat.interval.ms"]
+        identity = self.identity
 
         def build(version: int) -> HeartbeatRequest:
             request = HeartbeatRequest(
-                group_id=self._coordinator.key, generation_id=asked.generation, member_id=asked.member_id
+                group_id=self._coordinator.key, generation_id=identity.generation, member_id=identity.member_id
             )
             if version >= 3:
-                request.group_instance_id = asked.instance_id
+                request.group_instance_id = identity.instance_id
             return request
 
-        def answered(response: HeartbeatResponse | None, version: int, error: Exception | None) -> None:
-            self._heartbeat_is_out = False
+        def on_response(response: HeartbeatResponse | None, version: int, error: Exception | None) -> None:
+            self._heartbeat_in_flight = False
             if response is None:
                 self._coordinator.forget()
-            elif response.error_code and asked == self.identity and self.phase is Phase.STABLE:
-                self._heed_heartbeat(Error.of(response.error_code))
+            elif response.error_code and identity == self.identity and self.phase is Phase.STABLE:
+                self._on_heartbeat_error(Error.of(response.error_code))
 
-        self._network.submit(node_id, ApiKey.HEARTBEAT, build, answered, timeout_ms=self._config["session.timeout.ms"])
+        self._network.submit(
+            node_id, ApiKey.HEARTBEAT, build, on_response, timeout_ms=self._config["session.timeout.ms"]
+        )
         return self._next_heartbeat_ms
 
-    def _heed_heartbeat(self, code: Error) -> None:
+    def _on_heartbeat_error(self, code: Error) -> None:
         if code is Error.REBALANCE_IN_PROGRESS:
             self.reason = "group is already rebalancing"
             self.rejoin_wanted = True
@@ -286,14 +288,14 @@ class Membership(GroupMembership):
         elif code in _FATAL:
             self.fatal = ApiError(code)
         else:
-            self._coordinator.heed(code)
+            self._coordinator.on_error(code)
 
     def _failed(self, code: Error) -> None:
-        """JoinGroup or SyncGroup was refused."""
+        """Handles the error of JoinGroup or SyncGroup: retries, or fails for good."""
         if code in _FATAL:
             self.fatal = ApiError(code)
             return
-        self._coordinator.heed(code)
+        self._coordinator.on_error(code)
         if code in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION):
             member_id = self.identity.member_id if code is Error.ILLEGAL_GENERATION else ""
             self.identity = MemberIdentity(member_id=member_id, instance_id=self.identity.instance_id)
@@ -315,7 +317,7 @@ class Membership(GroupMembership):
         self.new_assignment = None
 
     def send_leave(self, reason: str, on_done: Callable[[], None] = lambda: None) -> None:
-        """A static member says nothing: what it has stays its own for the session's time."""
+        """Sends LeaveGroup, except for a static member, whose partitions stay assigned for session.timeout.ms."""
         identity = self.identity
         now = self._network.clock.monotonic_ms()
         node_id = None if self._coordinator.fatal else self._coordinator_node(now)
@@ -335,14 +337,14 @@ class Membership(GroupMembership):
 
 
 def find_assignors(configured: list[object]) -> list[Assignor]:
-    """The assignors of `partition.assignment.strategy`: our names, Java's class names, or Assignor objects."""
+    """Returns the assignors of `partition.assignment.strategy`: names, Java's class names, or Assignor objects."""
     found = []
     for each in configured:
         assignor = each if isinstance(each, Assignor) else ASSIGNORS.get(str(each).removeprefix("class ").strip())
         if assignor is None:
             accepted = "range, roundrobin, sticky, cooperative-sticky, or an Assignor"
             raise ConfigError(
-                f"Invalid value {each} for configuration partition.assignment.strategy: it must be of {accepted}"
+                f"Invalid value {each} for configuration partition.assignment.strategy: expected one of {accepted}"
             )
         found.append(assignor)
     if not found:

@@ -1,0 +1,243 @@
+"""The connections of one client to its brokers: opening, choosing, backing off, closing."""
+
+from __future__ import annotations
+
+import logging
+import selectors
+from collections.abc import Callable
+
+from kafkapy import __version__
+from kafkapy._core.bytes.message import Message
+from kafkapy.client.backoff import ExponentialBackoff
+from kafkapy.client.cluster import Cluster, Node, bootstrap_cluster, parse_addresses
+from kafkapy.client.configuration import ClientConfig
+from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
+from kafkapy.client.environment import Environment
+from kafkapy.client.errors import RequestTimedOut
+from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.api import ApiKey
+
+log = logging.getLogger("kafkapy.client")
+
+NEVER = 1 << 62  # a monotonic time that is never reached
+
+
+class BrokerConnections:
+    """Owns the connections and the client's current view of the cluster.
+
+    Every method must be called with `Network.lock` held. `cluster` is immutable and replaced as a whole, so any thread
+    may read it. `coordinators` have connections of their own, so that a long fetch does not delay a heartbeat.
+    """
+
+    def __init__(self, config: ClientConfig, *, in_flight_limit: int, environment: Environment) -> None:
+        self.config = config
+        self.clock = environment.clock
+        self.in_flight_limit = in_flight_limit
+        self.request_timeout_ms: int = config["request.timeout.ms"]
+        self.retry_backoff = ExponentialBackoff(config["retry.backoff.ms"], config["retry.backoff.max.ms"])
+        self._reconnect_backoff = ExponentialBackoff(config["reconnect.backoff.ms"], config["reconnect.backoff.max.ms"])
+        self._setup_backoff = ExponentialBackoff(
+            config["socket.connection.setup.timeout.ms"], config["socket.connection.setup.timeout.max.ms"]
+        )
+        self._environment = environment
+        self._addresses = parse_addresses(config["bootstrap.servers"])
+        self.cluster: Cluster = bootstrap_cluster(self._addresses)
+        self.coordinators: dict[int, Node] = {}
+        self.has_lost_connection = False  # since the metadata were last asked for because of it
+        self._connections: dict[int, Connection] = {}
+        self._failures: dict[int, tuple[int, int]] = {}  # node id -> (failed attempts, not before this monotonic time)
+        self._last_failure = ""
+        self._selector = environment.make_selector()
+        self._registered: dict[Connection, int] = {}  # -> selector events
+
+    def submit(
+        self,
+        node_id: int,
+        key: ApiKey,
+        build: Callable[[int], Message],
+        on_done: OnDone,
+        *,
+        highest: int | None = None,
+        expects_response: bool = True,
+        timeout_ms: int | None = None,
+    ) -> None:
+        """Sends a request to a broker, in version `highest` at most.
+
+        `build(version)` makes the message. `on_done(response, version, error)` is called exactly once, possibly before
+        `submit` returns.
+        """
+        deadline = self.clock.monotonic_ms() + (self.request_timeout_ms if timeout_ms is None else timeout_ms)
+        request = PendingRequest(key, build, on_done, deadline, highest=highest, expects_response=expects_response)
+        connection = self._connection(node_id)
+        if connection is None:
+            node = self._node(node_id)
+            label = f"broker {node_id}" if node is None else node.label
+            on_done(None, -1, ApiError(Error.NETWORK_EXCEPTION, f"There is no connection to {label}"))
+        else:
+            connection.submit(request)
+
+    def is_ready(self, node_id: int) -> bool:
+        """Returns whether a request could be sent now; starts to connect if there is no connection."""
+        connection = self._connection(node_id)
+        return connection is not None and connection.is_ready(self.in_flight_limit)
+
+    def is_congested(self) -> bool:
+        """Returns whether some connection has so much to send that it accepts no more before the next step."""
+        return not all(connection.has_room for connection in self._connections.values())
+
+    def ready_from_ms(self, node_id: int) -> int:
+        """Returns the monotonic time at which to try a broker again that is not ready; NEVER while it is connected,
+        because an event on its socket will come first."""
+        if node_id in self._connections:
+            return NEVER
+        return max(self._failures.get(node_id, (0, 0))[1], self.clock.monotonic_ms() + 1)
+
+    def versions(self, node_id: int) -> dict[int, tuple[int, int]]:
+        """Returns the versions of each API that a connected broker serves; empty if it is not connected."""
+        connection = self._connections.get(node_id)
+        return {} if connection is None else connection.versions
+
+    def feature_level(self, node_id: int, feature: str) -> int | None:
+        """Returns the finalized level of a feature as a connected broker reports it (0: disabled); None if the broker
+        is not connected."""
+        connection = self._connections.get(node_id)
+        return None if connection is None or not connection.versions else connection.features.get(feature, 0)
+
+    def least_loaded(self) -> int | None:
+        """Returns the broker with the fewest requests in flight; None while no broker can be reached."""
+        best: tuple[int, int] | None = None
+        now = self.clock.monotonic_ms()
+        for node_id in self.cluster.nodes:
+            connection = self._connections.get(node_id)
+            if connection is not None and not connection.is_closed:
+                load = connection.in_flight + (0 if connection.state is State.READY else 1000)
+            elif self._failures.get(node_id, (0, 0))[1] <= now:
+                load = 2000
+            else:
+                continue
+            if best is None or load < best[0]:
+                best = load, node_id
+        return None if best is None else best[1]
+
+    def reachable_from_ms(self) -> int:
+        """Returns the monotonic time at which the first broker may be connected to again."""
+        return min((self._failures.get(node_id, (0, 0))[1] for node_id in self.cluster.nodes), default=NEVER)
+
+    def all_failed(self) -> bool:
+        """Returns whether the last attempt to reach each known broker failed."""
+        return all(node_id in self._failures for node_id in self.cluster.nodes)
+
+    def timed_out(self, message: str) -> RequestTimedOut:
+        """Returns the error for a wait that ended without a result; it adds the cause if no broker can be reached."""
+        if self._last_failure and self.all_failed():
+            message += f" No broker can be reached ({self._last_failure})."
+        return RequestTimedOut(message)
+
+    def rebootstrap(self) -> None:
+        """Forgets the brokers and starts again from bootstrap.servers; the known topics stay until the next update."""
+        log.warning("No known broker can be reached: starting again at bootstrap.servers")
+        fresh = bootstrap_cluster(self._addresses)
+        for connection in list(self._connections.values()):
+            connection.close(ApiError(Error.NETWORK_EXCEPTION, "Starting again at bootstrap.servers"))
+        self._remove_closed()
+        self.cluster = fresh._replace(topics=self.cluster.topics)
+        self._failures.clear()
+
+    def _node(self, node_id: int) -> Node | None:
+        return self.coordinators.get(node_id) or self.cluster.nodes.get(node_id)
+
+    def _connection(self, node_id: int) -> Connection | None:
+        connection = self._connections.get(node_id)
+        node = self._node(node_id)
+        if (
+            connection is not None
+            and not connection.is_closed
+            and (node is None or connection.node is node or connection.node[:3] == node[:3])
+        ):
+            return connection
+        if connection is not None:
+            connection.close(ApiError(Error.NETWORK_EXCEPTION, f"{connection.node.label} has another address now"))
+            self._remove_closed()
+        if node is None:
+            return None
+        now = self.clock.monotonic_ms()
+        attempts, not_before = self._failures.get(node_id, (0, 0))
+        if now < not_before:
+            return None
+        return self._connect(node, attempts, now)
+
+    def _connect(self, node: Node, attempts: int, monotonic_ms: int) -> Connection | None:
+        try:
+            sizes = self._buffer_bytes("send.buffer.bytes"), self._buffer_bytes("receive.buffer.bytes")
+            opened = self._environment.connect(node, sizes)
+        except OSError as error:
+            self._count_failure(node, f"Connection to {node.label} failed: {error}")
+            return None
+        connection = Connection(
+            node,
+            self.config["client.id"],
+            __version__,
+            monotonic_ms,
+            opened=opened,
+            setup_ms=self._setup_backoff.pause_ms(attempts),
+            on_close=self._unregister,
+        )
+        self._connections[node.node_id] = connection
+        return connection
+
+    def _buffer_bytes(self, key: str) -> int:
+        """Returns the configured size, or -1 for the system's own: Kafka's defaults are too small for fast networks."""
+        size: int = self.config[key] if self.config.is_set(key) else -1
+        return size
+
+    def _count_failure(self, node: Node, reason: str) -> None:
+        attempts = self._failures.get(node.node_id, (0, 0))[0]
+        pause = self._reconnect_backoff.pause_ms(attempts)
+        self._failures[node.node_id] = (attempts + 1, self.clock.monotonic_ms() + pause)
+        self._last_failure = reason
+        log.log(logging.WARNING if attempts == 0 else logging.DEBUG, "%s", reason)
+
+    def _remove_closed(self) -> None:
+        for node_id, connection in list(self._connections.items()):
+            if connection.is_closed:
+                del self._connections[node_id]
+                failure = connection.failure
+                reason = failure.message if isinstance(failure, ApiError) else str(failure)
+                if connection.was_idle:
+                    log.debug("%s", reason)
+                else:
+                    self._count_failure(connection.node, reason)
+                    self.has_lost_connection = True
+            elif self._failures and connection.state is State.READY:
+                self._failures.pop(node_id, None)
+
+    def _close_idle(self) -> None:
+        """Closes the connections without requests that the broker has closed or that have been idle for too long."""
+        now = self.clock.monotonic_ms()
+        for connection in list(self._connections.values()):
+            if connection.in_flight:
+                continue
+            connection.check_idle()
+            if connection.is_closed:
+                self.has_lost_connection = True
+            elif 0 <= self.config["connections.max.idle.ms"] < now - connection.last_used_ms:
+                idle = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {connection.node.label} was idle")
+                connection.close(idle, was_idle=True)
+        self._remove_closed()
+
+    def _watch_sockets(self) -> None:
+        """Registers with the selector the events that each connection waits for."""
+        for connection in self._connections.values():
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
+            known = self._registered.get(connection)
+            if known is None:
+                self._selector.register(connection.socket, events)
+            elif known != events:
+                self._selector.modify(connection.socket, events)
+            else:
+                continue
+            self._registered[connection] = events
+
+    def _unregister(self, connection: Connection) -> None:
+        if self._registered.pop(connection, None) is not None:
+            self._selector.unregister(connection.socket)

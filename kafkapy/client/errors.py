@@ -1,0 +1,84 @@
+"""The exceptions of the client that are not error codes of the protocol.
+
+All exceptions that the client raises for a broker, a configuration or a call at the wrong time derive from
+`KafkapyError`.
+"""
+
+from __future__ import annotations
+
+from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+from kafkapy.types import OffsetAndEpoch, TopicPartition
+
+__all__ = [
+    "ApiError",
+    "ClientClosed",
+    "ConfigError",
+    "KafkapyError",
+    "LogTruncated",
+    "NoOffsetForPartition",
+    "NotSubscribed",
+    "RequestTimedOut",
+    "SubscriptionError",
+    "TransactionError",
+    "WakeupError",
+]
+
+
+class RequestTimedOut(ApiError, TimeoutError):
+    """Nothing came before the time limit, whether of a broker that cannot be reached or of one that is slow.
+
+    It is a TimeoutError, and an ApiError with the code REQUEST_TIMED_OUT.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Error.REQUEST_TIMED_OUT, message)
+        self.errno = self.strerror = None  # set by OSError from two arguments
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[type[RequestTimedOut], tuple[str]]:
+        return type(self), (self.message,)
+
+
+class ClientClosed(KafkapyError, RuntimeError):
+    """A method was called on a producer, consumer or admin client after `close`."""
+
+
+class NotSubscribed(KafkapyError, RuntimeError):
+    """A consumer was polled without a subscription and without assigned partitions."""
+
+
+class SubscriptionError(KafkapyError, RuntimeError):
+    """A consumer's subscription by names, subscription by pattern and manual assignment were mixed."""
+
+
+class TransactionError(KafkapyError, RuntimeError):
+    """A transactional method was called in a state that does not allow it."""
+
+
+class WakeupError(KafkapyError):
+    """`Consumer.wakeup` was called while, or before, the consumer waited."""
+
+
+class NoOffsetForPartition(ApiError):
+    """A partition has no valid position, and `auto.offset.reset` is none.
+
+    `partition` is the partition concerned; its position is missing or outside of its log.
+    """
+
+    def __init__(self, partition: TopicPartition, message: str) -> None:
+        super().__init__(Error.OFFSET_OUT_OF_RANGE, message)
+        self.partition = partition
+
+
+class LogTruncated(NoOffsetForPartition):
+    """A new leader's log lacks records before a consumer's position, and `auto.offset.reset` is none (KIP-320).
+
+    `agreed` is the offset, with its leader epoch, from which the logs differ; None if it is not known.
+    """
+
+    def __init__(self, partition: TopicPartition, position: int, agreed: OffsetAndEpoch | None) -> None:
+        hint = f"; it diverges from offset {agreed.offset} on" if agreed is not None else ""
+        super().__init__(partition, f"Truncated partition {partition}: position {position} no longer exists{hint}")
+        self.agreed = agreed
