@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkapy.client.columnar import RangeReader
-from kafkapy.client.fetcher import LogTruncated, NoOffsetForPartition
+from kafkapy.client.errors import LogTruncated, NoOffsetForPartition
 from kafkapy.spark.columns import arrow_schema
 from kafkapy.spark.data_loss import report_loss
 from kafkapy.spark.options import ReadOptions

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkapy.client.cluster import TopicInfo
 from kafkapy.client.configuration import consumer_config
+from kafkapy.client.environment import SYSTEM
 from kafkapy.client.network import Network
 from kafkapy.client.offset_lookup import look_up_all
 from kafkapy.errors import ApiError, Error
@@ -44,7 +45,8 @@ class SourceCluster:
         self._timeout_s: float = config["default.api.timeout.ms"] / 1000
         selection = options.selection
         self._names = {*selection.topics, *(each.topic for each in selection.partitions)}
-        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, clock=clock)
+        environment = SYSTEM if clock is None else SYSTEM._replace(clock=clock)
+        self._network = Network(config, in_flight_limit=IN_FLIGHT_LIMIT, environment=environment)
         self._network.metadata.allow_creation = False
         with self._network.lock:
             self._network.metadata.set_topics(self._names, wants_all=selection.pattern is not None)

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pyarrow
 import pytest
 
-from kafkapy.client import AsyncConsumer, Consumer, Producer, RangeReader, TopicPartition
-from kafkapy.client.fetcher import NoOffsetForPartition
+from kafkapy.client import AsyncConsumer, Consumer, NoOffsetForPartition, Producer, RangeReader, TopicPartition
 from kafkapy.errors import ConfigError
 
 NewTopic = Callable[[int], str]
