@@ -1,4 +1,4 @@
-"""By this name Spark finds the data source `kafkapy` where it is installed, without `register`."""
+"""The package by whose name Spark finds the installed data source `kafkapy`, without `register`."""
 
 from kafkapy.spark.source import KafkapySource as DefaultSource
 

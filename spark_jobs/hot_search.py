@@ -1,11 +1,11 @@
 """Hot search: the most searched terms of each window of time, from a topic of search terms.
 
-A value is one search term. Windows go by event time, the timestamps of the records, and are aligned to the epoch. A
-window's result appears once, when the watermark (the newest timestamp less `--lateness`) has passed the window's end:
-records that come later are counted in as long as that has not happened, and left out and reported afterwards. A topic
-without records has no time: an empty value (null or blank) counts for nothing but moves time on, as a heartbeat.
+A value is one search term. Windows are those of event time, the timestamps of the records, and are aligned to the
+epoch. A window's result appears once, when the watermark (the newest timestamp less `--lateness`) has passed the
+window's end. Records that are late are counted until then; after that they are left out and reported. Time advances
+only with records: a value that is empty (null or blank) is not counted but advances time, as a heartbeat.
 
-The most frequent terms come first; of terms with the same count the one that is greater by its characters.
+The most frequent terms come first; of terms with the same count, the one that is greater by its characters.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_stream, add_windows, count
+from kafkapy_jobs.program import run
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -34,7 +35,7 @@ NORMALISATIONS = {
 
 
 def with_terms(records: DataFrame, value_format: str = "text", field: str = "term") -> DataFrame:
-    """Records with `text`, `term` and `reason` (null values are heartbeats, and no fault)."""
+    """Adds `text`, `term` and `reason`; a null value is a heartbeat and has no reason."""
     rows = with_text(records, value_format).withColumn("term", member(value_format, field))
     is_fault = F.col("value").isNotNull()
     rows = rows.withColumn("reason", F.when(is_fault, F.col("reason")))
@@ -44,22 +45,29 @@ def with_terms(records: DataFrame, value_format: str = "text", field: str = "ter
 
 
 def top_terms(
-    rows: DataFrame, window: str, slide: str, lateness: str, limit: int, normalise: tuple[str, ...] = ("trim",)
+    rows: DataFrame,
+    window: str,
+    slide: str,
+    lateness: str,
+    limit: int,
+    normalise: tuple[str, ...] = ("trim",),
+    window_start: str = "0 seconds",
 ) -> DataFrame:
-    """(window_start, window_end, rank from 1, term, count) of the first `limit` of each window.
+    """Returns (window_start, window_end, rank from 1, term, count) of the first `limit` terms of each window.
 
-    `rows` need `timestamp` and `term`; durations are Spark's. On a stream it runs in append mode.
+    `rows` need `timestamp` and `term`; durations are Spark's. A stream needs the append mode.
     """
     term: Column = F.col("term")
     for name in normalise:
         term = NORMALISATIONS[name](term)
-    # Heartbeats have to reach the watermark. The condition names the timestamp, which keeps Spark from moving it there.
+    # Heartbeats have to advance the watermark. Spark would apply the condition before the watermark if it did not
+    # contain the timestamp.
     is_term = F.when(F.col("timestamp").isNotNull(), F.length("term") > 0)
     counts = (
         rows.withColumn("term", term)
         .withWatermark("timestamp", lateness)
         .where(is_term)
-        .groupBy(F.window("timestamp", window, slide), "term")
+        .groupBy(F.window("timestamp", window, slide, window_start), "term")
         .agg(F.count(F.lit(1)).alias("count"))
     )
     entry = F.struct("count", "term")
@@ -75,14 +83,15 @@ def top_terms(
 
 
 def first_of(entry: Column, limit: int) -> Column:
-    """The `limit` greatest entries of a group, greatest first; from Spark 4.2 on without gathering all of them."""
+    """Returns the `limit` greatest entries of a group, greatest first; from Spark 4.2 on without collecting all of
+    them."""
     if "k" in inspect.signature(F.max_by).parameters:
         return F.max_by(entry, entry, limit)
     return F.slice(F.sort_array(F.collect_list(entry), asc=False), 1, limit)
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """The windows of a batch as the book prints them; the time is the window's end."""
+    """Formats the windows of a batch as the book prints them; the time is the window's end."""
     windows: dict[Any, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row["window_end"], row["rank"])):
         windows.setdefault(row["window_end"], []).append(row)
@@ -97,7 +106,7 @@ def lines(rows: list[Row]) -> list[str]:
 def parser() -> JobParser:
     options = JobParser(__doc__)
     add_windows(options, "5 min", "1 min")
-    options.add_argument("--top", type=count, default=10, metavar="N", help="so many terms of a window; default 10")
+    options.add_argument("--top", type=count, default=10, metavar="N", help="terms of each window; default 10")
     options.add_argument(
         "--normalise",
         choices=NORMALISATIONS,
@@ -113,10 +122,11 @@ def main(words: Sequence[str] | None = None) -> None:
     spark = start_session("hot-search", arguments)
     rows = with_terms(read_stream(spark, arguments), arguments.value_format, arguments.field)
     normalise = tuple(arguments.normalise or ("trim",))
-    top = top_terms(observed(rows), arguments.window, arguments.slide, arguments.lateness, arguments.top, normalise)
+    window = (arguments.window, arguments.slide, arguments.lateness)
+    top = top_terms(observed(rows), *window, arguments.top, normalise, arguments.window_start)
     records = as_records(top, F.date_format("window_end", "yyyy-MM-dd'T'HH:mm:ssXXX"))
     run_stream(rows, top, records, arguments, lines)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

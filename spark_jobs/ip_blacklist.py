@@ -24,6 +24,7 @@ from kafkapy_jobs.arguments import (
     length_or_zero,
     milliseconds,
 )
+from kafkapy_jobs.program import run
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
 from kafkapy_jobs.sink import run_stream
@@ -151,4 +152,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,8 +1,8 @@
 """Server metrics: average, least and greatest of what servers report, for each server, metric and window of time.
 
 Values are the JSON events of Metricbeat (`@timestamp`, `beat.name` or `host.name`, and numbers at paths such as
-`system.cpu.user.pct`); time is the event's own. An event without any of the metrics asked for is passed over, one
-without time or server goes to the dead letters.
+`system.cpu.user.pct`); time is that of the event. An event without any of the requested metrics is ignored, one
+without time or server becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import OBJECT_FORMATS, JobParser, add_stream, add_windows
+from kafkapy_jobs.program import run
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_stream
@@ -33,8 +34,11 @@ def with_events(records: DataFrame, value_format: str = "json") -> DataFrame:
     return add_reason(rows, F.col("server").isNull(), "no name of a server")
 
 
-def summaries(rows: DataFrame, metrics: tuple[str, ...], window: str, slide: str, lateness: str) -> DataFrame:
-    """(window_start, window_end, server, metric, count, average, least, greatest) of good rows; append mode."""
+def summaries(
+    rows: DataFrame, metrics: tuple[str, ...], window: str, slide: str, lateness: str, window_start: str = "0 seconds"
+) -> DataFrame:
+    """Returns (window_start, window_end, server, metric, count, average, least, greatest) of the good rows; a stream
+    needs the append mode."""
     found = F.array(
         *(F.struct(F.lit(name).alias("metric"), number(member("json", name)).alias("value")) for name in metrics)
     )
@@ -42,7 +46,7 @@ def summaries(rows: DataFrame, metrics: tuple[str, ...], window: str, slide: str
     grouped = (
         values.where(F.col("value").isNotNull())
         .withWatermark("time", lateness)
-        .groupBy(F.window("time", window, slide), "server", "metric")
+        .groupBy(F.window("time", window, slide, window_start), "server", "metric")
         .agg(
             F.count("value").alias("count"),
             F.avg("value").alias("average"),
@@ -66,7 +70,7 @@ def lines(rows: list[Row]) -> list[str]:
 def parser() -> JobParser:
     options = JobParser(__doc__)
     options.add_argument(
-        "--metric", action="append", metavar="PATH", help=f"may come again; default {', '.join(METRICS)}"
+        "--metric", action="append", metavar="PATH", help=f"may be repeated; default {', '.join(METRICS)}"
     )
     add_windows(options, "5 min", "1 min")
     return add_stream(options, TOPIC, value_formats=OBJECT_FORMATS)
@@ -77,10 +81,11 @@ def main(words: Sequence[str] | None = None) -> None:
     spark = start_session("server-metrics", arguments)
     rows = with_events(read_stream(spark, arguments), arguments.value_format)
     metrics = tuple(arguments.metric or METRICS)
-    found = summaries(observed(rows), metrics, arguments.window, arguments.slide, arguments.lateness)
+    window = (arguments.window, arguments.slide, arguments.lateness, arguments.window_start)
+    found = summaries(observed(rows), metrics, *window)
     records = as_records(found, "server")
     run_stream(rows, found, records, arguments, lines)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

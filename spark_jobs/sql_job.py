@@ -32,6 +32,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_source
+from kafkapy_jobs.program import run
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import await_queries, show_stream
 from kafkapy_jobs.source import read_stream
@@ -139,4 +140,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkapy_jobs.arguments import JobParser, add_session, add_source, fail
+from kafkapy_jobs.program import run
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import await_queries, show_stream
 from kafkapy_jobs.source import read_stream
@@ -42,4 +43,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

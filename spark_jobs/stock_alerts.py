@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from kafkapy_jobs.arguments import JobParser, add_stream, count
+from kafkapy_jobs.program import run
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import require_stateful_processors, start_session
@@ -111,4 +112,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,6 +1,6 @@
 """Stock statistics: quotes, lowest and highest price, first and last close of each stock and window of time.
 
-Time is that of the records, when the quotes came.
+Windows are those of the records' timestamps, the time at which the quotes were sent.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_stream, add_windows
+from kafkapy_jobs.program import run
 from kafkapy_jobs.quotes import with_quotes
 from kafkapy_jobs.report import observed
 from kafkapy_jobs.session import start_session
@@ -21,14 +22,14 @@ from kafkapy_jobs.values import unquoted
 TOPIC = "stock-quotes"
 
 
-def statistics(rows: DataFrame, window: str, slide: str, lateness: str) -> DataFrame:
-    """(window_start, window_end, stock_code, quotes, lowest, highest, average_close, first_close, last_close) of good
-    rows; append mode. First and last go by timestamp, then by partition and offset."""
+def statistics(rows: DataFrame, window: str, slide: str, lateness: str, window_start: str = "0 seconds") -> DataFrame:
+    """Returns (window_start, window_end, stock_code, quotes, lowest, highest, average_close, first_close, last_close)
+    of the good rows; a stream needs the append mode. First and last are by timestamp, then by partition and offset."""
     order = F.struct("timestamp", "partition", "offset")
     grouped = (
         rows.where(F.col("reason").isNull())
         .withWatermark("timestamp", lateness)
-        .groupBy(F.window("timestamp", window, slide), unquoted(F.col("stock_code")).alias("stock_code"))
+        .groupBy(F.window("timestamp", window, slide, window_start), unquoted(F.col("stock_code")).alias("stock_code"))
         .agg(
             F.count(F.lit(1)).alias("quotes"),
             F.min("low").alias("lowest"),
@@ -61,10 +62,11 @@ def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
     spark = start_session("stock-statistics", arguments)
     rows = with_quotes(read_stream(spark, arguments), arguments.value_format)
-    found = statistics(observed(rows), arguments.window, arguments.slide, arguments.lateness)
+    window = (arguments.window, arguments.slide, arguments.lateness, arguments.window_start)
+    found = statistics(observed(rows), *window)
     records = as_records(found, "stock_code")
     run_stream(rows, found, records, arguments, lines)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

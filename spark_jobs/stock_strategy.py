@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkapy_jobs.arguments import JobParser, add_batch, count
+from kafkapy_jobs.program import run
 from kafkapy_jobs.quotes import good, with_quotes, without_quotes
 from kafkapy_jobs.session import start_session
 from kafkapy_jobs.sink import as_records, run_batch
@@ -130,4 +131,4 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

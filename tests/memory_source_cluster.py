@@ -24,33 +24,33 @@ class MemorySourceCluster:
 
     def delete(self, topic: str) -> None:
         del self.ids[topic]
-        self.bounds = {where: bounds for where, bounds in self.bounds.items() if where.topic != topic}
+        self.bounds = {partition: bounds for partition, bounds in self.bounds.items() if partition.topic != topic}
 
     def truncate(self, topic: str, partition: int, first: int) -> None:
-        where = TopicPartition(topic, partition)
-        self.bounds[where] = (first, self.bounds[where][1])
+        partition = TopicPartition(topic, partition)
+        self.bounds[partition] = (first, self.bounds[partition][1])
 
     def grow(self, topic: str, partition: int, count: int) -> None:
-        where = TopicPartition(topic, partition)
-        first, end = self.bounds.get(where, (0, 0))
-        self.bounds[where] = (first, end + count)
+        partition = TopicPartition(topic, partition)
+        first, end = self.bounds.get(partition, (0, 0))
+        self.bounds[partition] = (first, end + count)
 
     def partitions(self) -> SourcePartitions:
         missing = sorted(set(self.subscribed) - set(self.ids))
         return SourcePartitions(sorted(self.bounds), dict(self.ids), missing)
 
     def earliest(self, partitions):
-        return {where: self.bounds[where][0] for where in partitions}
+        return {partition: self.bounds[partition][0] for partition in partitions}
 
     def latest(self, partitions):
-        return {where: self.bounds[where][1] for where in partitions}
+        return {partition: self.bounds[partition][1] for partition in partitions}
 
     def look_up(self, wanted):
         found = {}
-        for where, timestamp in wanted.items():
-            first, end = self.bounds[where]
+        for partition, timestamp in wanted.items():
+            first, end = self.bounds[partition]
             by_time = max(first, timestamp) if timestamp < end else None
-            found[where] = {EARLIEST: first, LATEST: end}.get(timestamp, by_time)
+            found[partition] = {EARLIEST: first, LATEST: end}.get(timestamp, by_time)
         return found
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Spark reads topics and writes to them, in batches and streams, without a jar: the data source `kafkapy`.
+"""The data source `kafkapy`, with which Spark reads and writes topics, in batches and streams, without a jar.
 
     from kafkapy.spark import register
 
@@ -12,27 +12,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkapy.spark.columns import FORMAT
 from kafkapy.spark.progress import PartitionProgress, partition_progress
 
 __all__ = ["FORMAT", "PartitionProgress", "partition_progress", "register"]
 
-FORMAT = "kafkapy"
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 def register(spark: Any) -> None:
-    """Makes the format known to a session, and from Spark 4.1 on lets data sources in Python take filters, for the
-    option `pushFilters`. Without it Spark finds the format by itself where kafkapy is installed.
+    """Registers the format in a session, unless Spark has found it among the installed packages, and enables filters
+    for data sources in Python (Spark 4.1 and later), which the option `pushFilters` needs.
     """
     from pyspark.errors import AnalysisException
-    from pyspark.sql.datasource import DataSourceReader  # of Spark's programs only
+    from pyspark.sql.datasource import DataSourceReader  # PySpark is not installed everywhere
 
     from kafkapy.spark.source import KafkapySource
 
     if hasattr(DataSourceReader, "pushFilters"):
         spark.conf.set(_PUSHDOWN, "true")
+    if _is_known(spark):  # Spark warns if a data source replaces one that it has found
+        return
     try:
         spark.dataSource.register(KafkapySource)
     except AnalysisException as error:
-        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):  # found by itself already, which Spark 4.0 takes amiss
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):  # Spark 4.0 refuses a second registration
             raise
+
+
+def _is_known(spark: Any) -> bool:
+    """Asks Spark whether it knows the format. A session of Spark Connect has no interface for this question."""
+    session = getattr(spark, "_jsparkSession", None)
+    return session is not None and bool(session.sessionState().dataSourceManager().dataSourceExists(FORMAT))

@@ -1,9 +1,9 @@
-"""What a batch query reads: the ranges between its two ends, narrowed by filters, checked against the log."""
+"""Plans the ranges that a batch query reads: from its start to its end, narrowed by filters, checked with the log."""
 
 from __future__ import annotations
 
 from kafkapy.errors import ApiError, Error
-from kafkapy.spark.data_loss import report_loss
+from kafkapy.spark.data_loss import log, report_loss
 from kafkapy.spark.limits import divide
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.row_filters import RowFilters
@@ -14,52 +14,55 @@ from kafkapy.types import TopicPartition
 
 
 def plan(cluster: SourceCluster, options: ReadOptions, filters: RowFilters) -> list[OffsetRange]:
-    """One range for each task. ApiError for a topic that is not there; DataLossError; ConfigError."""
+    """Returns a range for each task. ApiError for a topic that does not exist; DataLossError; ConfigError."""
     found = cluster.partitions()
     if found.missing:
         raise unknown_topics(found.missing)
     starts = resolve(options.starting, found.partitions, cluster.look_up)
     ends = resolve(options.ending, found.partitions, cluster.look_up)
-    ranges = [OffsetRange(where, starts[where], ends[where]) for where in found.partitions]
+    ranges = [OffsetRange(partition, starts[partition], ends[partition]) for partition in found.partitions]
+    for each in ranges:
+        if each.start > each.end:
+            log.warning("Partition %s starts at offset %d, after its end %d: nothing is read from it", *each)
     ranges = within_log(cluster, ranges, fails=options.fail_on_data_loss)
     return divide(_narrow(cluster, ranges, filters), options.min_partitions, options.max_records_per_partition)
 
 
 def unknown_topics(missing: list[str]) -> ApiError:
-    """The error of topics that are subscribed to by name and are not there."""
+    """Returns the error for topics that are subscribed to by name and do not exist."""
     code = Error.UNKNOWN_TOPIC_OR_PARTITION
     return ApiError(code, f"Topic {', '.join(missing)}: {code.message}")
 
 
 def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """The ranges without what the log does not hold any more, or not yet; DataLossError if that is to fail."""
+    """Limits the ranges to the offsets that the log holds. DataLossError if `fails` and offsets are missing."""
     wanted = [each for each in ranges if each.size]
-    first = cluster.earliest([each.where for each in wanted])
-    last = cluster.latest([each.where for each in wanted])
-    return [_within(each, first[each.where], last[each.where], fails=fails) for each in wanted]
+    first = cluster.earliest([each.partition for each in wanted])
+    last = cluster.latest([each.partition for each in wanted])
+    return [_within(each, first[each.partition], last[each.partition], fails=fails) for each in wanted]
 
 
 def _within(each: OffsetRange, first: int, last: int, *, fails: bool) -> OffsetRange:
     if each.start < first:
-        report_loss(f"Partition {each.where} begins at offset {first}, not {each.start}", fails=fails)
+        report_loss(f"Partition {each.partition} begins at offset {first}, not {each.start}", fails=fails)
     if each.end > last:
-        report_loss(f"Partition {each.where} ends at offset {last}, not {each.end}", fails=fails)
-    return OffsetRange(each.where, max(each.start, first), min(each.end, last))
+        report_loss(f"Partition {each.partition} ends at offset {last}, not {each.end}", fails=fails)
+    return OffsetRange(each.partition, max(each.start, first), min(each.end, last))
 
 
 def _narrow(cluster: SourceCluster, ranges: list[OffsetRange], filters: RowFilters) -> list[OffsetRange]:
     kept = [
-        OffsetRange(each.where, max(each.start, filters.first_offset), min(each.end, filters.end_offset))
+        OffsetRange(each.partition, max(each.start, filters.first_offset), min(each.end, filters.end_offset))
         for each in ranges
-        if filters.keeps(each.where)
+        if filters.keeps(each.partition)
     ]
     if filters.first_ms is None or not kept:
         return [each for each in kept if each.size]
-    wanted: dict[TopicPartition, int] = {each.where: filters.first_ms for each in kept if each.size}
+    wanted: dict[TopicPartition, int] = {each.partition: filters.first_ms for each in kept if each.size}
     by_time = cluster.look_up(wanted)
     late = []
     for each in kept:
-        first = by_time.get(each.where)
+        first = by_time.get(each.partition)
         if each.size and first is not None:
-            late.append(OffsetRange(each.where, max(each.start, first), each.end))
+            late.append(OffsetRange(each.partition, max(each.start, first), each.end))
     return [each for each in late if each.size]

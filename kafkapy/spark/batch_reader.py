@@ -17,7 +17,7 @@ from kafkapy.spark.stream_offset import OffsetRange
 
 
 class BatchReader(Shipped, DataSourceReader):
-    """Owns what is to be read.  `partitions` runs on the driver, `read` on the executors, in one thread each."""
+    """The reader of a batch query. `partitions` runs on the driver, `read` on the executors, each in one thread."""
 
     def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
         self._options = options
@@ -32,16 +32,16 @@ class BatchReader(Shipped, DataSourceReader):
             cluster.close()
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if partition.value is None:  # Spark's stand-in where there is nothing to read
+        if partition.value is None:  # Spark's placeholder for a query without partitions
             return iter(())
         return read_range(self._options, self._columns, OffsetRange(*partition.value))
 
 
 class FilteringBatchReader(BatchReader):
-    """Narrows what it reads by filters; Spark looks at each row again.
+    """A reader that narrows its ranges by filters; Spark applies the filters to each row again.
 
-    Only on demand, by the option pushFilters: Spark (4.3) keeps what a DataFrame's reader planned with the filters of
-    one query, and takes it for the next query of the same DataFrame too if that has none.
+    The option pushFilters enables it: Spark (4.3) caches the plan that a DataFrame's reader made with the filters of
+    one query, and reuses it for the next query of the same DataFrame if that has no filters.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  Spark's name

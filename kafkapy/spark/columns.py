@@ -1,4 +1,4 @@
-"""The columns of the data source: those of Spark's own Kafka source, in its order and with its types."""
+"""The name of the data source and its columns: those of Spark's own Kafka source, in its order and with its types."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from kafkapy.errors import ConfigError
 
+FORMAT = "kafkapy"
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 HEADERS = "headers"
-# As DDL and as simpleString of a type has them.
+# In the notation of DDL, which is also that of a type's simpleString.
 _TYPES = {
     "key": "binary",
     "value": "binary",
@@ -23,15 +24,14 @@ _TYPES = {
 
 
 def schema_text(*, include_headers: bool) -> str:
-    """The schema as Spark's DDL."""
+    """Returns the schema as Spark's DDL."""
     names = (*COLUMNS, HEADERS) if include_headers else COLUMNS
     return ", ".join(f"{name} {_TYPES[name]}" for name in names)
 
 
 def chosen_columns(schema: Any) -> tuple[str, ...]:
-    """The names of a schema that the user may have given: any of the columns, in any order. The rest is not decoded.
-
-    ConfigError for a column that there is not, or with another type.
+    """Returns the columns of a schema, which the user may have given: any of the columns, in any order. The others are
+    not decoded. ConfigError for an unknown column or another type.
     """
     for field in schema.fields:
         expected = _TYPES.get(field.name)
@@ -43,8 +43,8 @@ def chosen_columns(schema: Any) -> tuple[str, ...]:
 
 
 def arrow_schema(names: Sequence[str]) -> Any:
-    """The same as Arrow's schema, which Spark compares with what comes."""
-    import pyarrow as arrow  # only where rows are made
+    """Returns the Arrow schema of columns, which Spark compares with that of the batches."""
+    import pyarrow as arrow  # the driver does not need it
 
     types = {
         "key": arrow.binary(),

@@ -1,4 +1,4 @@
-"""Records that were to be read and are not there: an error, or a warning, as `failOnDataLoss` has it."""
+"""Reports records that are missing, as an error or as a warning, depending on `failOnDataLoss`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DataLossError(RuntimeError):
 
 
 def report_loss(what: str, *, fails: bool) -> None:
-    """DataLossError if the query is to fail, else a warning."""
+    """Raises DataLossError if `fails`, and logs a warning otherwise."""
     if fails:
         raise DataLossError(
             f"{what}, some data may have been missed. {_REASON} If you don't want your query to fail on such cases, "

@@ -1,4 +1,4 @@
-"""How much of what is there a micro-batch takes, and into how many tasks it is divided.  Pure."""
+"""Limits the number of records of a micro-batch and divides it into tasks. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,41 +11,47 @@ from kafkapy.types import TopicPartition
 def limit_offsets(
     most: int, starts: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """The end of each partition so that all together take `most` offsets, or all there are: in proportion to what
-    waits in each, what division leaves going to those that lost most by it. No partition starves, the sum is exact."""
-    waiting = {where: max(end - starts.get(where, end), 0) for where, end in latest.items()}
-    total = sum(waiting.values())
+    """Returns an end for each partition so that a batch has `most` offsets in total, or all if there are fewer.
+
+    Each partition gets a share in proportion to its unread offsets; what rounding down leaves goes to the partitions
+    that lost most by it. So no partition starves, and the sum is exact.
+    """
+    unread = {partition: max(end - starts.get(partition, end), 0) for partition, end in latest.items()}
+    total = sum(unread.values())
     if total <= most:
         return dict(latest)
-    shares = {where: size * most // total for where, size in waiting.items()}
+    shares = {partition: size * most // total for partition, size in unread.items()}
     left = most - sum(shares.values())
-    by_loss = sorted(waiting, key=lambda where: (-(waiting[where] * most % total), where))
-    for where in by_loss[:left]:
-        shares[where] += 1
-    return {where: starts.get(where, end) + shares[where] if waiting[where] else end for where, end in latest.items()}
+    by_loss = sorted(unread, key=lambda partition: (-(unread[partition] * most % total), partition))
+    for partition in by_loss[:left]:
+        shares[partition] += 1
+    return {
+        partition: starts.get(partition, end) + shares[partition] if unread[partition] else end
+        for partition, end in latest.items()
+    }
 
 
 class TriggerDelay:
-    """Whether a batch waits for more: `minOffsetsPerTrigger` and `maxTriggerDelay`.  Owned by one reader."""
+    """Delays batches by `minOffsetsPerTrigger` and `maxTriggerDelay`. Each stream reader has its own."""
 
     def __init__(self, least: int | None, longest_ms: int) -> None:
         self._least = least
         self._longest_ms = longest_ms
         self._last_ms: int | None = None
 
-    def holds_back(self, waiting: int, now_ms: int) -> bool:
-        """Whether so few offsets are to wait. The first batch of a run never does."""
+    def holds_back(self, unread: int, monotonic_ms: int) -> bool:
+        """Returns whether a batch of `unread` offsets is to be delayed. The first batch of a run never is."""
         if self._least is None:
             return False
-        is_late = self._last_ms is None or now_ms - self._last_ms >= self._longest_ms
-        if not is_late and waiting < self._least:
+        is_late = self._last_ms is None or monotonic_ms - self._last_ms >= self._longest_ms
+        if not is_late and unread < self._least:
             return True
-        self._last_ms = now_ms
+        self._last_ms = monotonic_ms
         return False
 
 
 def divide(ranges: Sequence[OffsetRange], least_parts: int | None, most_records: int | None) -> list[OffsetRange]:
-    """The same offsets in more ranges: at least `least_parts` if records suffice, none above `most_records`."""
+    """Divides ranges: into at least `least_parts` if there are as many records, none with more than `most_records`."""
     wanted = [each for each in ranges if each.size]
     total = sum(each.size for each in wanted)
     parts = [1] * len(wanted)
@@ -62,4 +68,4 @@ def divide(ranges: Sequence[OffsetRange], least_parts: int | None, most_records:
 
 def _cut(whole: OffsetRange, count: int) -> list[OffsetRange]:
     bounds = [whole.start + whole.size * index // count for index in range(count + 1)]
-    return [OffsetRange(whole.where, bounds[index], bounds[index + 1]) for index in range(count)]
+    return [OffsetRange(whole.partition, bounds[index], bounds[index + 1]) for index in range(count)]

@@ -1,8 +1,8 @@
-"""The options of the data source: the names and meanings of Spark's own Kafka source, judged before anything is read.
+"""The options of the data source, with the names and meanings of Spark's own Kafka source, and their validation.
 
-Pure: neither Spark nor a broker is needed. Names are case-insensitive, as all of Spark's are. A name that does not
-exist is refused with the nearest one that does, `kafka.*` included: an option that is misspelt and ignored is data that
-is missing, or read twice.
+Pure: neither Spark nor a broker is needed. Names are case-insensitive, as all names of Spark's options are. An unknown
+name, also below `kafka.`, is refused with the nearest known one: a misspelt option that is ignored would lead to
+records that are missing or read twice.
 """
 
 from __future__ import annotations
@@ -46,32 +46,32 @@ READ_NAMES = (
     "groupIdPrefix",
 )
 WRITE_NAMES = ("topic",)
-TRANSACTIONAL_ID = "transactional.id"  # a key of producers, without which the sink writes at least once
-# What Spark itself hands on to every source and sink.
+TRANSACTIONAL_ID = "transactional.id"  # a producer's key; without it the sink writes at least once
+# Options that Spark itself passes to every source and sink.
 _SPARKS_OWN = frozenset(("checkpointlocation", "queryname", "outputmode"))
 _KNOWN = {name.lower(): name for name in (*READ_NAMES, *WRITE_NAMES)}
 _CLIENT_KEYS = {**ADMIN_ROWS, **PRODUCER_ROWS, **CONSUMER_ROWS}
-# Keys of TLS and SASL that our client has no use for: a query that asks for them must not go on in the clear.
+# Keys of TLS and SASL, which our client does not support: a query with them must not continue unencrypted.
 _SECURITY_KEYS = frozenset(row.name for row in client_security.ROWS if not row.has_effect)
 _REFUSED_READING = {
-    "auto.offset.reset": "the option startingOffsets says where to begin, and Spark keeps where it is",
+    "auto.offset.reset": "the option startingOffsets sets the start, and Spark stores the position",
     "key.deserializer": "keys are bytes; use the DataFrame's operations",
     "value.deserializer": "values are bytes; use the DataFrame's operations",
-    "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
+    "enable.auto.commit": "Spark stores the offsets in its checkpoint",
     "interceptor.classes": "records are decoded in columns, not one by one",
 }
 _REFUSED_WRITING = {
     "key.serializer": "keys are written as they are",
     "value.serializer": "values are written as they are",
 }
-# One fetch is to bring enough for several Arrow batches.
+# One fetch returns enough for several Arrow batches.
 _FETCH_BYTES = str(8 << 20)
 _DEFAULT_MAX_TRIGGER_DELAY = "15m"
 _UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Selection(NamedTuple):
-    """Which partitions are read: one of the three is set."""
+    """The partitions to read: exactly one of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -79,7 +79,7 @@ class Selection(NamedTuple):
 
 
 class ReadOptions(NamedTuple):
-    """The options of a reader.  Immutable, and pickled to the executors."""
+    """The options of a reader. Immutable; pickled for the executors."""
 
     properties: dict[str, str]
     selection: Selection
@@ -99,14 +99,14 @@ class ReadOptions(NamedTuple):
 
 
 class WriteOptions(NamedTuple):
-    """The options of a writer.  Immutable, and pickled to the executors."""
+    """The options of a writer. Immutable; pickled for the executors."""
 
     properties: dict[str, str]
     topic: str | None
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
-    """The options of a batch or streaming reader; ConfigError for one that is unknown, wrong, or contradicted."""
+    """Parses the options of a batch or streaming reader. ConfigError for an unknown, invalid or contradictory one."""
     given = _by_name(options)
     reader = _Values(given)
     properties = _client_properties(given, _REFUSED_READING, CONSUMER_ROWS)
@@ -134,12 +134,12 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """All that the schema depends on: it is asked for before it is known whether a stream is read. ConfigError."""
+    """Returns the option includeHeaders, the only one that the schema depends on. ConfigError for wrong options."""
     return _Values(_by_name(options)).flag("includeHeaders", False)
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """The options of a batch or streaming writer; ConfigError."""
+    """Parses the options of a batch or streaming writer. ConfigError for an unknown or invalid one."""
     given = _by_name(options)
     return WriteOptions(
         properties=_client_properties(given, _REFUSED_WRITING, PRODUCER_ROWS),
@@ -148,7 +148,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
 
 
 def milliseconds(name: str, text: str) -> int:
-    """A time as Spark writes it (`30s`, `15m`, `100ms`; plain numbers are ms); ConfigError."""
+    """Parses a time in Spark's notation (`30s`, `15m`, `100ms`; plain numbers are ms). ConfigError."""
     found = re.fullmatch(r"(-?\d+)\s*([a-z]*)", text.strip().lower())
     if found is None or (found[2] or "ms") not in _UNITS_MS:
         raise ConfigError(f"Option {name}: {text!r} is not a time such as 30s, 15m or 100ms")
@@ -156,7 +156,7 @@ def milliseconds(name: str, text: str) -> int:
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
-    """The options by their true names; ConfigError for one that there is not."""
+    """Returns the options by their exact names. ConfigError for an unknown one."""
     given: dict[str, str] = {}
     for written, value in options.items():
         name = written.lower()
@@ -186,7 +186,7 @@ def _nearest(written: str, names: list[str]) -> str:
 
 
 def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]) -> dict[str, str]:
-    """The keys below `kafka.` that this kind of client has; ConfigError for values that it does not take."""
+    """Returns the keys below `kafka.` that this kind of client has. ConfigError for values that it does not accept."""
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):
         raise ConfigError("Option 'kafka.bootstrap.servers' must be specified for configuring the data source kafkapy")
@@ -224,7 +224,7 @@ def _selection(given: Mapping[str, str]) -> Selection:
         try:
             re.compile(value)
         except re.error as error:
-            raise ConfigError(f"Option subscribePattern: {value!r} is no regular expression ({error})") from None
+            raise ConfigError(f"Option subscribePattern: {value!r} is not a regular expression ({error})") from None
         return Selection(pattern=value.strip())
     topics = tuple(dict.fromkeys(name.strip() for name in value.split(",") if name.strip()))
     if not topics:
@@ -233,7 +233,7 @@ def _selection(given: Mapping[str, str]) -> Selection:
 
 
 class _Values:
-    """The options by type.  Immutable."""
+    """The options, parsed by type. Immutable."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given

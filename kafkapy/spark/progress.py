@@ -1,4 +1,4 @@
-"""How far a stream is behind, by partition: from what Spark reports of a query's progress.  Pure."""
+"""Computes the lag of a stream in each partition from the progress that Spark reports. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkapy.types import TopicPartition
 
 
 class PartitionProgress(NamedTuple):
-    """One partition after a batch: `end_offset` is what is read next, `lag` what waits behind it (None: not known)."""
+    """The progress of one partition after a batch: the next offset to read, and the number of records from it on.
+    Latest offset and lag are None if they are unknown."""
 
     end_offset: int
     latest_offset: int | None
@@ -19,22 +20,23 @@ class PartitionProgress(NamedTuple):
 
 
 def partition_progress(progress: Mapping[str, Any]) -> dict[TopicPartition, PartitionProgress]:
-    """Of `query.lastProgress`, or `json.loads(event.progress.json)` of a listener: every partition that kafkapy reads.
+    """Returns the progress of every partition that kafkapy reads, from `query.lastProgress` or, in a listener, from
+    `json.loads(event.progress.json)`.
 
-    Spark before 4.2 does not ask for the latest offset: lag is None there.
+    Spark before 4.2 does not report the latest offset: lag is None there.
     """
     found: dict[TopicPartition, PartitionProgress] = {}
     for source in progress["sources"]:
         ends = _offsets(source.get("endOffset"))
         latest = _offsets(source.get("latestOffset"))
-        for where, end in ends.items():
-            last = latest.get(where)
-            found[where] = PartitionProgress(end, last, None if last is None else max(last - end, 0))
+        for partition, end in ends.items():
+            last = latest.get(partition)
+            found[partition] = PartitionProgress(end, last, None if last is None else max(last - end, 0))
     return found
 
 
-def _offsets(told: Any) -> dict[TopicPartition, int]:
-    """Spark gives the offset as JSON within JSON, or as the object itself."""
-    if isinstance(told, str):
-        told = json.loads(told)
-    return flatten("Progress", told) if isinstance(told, dict) else {}
+def _offsets(offset: Any) -> dict[TopicPartition, int]:
+    """Parses an offset, which Spark reports as an object or as a text with its JSON."""
+    if isinstance(offset, str):
+        offset = json.loads(offset)
+    return flatten("Progress", offset) if isinstance(offset, dict) else {}

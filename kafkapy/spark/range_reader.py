@@ -1,4 +1,4 @@
-"""The records of one range as Arrow batches: what a task of Spark does."""
+"""Reads the records of one range as Arrow batches, in a task of Spark."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.source_cluster import SourceCluster
 from kafkapy.spark.stream_offset import OffsetRange
 
-# Spark's side of the pipe is quickest with batches of this size, and memory stays small.
+# Spark reads batches of this size fastest, and they need little memory.
 BATCH_ROWS = 65_536
 BATCH_BYTES = 16 << 20
 
 
 def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange) -> Iterator[Any]:
-    """pyarrow.RecordBatch after RecordBatch of the range. The log may have lost its beginning since it was planned:
-    DataLossError, or a warning and the rest."""
-    import pyarrow as arrow  # Spark's workers have it
+    """Yields the records of a range as pyarrow.RecordBatches. If the log has lost some of them since the range was
+    planned: DataLossError, or a warning and the remaining records."""
+    import pyarrow as arrow  # the driver does not need it
 
     schema = arrow_schema(columns)
-    where, start, end = wanted
+    partition, start, end = wanted
     properties = {"client.id": f"kafkapy-spark-{socket.gethostname()}", **options.properties}
     properties.pop("group.id", None)
     with RangeReader(properties) as reader:
         while start < end:
             try:
                 for batch in reader.read(
-                    where,
+                    partition,
                     start,
                     end,
                     columns=columns,
@@ -44,24 +44,24 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
                     yield rows if rows.schema.equals(schema) else rows.cast(schema)
                 return
             except NoOffsetForPartition as error:
-                # what came before its position is with Spark already
+                # Spark has the records before the position already.
                 start = _skip(options, wanted, start if reader.position is None else reader.position, error)
 
 
 def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffsetForPartition) -> int:
-    """Where to go on after the log has lost what comes next. DataLossError."""
+    """Returns the offset to continue at after the log has lost the next records. DataLossError."""
     cluster = SourceCluster(options)
     try:
-        first = cluster.earliest([wanted.where])[wanted.where]
-        last = cluster.latest([wanted.where])[wanted.where]
+        first = cluster.earliest([wanted.partition])[wanted.partition]
+        last = cluster.latest([wanted.partition])[wanted.partition]
     finally:
         cluster.close()
     if first <= start <= last:
         if isinstance(error, LogTruncated):
             report_loss(error.message, fails=options.fail_on_data_loss)
-        return start  # else a leader that did not know yet how far it is
+        return start  # otherwise a new leader did not know its log's end yet
     report_loss(
-        f"Offset {start} of partition {wanted.where} is out of range: it has {first} to {last}",
+        f"Offset {start} of partition {wanted.partition} is out of range: it has {first} to {last}",
         fails=options.fail_on_data_loss,
     )
     return first if first > start else wanted.end

@@ -1,4 +1,4 @@
-"""Admission control as the Spark at hand has it: from 4.2 on it tells a source how much to take, before it does not."""
+"""Admission control of the installed Spark: from 4.2 on Spark limits what a source in Python reads in a batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ except ImportError:  # Spark 4.0 and 4.1
 
 
 class _Unmarked:
-    """In place of a mark that this Spark does not know."""
+    """A base class instead of one that this version of Spark lacks."""
 
 
 SupportsAvailableNow: Any = _Unmarked if limits is None else limits.SupportsTriggerAvailableNow
 
 
 def admits_limits(options: ReadOptions) -> None:
-    """ConfigError if the options limit a batch and this Spark cannot."""
+    """Raises ConfigError if the options limit a batch and this version of Spark cannot."""
     names = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
         "minOffsetsPerTrigger": options.min_offsets_per_trigger,
@@ -32,7 +32,8 @@ def admits_limits(options: ReadOptions) -> None:
 
 
 def default_limit(options: ReadOptions) -> Any:
-    """What Spark is to hand to `latestOffset`. It knows one limit at a time: the minimum is minded by ourselves."""
+    """Returns the limit that Spark passes to `latestOffset`. It has only one, so `TriggerDelay` applies the minimum if
+    there is a maximum too."""
     if options.max_offsets_per_trigger is not None:
         return limits.ReadMaxRows(options.max_offsets_per_trigger)
     if options.min_offsets_per_trigger is not None:
@@ -41,5 +42,5 @@ def default_limit(options: ReadOptions) -> Any:
 
 
 def is_unlimited(limit: Any) -> bool:
-    """Whether everything there is must be taken, whatever the options say."""
+    """Returns whether a batch has to read everything that is available, in spite of the options."""
     return limits is None or limit is None or isinstance(limit, limits.ReadAllAvailable)

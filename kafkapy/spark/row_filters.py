@@ -1,7 +1,8 @@
-"""Filters that Spark pushes down, as narrower offsets: on topic, partition, offset, and timestamp from below.  Pure.
+"""Translates filters that Spark pushes down into narrower ranges. Pure functions.
 
-Everything is handed back to Spark too, which looks at each row again; what is narrowed here must not be too narrow.
-A bound of the timestamp from above narrows nothing, since a record written later may have an earlier one.
+Filters on topic, partition, offset, and lower bounds of the timestamp narrow the ranges. Spark applies all filters to
+each row again, so the ranges may be too wide but not too narrow. An upper bound of the timestamp does not narrow
+them, because a record that is written later may have an earlier timestamp.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ MOST = (1 << 63) - 1
 
 
 class RowFilters(NamedTuple):
-    """What the filters leave. None: all; `first_ms`: no record before that timestamp is wanted."""
+    """The rows that pass the filters. None means all; `first_ms` is the earliest timestamp that passes."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
@@ -26,15 +27,16 @@ class RowFilters(NamedTuple):
     end_offset: int = MOST
     first_ms: int | None = None
 
-    def keeps(self, where: TopicPartition) -> bool:
-        """Whether rows of this partition can be wanted."""
-        is_topic = self.topics is None or where.topic in self.topics
-        is_partition = self.partitions is None or where.partition in self.partitions
-        return is_topic and is_partition and self.first_partition <= where.partition < self.end_partition
+    def keeps(self, partition: TopicPartition) -> bool:
+        """Returns whether rows of this partition can pass."""
+        is_topic = self.topics is None or partition.topic in self.topics
+        is_partition = self.partitions is None or partition.partition in self.partitions
+        return is_topic and is_partition and self.first_partition <= partition.partition < self.end_partition
 
 
 def row_filters(filters: Iterable[Any]) -> RowFilters:
-    """Of Spark's filter objects (`pyspark.sql.datasource`, told apart by their class's name) those that narrow."""
+    """Combines those of Spark's filter objects (`pyspark.sql.datasource`) that narrow the ranges, recognised by the
+    names of their classes."""
     found = RowFilters()
     for each in filters:
         path: tuple[str, ...] = getattr(each, "attribute", ())
@@ -71,7 +73,7 @@ def _with_partitions(found: RowFilters, kind: str, value: Any, values: Iterable[
 
 
 def _bounds(kind: str, value: Any, values: Iterable[Any] | None) -> tuple[int, int]:
-    """The numbers [first, end) that can pass."""
+    """Returns the numbers [first, end) that can pass."""
     if values is not None:
         numbers = [each for each in values if isinstance(each, int)]
         return (min(numbers), max(numbers) + 1) if numbers else (0, 0)
@@ -93,4 +95,4 @@ def _first_ms(kind: str, value: Any, values: Iterable[Any] | None) -> int | None
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
-    return max(int(value.timestamp() * 1000) - 1, 0)  # a row's own comparison is Spark's
+    return max(int(value.timestamp() * 1000) - 1, 0)  # timestamps have microseconds; Spark compares exactly

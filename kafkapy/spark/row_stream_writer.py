@@ -1,4 +1,4 @@
-"""Writes a stream to topics where Spark hands rows to it, one by one: Spark 4.0."""
+"""Writes a stream to topics with Spark 4.0, which passes the rows one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS_AT_ONCE = 10_000
 
 
 class RowStreamWriter(Shipped, DataSourceStreamWriter):
-    """As `StreamWriter`, by rows that are gathered in columns again."""
+    """A writer like `StreamWriter` that collects rows in columns."""
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)
@@ -33,18 +33,18 @@ class RowStreamWriter(Shipped, DataSourceStreamWriter):
 
 
 class RowColumns:
-    """Rows that look like a pyarrow.RecordBatch to whoever takes columns as lists."""
+    """Rows with the methods of a pyarrow.RecordBatch that return columns as lists."""
 
     def __init__(self, rows: list[Any]) -> None:
         self._rows = rows
         self.num_rows = len(rows)
 
-    def column(self, at: int) -> RowColumn:
-        return RowColumn([row[at] for row in self._rows])
+    def column(self, index: int) -> RowColumn:
+        return RowColumn([row[index] for row in self._rows])
 
 
 class RowColumn:
-    """One column of them."""
+    """One column of `RowColumns`."""
 
     def __init__(self, values: list[Any]) -> None:
         self._values = values

@@ -1,9 +1,9 @@
-"""How readers and writers come to the executors, and what an executor says that cannot use them.
+"""Sends readers and writers to the executors, with a clear error on an executor that cannot use them.
 
-Spark pickles them on the driver. What is pickled by reference fails on an executor without the package with a bare
-ModuleNotFoundError, or, with the package in a .zip of --py-files, from which no compiled module can be loaded, at some
-import deep inside. So they are pickled as a call of a function that travels with them, as code: it imports what is
-needed and says what is missing and where.
+Spark pickles them on the driver. An object that is pickled by reference fails on an executor without the package with a
+bare ModuleNotFoundError, or, if the package is in a .zip of --py-files, from which compiled modules cannot be loaded,
+at an import deep inside. So they are pickled as the call of a function whose code is pickled with them: it imports the
+modules and says which of them is missing on which host.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 
 class Shipped:
-    """A class whose objects are put together again on an executor.  What `__getstate__` says goes along."""
+    """A base class for objects that are restored on an executor, with the state that `__getstate__` returns."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        state = pickle.dumps(self.__getstate__())  # it names classes of ours: not to be opened before these are found
+        state = pickle.dumps(self.__getstate__())  # bytes, because loading it imports our classes
         return _restorer(), (type(self).__module__, type(self).__qualname__, state)
 
 
 def _restorer() -> Callable[[str, str, bytes], Any]:
-    """A function of its own in every call: it has no name to be found by, so it is pickled as code."""
+    """Returns a new function. It has no importable name, so that it is pickled with its code."""
 
     def restore(module: str, name: str, state: bytes) -> Any:
         import importlib

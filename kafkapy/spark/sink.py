@@ -1,9 +1,9 @@
-"""Writes the rows of one task to its topics: what both writers have in common.
+"""Writes the rows of one task to its topics, for batches and streams.
 
-Without `kafka.transactional.id` each task has an idempotent producer: what is sent again after an error of the network
-is written once, what Spark runs again (a task, a micro-batch after a crash) is written again: at least once, as by
-Spark's own sink. With it each task writes in a transaction of its own and leaves it open, prepared; the driver ends all
-of them when all tasks are done (`sink_commit`).
+Without `kafka.transactional.id` each task has an idempotent producer: records that are sent again after a network error
+are written once; a task or micro-batch that Spark repeats is written again. That is at least once, as with Spark's own
+sink. With it each task writes in a transaction of its own and leaves it prepared; the driver ends the transactions when
+all tasks are done (`sink_commit`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kafkapy.client.producer import Producer
 from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.spark.sink_columns import SinkColumns, SinkRecords, sink_records
 
-# What Spark calls the id of a streaming query, which lives in its checkpoint, in the properties of its tasks.
+# The local property of Spark's tasks that holds the id of the streaming query, which the checkpoint stores.
 QUERY_ID = "sql.streaming.queryId"
-# What a broker allows by default: a transaction has to outlast the task and the driver's restart.
+# The maximum of brokers by default: a transaction has to outlast the task and a restart of the driver.
 TRANSACTION_TIMEOUT_MS = "900000"
 _TRANSACTION_S = 120.0
 
 
 class TaskWritten(WriterCommitMessage):
-    """What a task tells the driver. `transaction` is open and prepared; None if there is none, or nothing in it.
-    `query_id`: of a stream with transactions, which only its tasks are told."""
+    """The message of a task to the driver. `transaction` is the prepared one; None without transactions or records.
+    `query_id` is set by streams with transactions, because Spark passes it to tasks only."""
 
     def __init__(
         self, records: int, transaction: PreparedTransaction | None = None, query_id: str | None = None
@@ -39,7 +39,7 @@ class TaskWritten(WriterCommitMessage):
 
 
 def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[Any]) -> TaskWritten:
-    """Writes pyarrow.RecordBatch after RecordBatch; ApiError of a record that could not be written."""
+    """Writes the rows of pyarrow.RecordBatches. ApiError of a record that could not be written."""
     transactional_id = options.properties.get(TRANSACTIONAL_ID)
     properties = {"client.id": "kafkapy-spark-sink", **options.properties}
     if transactional_id is None:
@@ -47,7 +47,7 @@ def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[An
             return TaskWritten(_send_all(producer, columns, batches))
     properties[TRANSACTIONAL_ID] = task_transactional_id(transactional_id)
     properties.setdefault("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
-    with Producer(properties) as producer:  # leaving by an error aborts
+    with Producer(properties) as producer:  # an error aborts the transaction
         producer.init_transactions(_TRANSACTION_S)
         producer.begin_transaction()
         records = _send_all(producer, columns, batches)
@@ -55,16 +55,16 @@ def write_task(options: WriteOptions, columns: SinkColumns, batches: Iterable[An
 
 
 def task_query_id() -> str:
-    """The id of the query that this task writes for."""
+    """Returns the id of the query that this task writes for."""
     context = TaskContext.get()
     query_id: str | None = None if context is None else context.getLocalProperty(QUERY_ID)
     if query_id is None:
-        raise RuntimeError(f"Spark does not tell the tasks of this stream which query they belong to ({QUERY_ID})")
+        raise RuntimeError(f"Spark does not pass the id of the query to the tasks of this stream ({QUERY_ID})")
     return query_id
 
 
 def task_transactional_id(transactional_id: str) -> str:
-    """By the number of the task, so that its next attempt takes over from one that died."""
+    """Appends the number of the task, so that its next attempt fences one that died."""
     context = TaskContext.get()
     return f"{transactional_id}-{0 if context is None else context.partitionId()}"
 
@@ -84,7 +84,7 @@ def _send_all(producer: Producer, columns: SinkColumns, batches: Iterable[Any]) 
 
 
 def _check(open_batches: dict[Any, None]) -> None:
-    """Raises what a batch failed with; forgets those that are written."""
+    """Raises the error of a failed batch; removes the batches that are written."""
     for batch in [each for each in open_batches if each.is_done]:
         del open_batches[batch]
         if batch.error is not None:

@@ -1,4 +1,4 @@
-"""The columns that are written: key, value, headers, topic, partition, as Spark's own Kafka sink takes them."""
+"""The columns that are written: key, value, headers, topic and partition, as in Spark's own Kafka sink."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ _HINTS = {
 
 
 class SinkColumns(NamedTuple):
-    """Which columns of the rows are there, by number. `topic` is the option, which goes before the column."""
+    """The indexes of the columns in the rows. `topic` is the option, which takes precedence over the column."""
 
     topic: str | None
-    topic_at: int | None
-    key_at: int | None
-    value_at: int
-    partition_at: int | None
-    headers_at: int | None
+    topic_index: int | None
+    key_index: int | None
+    value_index: int
+    partition_index: int | None
+    headers_index: int | None
 
 
 class SinkRecords(NamedTuple):
-    """Records of one topic and partition (None: as their keys have it), in columns. Keys and headers may be missing."""
+    """Records of one topic and partition, in columns. Without a partition their keys choose it. Keys and headers may be
+    missing."""
 
     topic: str
     partition: int | None
@@ -43,8 +44,8 @@ class SinkRecords(NamedTuple):
 
 
 def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
-    """Of a DataFrame's schema; ConfigError for one that cannot be written."""
-    at: dict[str, int] = {}
+    """Finds the columns in a DataFrame's schema. ConfigError for a schema that cannot be written."""
+    indexes: dict[str, int] = {}
     for number, field in enumerate(schema.fields):
         expected = _TYPES.get(field.name)
         if expected is None:
@@ -54,24 +55,29 @@ def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
                 f"{field.name} attribute unsupported type {field.dataType.simpleString()}. "
                 f"{field.name} must be a {' or '.join(expected)}"
             )
-        at[field.name] = number
-    if "value" not in at:
+        indexes[field.name] = number
+    if "value" not in indexes:
         raise ConfigError(_HINTS["value"])
-    if "topic" not in at and options.topic is None:
+    if "topic" not in indexes and options.topic is None:
         raise ConfigError(_HINTS["topic"])
     return SinkColumns(
-        options.topic, at.get("topic"), at.get("key"), at["value"], at.get("partition"), at.get("headers")
+        topic=options.topic,
+        topic_index=indexes.get("topic"),
+        key_index=indexes.get("key"),
+        value_index=indexes["value"],
+        partition_index=indexes.get("partition"),
+        headers_index=indexes.get("headers"),
     )
 
 
 def sink_records(columns: SinkColumns, batch: Any) -> Iterator[SinkRecords]:
-    """A pyarrow.RecordBatch, in runs of equal topic and partition; ValueError for a row without a topic."""
+    """Divides a pyarrow.RecordBatch into runs of equal topic and partition. ValueError for a row without a topic."""
     count = batch.num_rows
-    values = batch.column(columns.value_at).to_pylist()
-    keys = None if columns.key_at is None else batch.column(columns.key_at).to_pylist()
-    headers = None if columns.headers_at is None else batch.column(columns.headers_at).to_pylist()
-    topics = _column(batch, columns.topic_at) if columns.topic is None else None
-    partitions = _column(batch, columns.partition_at)
+    values = batch.column(columns.value_index).to_pylist()
+    keys = _column(batch, columns.key_index)
+    headers = _column(batch, columns.headers_index)
+    topics = _column(batch, columns.topic_index) if columns.topic is None else None
+    partitions = _column(batch, columns.partition_index)
     start = 0
     for end in _run_ends(topics, partitions, count):
         topic = columns.topic if topics is None else topics[start]
@@ -87,13 +93,13 @@ def sink_records(columns: SinkColumns, batch: Any) -> Iterator[SinkRecords]:
         start = end
 
 
-def _column(batch: Any, at: int | None) -> Sequence[Any] | None:
-    found: Sequence[Any] | None = None if at is None else batch.column(at).to_pylist()
-    return found
+def _column(batch: Any, index: int | None) -> Sequence[Any] | None:
+    values: Sequence[Any] | None = None if index is None else batch.column(index).to_pylist()
+    return values
 
 
 def _run_ends(topics: Sequence[Any] | None, partitions: Sequence[Any] | None, count: int) -> Iterator[int]:
-    """Behind each run of rows that go to the same place."""
+    """Yields the end of each run of rows that have the same topic and partition."""
     if topics is not None or partitions is not None:
         for row in range(1, count):
             changes = topics is not None and topics[row] != topics[row - 1]

@@ -1,19 +1,19 @@
-"""The driver's half of writing in transactions: two phases, and a ledger so that no micro-batch counts twice.
+"""Commits the transactions of tasks on the driver, in two phases, with a ledger that prevents duplicate micro-batches.
 
-    tasks       each writes in its own transaction, and leaves it open
-    ledger      batch N is decided: these transactions are its own        <- from here on it will be committed
+    tasks       each writes in its own transaction and leaves it prepared
+    ledger      batch N is decided and consists of these transactions     <- from here on it will be committed
     driver      commits them, one by one
     ledger      batch N is done
 
-The ledger is an offset that the group of the transactional id's name has committed for the topic's first partition: the
-number of the batch as the offset, the open transactions as its metadata. The transactional id is the one that was given
-with the query's id behind it (`stream_sink`), for batches are numbered by the checkpoint, which that id lives in.
-Whatever dies in between, Spark repeats batch N. If it is decided, its tasks write nothing and the driver goes on
-committing; if it is done, what the tasks have written again is aborted; else the tasks' next attempts have fenced the
-transactions of the last ones.
+The ledger is the committed offset of a group, named like the transactional id, for the first partition of the topic:
+the offset is the number of the batch, its metadata are the transactions that may be open. The transactional id is the
+option with the id of the query appended (`stream_sink`), because the checkpoint, which stores that id, numbers the
+batches. If the driver dies at any point, Spark repeats batch N. If the batch is decided, its tasks write nothing and
+the driver continues to commit; if it is done, the records that the tasks have written again are aborted; otherwise the
+tasks' new attempts have fenced the transactions of the earlier ones.
 
-What is left: a driver that stays away for longer than transaction.timeout.ms after the decision. The brokers abort
-then, and the commit fails and says so.
+One case remains: if the driver is down for longer than transaction.timeout.ms after the decision, the brokers abort the
+transactions, and the commit fails with an error that says so.
 """
 
 from __future__ import annotations
@@ -33,57 +33,58 @@ from kafkapy.types import TopicPartition
 
 log = logging.getLogger("kafkapy.spark")
 
-# What offset.metadata.max.bytes of a broker allows by default.
+# The default of the broker's offset.metadata.max.bytes.
 LEDGER_BYTES = 4096
-_ENDED_OTHERWISE = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE))
+# The errors of a transaction that was already ended or fenced.
+_ALREADY_ENDED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH, Error.INVALID_TXN_STATE))
 
 
 class LedgerEntry(NamedTuple):
-    """The last batch that was decided; `pending` are those of its transactions that may be open still."""
+    """The last batch that was decided, with those of its transactions that may still be open."""
 
     batch_id: int
     pending: list[PreparedTransaction]
 
 
 class SinkError(RuntimeError):
-    """A micro-batch cannot be committed as it should be; the message says what can be done."""
+    """Raised when a micro-batch cannot be committed; the message says what can be done."""
 
 
 def commit_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Ends the transactions of a batch query."""
+    """Commits the transactions of a batch query."""
     end_transactions(client_properties(options), transactions_of(messages), committed=True)
 
 
 def abort_tasks(options: WriteOptions, messages: Iterable[Any]) -> None:
-    """Takes back what tasks have written that are not to count; nothing without transactions."""
-    open_ones = transactions_of(messages)
-    if open_ones:
-        end_transactions(client_properties(options), open_ones, committed=False)
+    """Aborts the transactions of tasks, if there are any."""
+    transactions = transactions_of(messages)
+    if transactions:
+        end_transactions(client_properties(options), transactions, committed=False)
 
 
 def is_batch_pending(options: WriteOptions) -> bool:
-    """Whether a batch is decided and not done. Then the one that runs is that batch, once more."""
+    """Returns whether a batch is decided and not done. If so, the batch that runs is a repetition of that batch."""
     with SinkLedger(options) as ledger:
         entry = ledger.read()
     return entry is not None and bool(entry.pending)
 
 
 def commit_batch(options: WriteOptions, messages: Iterable[Any], batch_id: int) -> None:
-    """Makes a micro-batch count, once. SinkError if the ledger is ahead of the checkpoint, or a transaction is lost."""
+    """Commits a micro-batch once. SinkError if the ledger is ahead of the checkpoint or a transaction was aborted."""
     mine = transactions_of(messages)
     with SinkLedger(options) as ledger:
         entry = ledger.read()
         if entry is None and not mine:
-            return  # nothing to count yet, and the topic, which the ledger's offsets are of, may not be there
+            return  # nothing to record, and the topic, which the ledger's offsets refer to, may not exist yet
         if entry is not None and batch_id < entry.batch_id:
             raise SinkError(
-                f"Batch {batch_id} comes after batch {entry.batch_id} of the same query: its checkpoint has gone back, "
-                "and what is written from here on may be there already. A new checkpoint begins anew."
+                f"Batch {batch_id} comes after batch {entry.batch_id} of the same query: its checkpoint was reset, and "
+                "the records of the following batches may have been written already. Use a new checkpoint."
             )
         if entry is not None and entry.pending and batch_id > entry.batch_id:
-            raise SinkError(f"Batch {entry.batch_id} was decided and not committed, and batch {batch_id} runs already")
+            raise SinkError(f"Batch {entry.batch_id} was decided and not committed, but batch {batch_id} is running")
         if entry is not None and batch_id == entry.batch_id:
-            log.warning("Batch %d runs again: what it has written before counts", batch_id)
+            log.warning("Batch %d is repeated: the records that it wrote before are kept", batch_id)
             end_transactions(client_properties(options), mine, committed=False)
             mine = entry.pending
         else:
@@ -97,31 +98,32 @@ def _commit(options: WriteOptions, transactions: list[PreparedTransaction], batc
     try:
         end_transactions(client_properties(options), transactions, committed=True)
     except ApiError as error:
-        if error.error not in _ENDED_OTHERWISE:
+        if error.error not in _ALREADY_ENDED:
             raise
         raise SinkError(
-            f"Batch {batch_id} was decided, but one of its transactions has been aborted meanwhile ({error}): its "
-            "driver was away for longer than transaction.timeout.ms. With another kafka.transactional.id the batch is "
-            "written anew; records of its other transactions are there already and would be there twice."
+            f"Batch {batch_id} was decided, but one of its transactions has been aborted ({error}): the driver was "
+            "down for longer than transaction.timeout.ms. Another kafka.transactional.id writes the batch again, "
+            "which duplicates the records of its other transactions."
         ) from error
 
 
 def transactions_of(messages: Iterable[Any]) -> list[PreparedTransaction]:
-    """Of the tasks' messages; None stands for a task that failed."""
+    """Returns the transactions in the messages of tasks; the message of a failed task is None."""
     return [each.transaction for each in messages if each is not None and each.transaction is not None]
 
 
 def client_properties(options: WriteOptions) -> dict[str, str]:
-    """The keys that every kind of client has."""
+    """Returns the keys that every kind of client has."""
     return {key: value for key, value in options.properties.items() if key in ADMIN_ROWS}
 
 
 class SinkLedger:
-    """Owns a consumer of the ledger's group, which it never joins.  For one thread; closed at the end of a `with`."""
+    """The ledger of one transactional id: a context manager with a consumer that never joins its group. For one
+    thread."""
 
     def __init__(self, options: WriteOptions) -> None:
         self._transactional_id = options.properties[TRANSACTIONAL_ID]
-        self._where = TopicPartition(options.topic or "", 0)
+        self._partition = TopicPartition(options.topic or "", 0)
         properties = {**client_properties(options), "group.id": self._transactional_id, "enable.auto.commit": "false"}
         self._consumer = Consumer(properties)
 
@@ -132,8 +134,8 @@ class SinkLedger:
         self._consumer.close()
 
     def read(self) -> LedgerEntry | None:
-        """None before the first batch."""
-        found = self._consumer.committed([self._where])[self._where]
+        """Returns the last entry; None before the first batch."""
+        found = self._consumer.committed([self._partition])[self._partition]
         if found is None:
             return None
         listed = json.loads(found.metadata or "[]")
@@ -142,13 +144,13 @@ class SinkLedger:
         )
 
     def write(self, entry: LedgerEntry) -> None:
-        """SinkError if there are more tasks than fit in."""
+        """Replaces the entry. SinkError if it has more transactions than fit into the metadata of an offset."""
         prefix = len(self._transactional_id) + 1
         listed = [[int(each.transactional_id[prefix:]), each.producer_id, each.epoch] for each in entry.pending]
         text = json.dumps(listed, separators=(",", ":")) if listed else ""
         if len(text) > LEDGER_BYTES:
             raise SinkError(
-                f"{len(listed)} tasks wrote in one batch, more than the ledger of transactions takes "
+                f"{len(listed)} tasks wrote in one batch, more than fit into the ledger of transactions "
                 f"({LEDGER_BYTES} bytes): use coalesce before writing"
             )
-        self._consumer.commit({self._where: OffsetAndMetadata(entry.batch_id, text)})
+        self._consumer.commit({self._partition: OffsetAndMetadata(entry.batch_id, text)})

@@ -1,4 +1,4 @@
-"""The data source `kafkapy` as Spark sees it: the schema, and who reads and writes."""
+"""The class of the data source `kafkapy` that Spark calls for its schema, readers and writers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import StructType
 
-from kafkapy.spark import FORMAT
-from kafkapy.spark.columns import chosen_columns, schema_text
+from kafkapy.errors import ConfigError
+from kafkapy.spark.columns import FORMAT, chosen_columns, schema_text
 from kafkapy.spark.options import ReadOptions, includes_headers, read_options, write_options
 from kafkapy.spark.shipping import Shipped
 from kafkapy.spark.sink_columns import sink_columns
 
 
 class KafkapySource(Shipped, DataSource):
-    """Made anew by Spark for each thing it wants to know.  Bad options are a ConfigError of whatever is asked first.
+    """The data source. Spark creates one for each query; the method that it calls first raises ConfigError for wrong
+    options.
 
-    A schema that the user gives chooses columns: the others are not decoded. What reads and writes is imported when it
-    is needed: Spark imports this module to learn which formats there are.
+    A schema that the user gives chooses columns: the others are not decoded. Readers and writers are imported when they
+    are needed, because Spark imports this module to list the formats.
     """
 
     @classmethod
@@ -37,9 +38,13 @@ class KafkapySource(Shipped, DataSource):
         return kind(options, chosen_columns(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
-        from kafkapy.spark.stream_reader import StreamReader
+        from kafkapy.spark.stream_reader import RefusingStreamReader, StreamReader
 
-        return StreamReader(self._read_options(is_streaming=True), chosen_columns(schema))
+        try:
+            return StreamReader(self._read_options(is_streaming=True), chosen_columns(schema))
+        except ConfigError as error:
+            # Spark's runner would end in an error of its own (it stops a reader that it has not got).
+            return RefusingStreamReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from kafkapy.spark.batch_writer import BatchWriter

@@ -1,4 +1,4 @@
-"""What the driver asks the brokers: which partitions there are, and where they begin and end."""
+"""Asks the brokers, on the driver, for the partitions to read and for their first and last offsets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class SourcePartitions(NamedTuple):
-    """The partitions that are there now, with the ids of their topics; `missing` topics were asked for by name."""
+    """The partitions that exist now, with the ids of their topics, and the `missing` topics that the options name."""
 
     partitions: list[TopicPartition]
     ids: dict[str, str]
@@ -31,9 +31,10 @@ class SourcePartitions(NamedTuple):
 
 
 class SourceCluster:
-    """Owns a connection to the cluster, for one thread.  Never creates a topic.
+    """A client of the cluster that looks up partitions and offsets, for one thread. It never creates a topic.
 
-    What does not answer is asked again, `fetchOffset.numRetries` times after a pause each; then ApiError, TimeoutError.
+    A question that fails with an ApiError is repeated `fetchOffset.numRetries` times, with a pause before each. A
+    broker that cannot be reached is a TimeoutError after `default.api.timeout.ms`, which is not repeated.
     """
 
     def __init__(self, options: ReadOptions, *, clock: Clock | None = None) -> None:
@@ -56,23 +57,25 @@ class SourceCluster:
         self._network.close()
 
     def partitions(self) -> SourcePartitions:
-        """What the option subscribe, subscribePattern or assign means now."""
+        """Returns the partitions that the option subscribe, subscribePattern or assign chooses now."""
         return self._retried(self._partitions)
 
     def earliest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first offset of each partition."""
-        return {where: offset or 0 for where, offset in self.look_up(dict.fromkeys(partitions, EARLIEST)).items()}
+        """Returns the first offset of each partition."""
+        return {
+            partition: offset or 0 for partition, offset in self.look_up(dict.fromkeys(partitions, EARLIEST)).items()
+        }
 
     def latest(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset behind the last record that may be read: with read_committed the last stable one."""
-        return {where: offset or 0 for where, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
+        """Returns the offset after the last readable record: with read_committed the last stable offset."""
+        return {partition: offset or 0 for partition, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
 
     def look_up(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Offsets by timestamps in ms, EARLIEST or LATEST; None where no record is so late."""
+        """Returns offsets by timestamps in ms, EARLIEST or LATEST; None if no record is that late."""
 
         def ask() -> dict[TopicPartition, int | None]:
             found = look_up_all(self._network, wanted, self._isolation_level, self._timeout_s)
-            return {where: None if each is None else each.offset for where, each in found.items()}
+            return {partition: None if each is None else each.offset for partition, each in found.items()}
 
         return self._retried(ask) if wanted else {}
 
@@ -80,7 +83,7 @@ class SourceCluster:
         for _ in range(self._options.retries):
             try:
                 return ask()
-            except (ApiError, TimeoutError):
+            except ApiError:
                 time.sleep(self._options.retry_interval_ms / 1000)
         return ask()
 
@@ -90,20 +93,20 @@ class SourceCluster:
         if selection.pattern is not None:
             pattern = re.compile(selection.pattern)
             topics = {name: info for name, info in topics.items() if pattern.fullmatch(name) and not info.is_internal}
-        there = [
+        found = [
             TopicPartition(info.name, each.partition) for _, info in sorted(topics.items()) for each in info.partitions
         ]
         if selection.partitions:
-            gone = [each for each in selection.partitions if each.topic in topics and each not in there]
-            if gone:
+            missing = [each for each in selection.partitions if each.topic in topics and each not in found]
+            if missing:
                 code = Error.UNKNOWN_TOPIC_OR_PARTITION
-                raise ApiError(code, f"Partition {', '.join(map(str, gone))}: {code.message}")
-            there = [each for each in selection.partitions if each in there]
+                raise ApiError(code, f"Partition {', '.join(map(str, missing))}: {code.message}")
+            found = [each for each in selection.partitions if each in found]
         ids = {name: uuid_to_string(info.topic_id) for name, info in topics.items() if info.topic_id != ZERO_UUID}
-        return SourcePartitions(there, ids, sorted(self._names - set(topics)))
+        return SourcePartitions(found, ids, sorted(self._names - set(topics)))
 
     def _topics(self) -> dict[str, TopicInfo]:
-        """A fresh picture of the topics, all with leaders."""
+        """Returns new metadata of the topics, once all partitions have leaders."""
         network = self._network
         with network.lock:
             network.metadata.request_update()
@@ -121,7 +124,7 @@ class SourceCluster:
 
         network.wake_for(0)
         if not network.wait_until(is_fresh, self._timeout_s):
-            raise TimeoutError(f"No metadata of the topics within {self._timeout_s} s")
+            raise network.timed_out(f"No metadata of the topics within {self._timeout_s:g} s.")
         for name, error in network.cluster.errors.items():
             if name in self._names and error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
                 raise ApiError(error, f"Topic {name}: {error.message}")

@@ -1,4 +1,4 @@
-"""Where to begin and to end: by name, by offsets, by time.  Pure."""
+"""The start and the end of a query: by name, by offsets or by time. Pure functions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kafkapy.errors import ConfigError
 from kafkapy.spark.topic_partitions import parse_numbers
 from kafkapy.types import TopicPartition
 
-EARLIEST, LATEST = -2, -1  # as in the options' JSON, and as ListOffsets has them
+EARLIEST, LATEST = -2, -1  # in the options' JSON and in ListOffsets
 
 
 class SpecKind(Enum):
-    """How an offset is given."""
+    """The forms in which an option gives an offset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -24,9 +24,10 @@ class SpecKind(Enum):
 
 
 class OffsetSpec(NamedTuple):
-    """One end of what is read. `numbers` are offsets or timestamps (ms since 1970) by partition; `timestamp` for all.
+    """The start or the end of a query. `numbers` are offsets or timestamps (ms since 1970) by partition, `timestamp` is
+    one for all partitions.
 
-    `is_strict`: a partition without a record at or after its timestamp is an error, else its end is taken.
+    A partition without a record at or after its timestamp is an error if `is_strict`; otherwise its end is used.
     """
 
     kind: SpecKind
@@ -36,7 +37,7 @@ class OffsetSpec(NamedTuple):
 
 
 def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Of startingTimestamp, startingOffsetsByTimestamp and startingOffsets the first that is given; ConfigError."""
+    """Parses startingTimestamp, startingOffsetsByTimestamp or startingOffsets, the first that is given. ConfigError."""
     strategy = given.get("startingOffsetsByTimestampStrategy", "error").strip().lower()
     if strategy not in ("error", "latest"):
         raise ConfigError(f"Option startingOffsetsByTimestampStrategy: {strategy!r} is neither error nor latest")
@@ -51,7 +52,7 @@ def starting_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec
 
 
 def ending_spec(given: Mapping[str, str], *, is_streaming: bool) -> OffsetSpec:
-    """Of endingTimestamp, endingOffsetsByTimestamp and endingOffsets the first that is given; ConfigError."""
+    """Parses endingTimestamp, endingOffsetsByTimestamp or endingOffsets, the first that is given. ConfigError."""
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp") if is_streaming else ():
         if name in given:
             raise ConfigError(f"{name} is not valid in streaming queries")
@@ -69,21 +70,25 @@ def resolve(
     partitions: list[TopicPartition],
     look_up: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]],
 ) -> dict[TopicPartition, int]:
-    """The offset of each partition. `look_up` finds offsets by timestamps, EARLIEST and LATEST; None: none so late.
+    """Returns the offset of each partition. `look_up` finds offsets by timestamps, EARLIEST and LATEST, and returns
+    None if no record is that late.
 
     ConfigError if the partitions of the option are not those that are read, or a strict timestamp has no record.
     """
     if spec.kind in (SpecKind.EARLIEST, SpecKind.LATEST):
-        asked = dict.fromkeys(partitions, EARLIEST if spec.kind is SpecKind.EARLIEST else LATEST)
-        return {where: offset or 0 for where, offset in look_up(asked).items()}
+        wanted = dict.fromkeys(partitions, EARLIEST if spec.kind is SpecKind.EARLIEST else LATEST)
+        return {partition: offset or 0 for partition, offset in look_up(wanted).items()}
     if spec.kind is SpecKind.TIMESTAMP:
         return _by_timestamps(dict.fromkeys(partitions, spec.timestamp), spec.is_strict, look_up)
     _check_complete(spec, partitions)
     if spec.kind is SpecKind.TIMESTAMPS:
-        return _by_timestamps({where: spec.numbers[where] for where in partitions}, spec.is_strict, look_up)
-    marks = {where: spec.numbers[where] for where in partitions if spec.numbers[where] < 0}
+        return _by_timestamps({partition: spec.numbers[partition] for partition in partitions}, spec.is_strict, look_up)
+    marks = {partition: spec.numbers[partition] for partition in partitions if spec.numbers[partition] < 0}
     found = look_up(marks) if marks else {}
-    return {where: (found.get(where) or 0) if where in marks else spec.numbers[where] for where in partitions}
+    return {
+        partition: (found.get(partition) or 0) if partition in marks else spec.numbers[partition]
+        for partition in partitions
+    }
 
 
 def _by_timestamps(
@@ -92,15 +97,15 @@ def _by_timestamps(
     look_up: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]],
 ) -> dict[TopicPartition, int]:
     found = dict(look_up(wanted))
-    missing = [where for where in wanted if found.get(where) is None]
+    missing = [partition for partition in wanted if found.get(partition) is None]
     if missing and is_strict:
-        where = missing[0]
+        partition = missing[0]
         raise ConfigError(
-            f"No offset matched from request of topic-partition {where} and timestamp {wanted[where]}; "
+            f"No offset matched from request of topic-partition {partition} and timestamp {wanted[partition]}; "
             "startingOffsetsByTimestampStrategy=latest begins at the end instead"
         )
     ends = look_up(dict.fromkeys(missing, LATEST)) if missing else {}
-    return {where: (ends.get(where) if where in missing else found[where]) or 0 for where in wanted}
+    return {partition: (ends.get(partition) if partition in missing else found[partition]) or 0 for partition in wanted}
 
 
 def _check_complete(spec: OffsetSpec, partitions: list[TopicPartition]) -> None:

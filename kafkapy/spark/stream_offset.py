@@ -1,13 +1,13 @@
-"""What Spark writes into its checkpoint for us, and the range of a micro-batch that follows from two of them.  Pure.
+"""Offsets of a stream as Spark's checkpoint stores them, and the ranges of the micro-batch between two. Pure functions.
 
-It is the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, with three more keys, which no topic can have:
+An offset has the JSON of Spark's Kafka source, `{"topic": {"0": 23}}`, and three more keys, which no topic can have:
 
-    "$ids"      {"topic": "its id"}     a topic that was deleted and created again is recognised by it
-    "$from"     {"topic": {"2": 5}}     where the partitions begin that the offset before does not know
+    "$ids"      {"topic": "its id"}     identifies a topic that was deleted and created again
+    "$from"     {"topic": {"2": 5}}     the starts of partitions that the previous offset does not have
     "$initial"  true                    the first offset of a query
 
-Spark asks for the first offset again when it repeats the first batch, and `latest` has moved on by then; the end of the
-batch is in the checkpoint. So the end says in `$from` where the batch began, and a repeated batch has the same records.
+Spark asks for the first offset again when it repeats the first batch, when `latest` has changed; only the end of the
+batch is in the checkpoint. So the end stores the starts in `$from`, and a repeated batch has the same records.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INITIAL, FROM, IDS = "$initial", "$from", "$ids"
 
 
 class StreamOffset(NamedTuple):
-    """The next record of each partition; immutable by convention."""
+    """The offset of the next record in each partition. Immutable by convention."""
 
     positions: dict[TopicPartition, int]
     ids: dict[str, str] = {}
@@ -41,7 +41,7 @@ class StreamOffset(NamedTuple):
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StreamOffset:
-        """ConfigError if it is none of ours."""
+        """Parses the JSON of an offset. ConfigError if it is not an offset of this data source."""
         return cls(
             flatten("The checkpoint's offset", found),
             dict(found.get(IDS, {})),
@@ -50,7 +50,7 @@ class StreamOffset(NamedTuple):
         )
 
     def is_same_topic(self, other: StreamOffset, topic: str) -> bool:
-        """False if the topic was deleted and created again between the two."""
+        """Returns False if the topic was deleted and created again between the two offsets."""
         mine, theirs = self.ids.get(topic), other.ids.get(topic)
         return mine is None or theirs is None or mine == theirs
 
@@ -58,7 +58,7 @@ class StreamOffset(NamedTuple):
 class OffsetRange(NamedTuple):
     """Records [start, end) of one partition."""
 
-    where: TopicPartition
+    partition: TopicPartition
     start: int
     end: int
 
@@ -68,8 +68,8 @@ class OffsetRange(NamedTuple):
 
 
 class BatchPlan(NamedTuple):
-    """The ranges of a micro-batch. `unknown` are partitions that begin in it without a word on where; `losses` say in
-    words which records it should have and cannot have."""
+    """The ranges of a micro-batch, the `unknown` partitions, which begin in it at an offset that is not stored, and a
+    description of each loss of records."""
 
     ranges: list[OffsetRange]
     unknown: list[TopicPartition]
@@ -77,32 +77,32 @@ class BatchPlan(NamedTuple):
 
 
 def plan_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
-    """What lies between two offsets."""
+    """Plans the micro-batch between two offsets."""
     plan = BatchPlan([], [], [])
     gone = sorted(set(start.positions) - set(end.positions))
     if gone:
         plan.losses.append(f"{', '.join(map(str, gone))} are gone")
-    for where, until in sorted(end.positions.items()):
-        begin = first_offset(start, end, where)
-        if begin is None:
-            plan.unknown.append(where)
+    for partition, until in sorted(end.positions.items()):
+        first = first_offset(start, end, partition)
+        if first is None:
+            plan.unknown.append(partition)
             continue
-        if not start.is_same_topic(end, where.topic) and where in start.positions:
-            plan.losses.append(f"The topic of partition {where} was deleted and created again")
-        elif until < begin:
-            plan.losses.append(f"Partition {where}'s offset was changed from {begin} to {until}")
-        if until > begin:
-            plan.ranges.append(OffsetRange(where, begin, until))
+        if not start.is_same_topic(end, partition.topic) and partition in start.positions:
+            plan.losses.append(f"The topic of partition {partition} was deleted and created again")
+        elif until < first:
+            plan.losses.append(f"Partition {partition}'s offset was changed from {first} to {until}")
+        if until > first:
+            plan.ranges.append(OffsetRange(partition, first, until))
     return plan
 
 
-def first_offset(start: StreamOffset, end: StreamOffset, where: TopicPartition) -> int | None:
-    """Where a partition begins in the batch that ends with `end`; None if neither says."""
-    told = end.starts.get(where)
-    if told is not None and (
-        start.is_initial or where not in start.positions or not start.is_same_topic(end, where.topic)
+def first_offset(start: StreamOffset, end: StreamOffset, partition: TopicPartition) -> int | None:
+    """Returns the first offset of a partition in the batch that ends with `end`; None if neither offset has it."""
+    offset = end.starts.get(partition)
+    if offset is not None and (
+        start.is_initial or partition not in start.positions or not start.is_same_topic(end, partition.topic)
     ):
-        return told
-    if where in start.positions and start.is_same_topic(end, where.topic):
-        return start.positions[where]
+        return offset
+    if partition in start.positions and start.is_same_topic(end, partition.topic):
+        return start.positions[partition]
     return None

@@ -1,4 +1,4 @@
-"""Where a streaming query stands and how far it may go: the driver's side, asked by Spark before every micro-batch."""
+"""The position of a streaming query on the driver, which Spark asks for the range of every micro-batch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from kafkapy.types import Clock, SystemClock, TopicPartition
 
 
 class StreamPosition:
-    """Owns the connection of one query's driver.  One thread.
+    """The position of one query, and the owner of its connection. For one thread.
 
-    `initial` is found once: Spark asks twice, and must not get two answers. All else follows from what Spark hands in.
+    The initial offset is determined once, because Spark asks for it twice and must get the same offset. All other
+    results depend on the offsets that Spark passes.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class StreamPosition:
         self._cluster = cluster or SourceCluster(options, clock=clock)
         self._delay = TriggerDelay(options.min_offsets_per_trigger, options.max_trigger_delay_ms)
         self._initial: StreamOffset | None = None
-        self._target: dict[TopicPartition, int] | None = None  # of a run that ends with what is there now
+        self._target: dict[TopicPartition, int] | None = None  # the ends of a run with Trigger.AvailableNow
         self._latest: dict[TopicPartition, int] | None = None
         self._last: StreamOffset | None = None
 
@@ -37,7 +38,7 @@ class StreamPosition:
         self._cluster.close()
 
     def initial(self) -> StreamOffset:
-        """Where a new query begins. ApiError for a topic that is not there; ConfigError."""
+        """Returns the offset at which a new query begins. ApiError for a topic that does not exist; ConfigError."""
         if self._initial is None:
             found = self._cluster.partitions()
             if found.missing:
@@ -47,101 +48,110 @@ class StreamPosition:
         return self._initial
 
     def stop_at_latest(self) -> None:
-        """From here on nothing that is written later is read."""
+        """Makes the current ends the ends of this run: records that are written later are not read."""
         self._target = self._cluster.latest(self._cluster.partitions().partitions)
 
     def latest_seen(self) -> dict[str, dict[str, int]] | None:
-        """The ends of the partitions when Spark last asked how far it may go."""
+        """Returns the ends of the partitions at the last call of `next_end`; None before the first one."""
         return None if self._latest is None else nest(self._latest)
 
-    def next_end(self, told: dict[str, Any] | None, *, is_unlimited: bool) -> StreamOffset:
-        """The end of the batch that begins at `told` (None: Spark before 4.2 does not say). The same offset again if
-        there is nothing to read, or too little. DataLossError."""
-        start = self._start_of(told)
+    def next_end(self, start_json: dict[str, Any] | None, *, is_unlimited: bool) -> StreamOffset:
+        """Returns the end of the batch that begins at `start_json`; Spark before 4.2 passes None, which means the end
+        of the last batch. Returns the start if there is nothing to read, or too little. DataLossError."""
+        start = self._start_offset(start_json)
         found = self._cluster.partitions()
         latest = self._cluster.latest(found.partitions)
         self._latest = latest
-        begins = self._begins(start, found)
-        ends = self._checked_ends(start, found, begins, self._until_target(latest))
+        starts = self._starts(start, found)
+        ends = self._checked_ends(start, found, starts, self._until_target(latest))
         if not is_unlimited and self._options.max_offsets_per_trigger is not None:
-            ends = limit_offsets(self._options.max_offsets_per_trigger, begins, ends)
-        waiting = sum(max(self._until_target(latest)[where] - begins[where], 0) for where in found.partitions)
-        if not is_unlimited and self._target is None and self._delay.holds_back(waiting, self._clock.monotonic_ms()):
+            ends = limit_offsets(self._options.max_offsets_per_trigger, starts, ends)
+        available = self._until_target(latest)
+        unread = sum(max(available[partition] - starts[partition], 0) for partition in found.partitions)
+        if not is_unlimited and self._target is None and self._delay.holds_back(unread, self._clock.monotonic_ms()):
             return start
-        news = {where: begin for where, begin in begins.items() if self._is_new(start, found, where)}
+        new_starts = {
+            partition: offset for partition, offset in starts.items() if self._is_new(start, found, partition)
+        }
         if start.is_initial:
-            news = begins
+            new_starts = starts
         ids = {**{topic: start.ids[topic] for topic in found.missing if topic in start.ids}, **found.ids}
-        end = StreamOffset(ends, ids, news)
-        if not start.is_initial and not news and ends == start.positions and ids == start.ids:
-            return start  # to the letter: Spark compares texts
+        end = StreamOffset(ends, ids, new_starts)
+        if not start.is_initial and not new_starts and ends == start.positions and ids == start.ids:
+            return start  # the same object: Spark compares the JSON text of offsets
         self._last = end
         return end
 
     def ranges(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
-        """What the tasks of the batch between two offsets read. The same again if the batch is repeated."""
+        """Returns the ranges that the tasks of the batch between two offsets read; the same if the batch is
+        repeated."""
         first, last = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._last = last
         fails = self._options.fail_on_data_loss
         plan = plan_batch(first, last)
-        for what in plan.losses:
-            report_loss(what, fails=fails)
-        begins = self._cluster.earliest(plan.unknown)
-        for where, begin in begins.items():
-            if begin > 0:
-                self._report_late(where, begin)
-        ranges = [*plan.ranges, *(OffsetRange(where, begins[where], last.positions[where]) for where in begins)]
+        for loss in plan.losses:
+            report_loss(loss, fails=fails)
+        starts = self._cluster.earliest(plan.unknown)
+        ranges = list(plan.ranges)
+        for partition, offset in starts.items():
+            if offset > 0:
+                self._report_late(partition, offset)
+            ranges.append(OffsetRange(partition, offset, last.positions[partition]))
         ranges = within_log(self._cluster, [each for each in ranges if each.size], fails=fails)
         return divide(ranges, self._options.min_partitions, self._options.max_records_per_partition)
 
-    # Own
-
-    def _start_of(self, told: dict[str, Any] | None) -> StreamOffset:
-        if told is not None:
-            return StreamOffset.from_json(told)
+    def _start_offset(self, start_json: dict[str, Any] | None) -> StreamOffset:
+        if start_json is not None:
+            return StreamOffset.from_json(start_json)
         return self._last if self._last is not None else StreamOffset({})
 
-    def _is_new(self, start: StreamOffset, found: SourcePartitions, where: TopicPartition) -> bool:
+    def _is_new(self, start: StreamOffset, found: SourcePartitions, partition: TopicPartition) -> bool:
         now = StreamOffset({}, found.ids)
-        return where not in start.positions or not start.is_same_topic(now, where.topic)
+        return partition not in start.positions or not start.is_same_topic(now, partition.topic)
 
-    def _begins(self, start: StreamOffset, found: SourcePartitions) -> dict[TopicPartition, int]:
-        """Where each partition goes on; new ones, and those of topics made anew, at their first record."""
-        new = [where for where in found.partitions if self._is_new(start, found, where)]
+    def _starts(self, start: StreamOffset, found: SourcePartitions) -> dict[TopicPartition, int]:
+        """Returns the start of each partition; new ones, and those of topics that were created again, start at their
+        first record."""
+        new = [partition for partition in found.partitions if self._is_new(start, found, partition)]
         first = self._cluster.earliest(new)
-        for where, begin in first.items():
-            if begin > 0 and start.positions and where not in start.positions:
-                self._report_late(where, begin)
-        return {where: first[where] if where in first else start.positions[where] for where in found.partitions}
+        for partition, offset in first.items():
+            if offset > 0 and start.positions and partition not in start.positions:
+                self._report_late(partition, offset)
+        return {
+            partition: first[partition] if partition in first else start.positions[partition]
+            for partition in found.partitions
+        }
 
-    def _report_late(self, where: TopicPartition, begin: int) -> None:
-        what = f"Added partition {where} starts from {begin} instead of 0"
-        report_loss(what, fails=self._options.fail_on_data_loss)
+    def _report_late(self, partition: TopicPartition, offset: int) -> None:
+        loss = f"Added partition {partition} starts from {offset} instead of 0"
+        report_loss(loss, fails=self._options.fail_on_data_loss)
 
     def _until_target(self, latest: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
         if self._target is None:
             return latest
-        return {where: min(end, self._target.get(where, 0)) for where, end in latest.items()}
+        return {partition: min(end, self._target.get(partition, 0)) for partition, end in latest.items()}
 
     def _checked_ends(
         self,
         start: StreamOffset,
         found: SourcePartitions,
-        begins: dict[TopicPartition, int],
+        starts: dict[TopicPartition, int],
         latest: dict[TopicPartition, int],
     ) -> dict[TopicPartition, int]:
-        """The ends as the brokers have them, where they make sense; what does not is a loss."""
+        """Returns the ends of the partitions. An end before the start, and a partition that no longer exists, are
+        reported as a loss."""
         fails = self._options.fail_on_data_loss
         ends: dict[TopicPartition, int] = {}
-        for where, end in latest.items():
-            if end < begins[where] and self._target is not None and end == self._target.get(where, 0):
-                end = begins[where]  # written and read after the target was set: nothing left up to it
-            elif end < begins[where]:
-                report_loss(f"Partition {where}'s offset was changed from {begins[where]} to {end}", fails=fails)
-            ends[where] = end
-        for where in sorted(set(start.positions) - set(ends)):
-            if where.topic not in found.missing:
-                continue  # no longer among the topics of the pattern
-            report_loss(f"Partition {where} is gone", fails=fails)
-            ends[where] = start.positions[where]  # if the topic comes again, its id tells
+        for partition, end in latest.items():
+            start_offset = starts[partition]
+            if end < start_offset and self._target is not None and end == self._target.get(partition, 0):
+                end = start_offset  # the records before it were written and read after the target was set
+            elif end < start_offset:
+                report_loss(f"Partition {partition}'s offset was changed from {start_offset} to {end}", fails=fails)
+            ends[partition] = end
+        for partition in sorted(set(start.positions) - set(ends)):
+            if partition.topic not in found.missing:
+                continue  # the pattern no longer matches its topic
+            report_loss(f"Partition {partition} is gone", fails=fails)
+            ends[partition] = start.positions[partition]  # if the topic is created again, its id differs
         return ends

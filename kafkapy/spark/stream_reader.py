@@ -1,7 +1,7 @@
 """Reads topics in micro-batches.
 
-One object lives on the driver for as long as a query and answers where it stands; copies of it, pickled, read on the
-executors. Spark's checkpoint has what `StreamOffset` makes of it, and a batch that is repeated has the same ranges.
+One reader lives on the driver as long as its query and holds the query's position; pickled copies of it read on the
+executors. Spark's checkpoint stores the JSON of `StreamOffset`, and a batch that is repeated has the same ranges.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kafkapy.errors import ConfigError
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.range_reader import read_range
 from kafkapy.spark.read_limits import SupportsAvailableNow, admits_limits, default_limit, is_unlimited
@@ -20,7 +21,7 @@ from kafkapy.spark.stream_position import StreamPosition
 
 
 class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
-    """Owns the position of a query, on the driver.  One thread; `read` runs on the executors."""
+    """The reader of a query and, on the driver, the owner of its position. For one thread; `read` runs on executors."""
 
     def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
         self._options = options
@@ -31,23 +32,23 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_position": None}
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  here and below: Spark's names
-        return self._there().initial().to_json()
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  a name of Spark's, as those below
+        return self._get_position().initial().to_json()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         return default_limit(self._options)
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        return self._there().next_end(start, is_unlimited=is_unlimited(limit)).to_json()
+        return self._get_position().next_end(start, is_unlimited=is_unlimited(limit)).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        return self._there().latest_seen()
+        return self._get_position().latest_seen()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._there().stop_at_latest()
+        self._get_position().stop_at_latest()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [InputPartition(tuple(each)) for each in self._there().ranges(start, end)]
+        return [InputPartition(tuple(each)) for each in self._get_position().ranges(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if partition.value is None:
@@ -59,7 +60,32 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
             self._position.close()
             self._position = None
 
-    def _there(self) -> StreamPosition:
+    def _get_position(self) -> StreamPosition:
         if self._position is None:
             self._position = StreamPosition(self._options)
         return self._position
+
+
+class RefusingStreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
+    """A reader for wrong options: whichever method Spark calls first raises their ConfigError."""
+
+    def __init__(self, error: ConfigError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        raise self._error
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        raise self._error
+
+    def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        raise self._error
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        raise self._error

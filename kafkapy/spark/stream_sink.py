@@ -1,4 +1,4 @@
-"""What a micro-batch writes and when it counts: tasks write, the driver commits by the number of the batch."""
+"""Writes the micro-batches of a stream: tasks write records, the driver commits them by the number of the batch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pendin
 
 
 class StreamSink:
-    """The options and columns of a sink. Immutable; `write` runs on the executors, the rest on the driver.
+    """The sink of a stream. Immutable; `write` runs on the executors, the other methods on the driver.
 
-    ConfigError for transactions without the option `topic`, to whose first partition the ledger of batches is tied.
+    ConfigError for transactions without the option `topic`, whose first partition the ledger of batches refers to.
     """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
@@ -30,13 +30,13 @@ class StreamSink:
             return write_task(self._options, self._columns, batches)
         query_id = task_query_id()
         options = options_of_query(self._options, query_id)
-        if is_batch_pending(options):  # this batch is written, the driver died while it committed: it will go on
+        if is_batch_pending(options):  # the batch was written before; its commit will be continued
             return TaskWritten(0, query_id=query_id)
         written = write_task(options, self._columns, batches)
         return TaskWritten(written.records, written.transaction, query_id)
 
     def commit(self, messages: list[Any], batch_id: int) -> None:
-        if self._is_transactional:  # Spark runs one task at least
+        if self._is_transactional:  # Spark runs at least one task
             commit_batch(options_of_query(self._options, messages[0].query_id), messages, batch_id)
 
     def abort(self, messages: list[Any]) -> None:
@@ -44,6 +44,7 @@ class StreamSink:
 
 
 def options_of_query(options: WriteOptions, query_id: str) -> WriteOptions:
-    """The transactional id of one query: another checkpoint is another course of batches, with a ledger of its own."""
+    """Appends the id of the query to the transactional id, because the batches of each checkpoint need their own
+    ledger."""
     transactional_id = f"{options.properties[TRANSACTIONAL_ID]}-{query_id}"
     return options._replace(properties={**options.properties, TRANSACTIONAL_ID: transactional_id})

@@ -1,4 +1,4 @@
-"""Writes a stream to topics, from Spark 4.1 on."""
+"""Writes a stream to topics with Spark 4.1 or later."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kafkapy.spark.stream_sink import StreamSink
 
 
 class StreamWriter(Shipped, DataSourceStreamArrowWriter):
-    """At least once; with `kafka.transactional.id` exactly once (see `sink_commit`)."""
+    """The writer of a streaming query: at least once; with `kafka.transactional.id` exactly once (see
+    `sink_commit`)."""
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:
         self._sink = StreamSink(options, columns)

@@ -1,4 +1,4 @@
-"""Partitions and their offsets as the JSON of Spark's Kafka source has them: `{"topic": {"0": 23, "1": -2}}`.  Pure."""
+"""Partitions and offsets in the JSON of Spark's Kafka source: `{"topic": {"0": 23, "1": -2}}`. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
-    """The option `assign`: `{"topic": [0, 1]}`; ConfigError."""
+    """Parses the option `assign`, such as `{"topic": [0, 1]}`. ConfigError."""
     found = _object("assign", text, '{"topic": [0, 1]}')
     partitions: list[TopicPartition] = []
     for topic, numbers in found.items():
@@ -24,12 +24,13 @@ def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
 
 
 def parse_numbers(name: str, text: str) -> dict[TopicPartition, int]:
-    """An option with a number for each partition; ConfigError. Keys that begin with `$` are skipped: a checkpoint's."""
+    """Parses an option with a number for each partition. Ignores the keys of checkpoints, which begin with `$`.
+    ConfigError."""
     return flatten(name, _object(name, text, '{"topic": {"0": 23}}'))
 
 
 def flatten(name: str, found: Mapping[str, Any]) -> dict[TopicPartition, int]:
-    """The numbers of such an object by partition; ConfigError."""
+    """Returns the numbers in `{"topic": {"0": 23}}` by partition. ConfigError."""
     numbers: dict[TopicPartition, int] = {}
     for topic, partitions in found.items():
         if topic.startswith("$"):
@@ -46,10 +47,10 @@ def flatten(name: str, found: Mapping[str, Any]) -> dict[TopicPartition, int]:
 
 
 def nest(numbers: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """Back to the object, in the order of topics and partitions."""
+    """Returns `{"topic": {"0": 23}}` from numbers by partition, in the order of topics and partitions."""
     found: dict[str, dict[str, int]] = {}
-    for where in sorted(numbers):
-        found.setdefault(where.topic, {})[str(where.partition)] = numbers[where]
+    for partition in sorted(numbers):
+        found.setdefault(partition.topic, {})[str(partition.partition)] = numbers[partition]
     return found
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import os
 import random
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ def list_jobs() -> int:
 
 
 def submit(words: Sequence[str]) -> int:
-    """Runs spark-submit until it ends; its exit code."""
+    """Runs a job until it ends and returns its exit status, or 128 and the number of the signal that ended it."""
     if not words or words[0] in ("--help", "-h"):
         print(SUBMIT_HELP, end="")
         return 0 if words else 1
@@ -94,10 +95,20 @@ def submit(words: Sequence[str]) -> int:
     job = job_catalog.find_job(words[index])
     environment = spark_submit.spark_environment(spark_submit.find_spark_submit(os.environ), os.environ)
     program = spark_submit.find_spark_submit(environment)
-    command = spark_submit.command(program, words[:index], job, words[index + 1 :], environment)
-    process = subprocess.Popen(command, env=environment)
-    with stops_by(lambda: None):  # spark-submit gets Ctrl-C too, and ends by itself
-        return process.wait()
+    command = spark_submit.job_program(program, words[:index], job, words[index + 1 :], environment)
+    process = subprocess.Popen(command.words, env=command.environment)
+    received: list[int] = []
+
+    def forward() -> None:
+        if received and received[-1] == signal.SIGTERM:  # the terminal sends Ctrl-C to the job itself
+            process.terminate()
+
+    with stops_by(forward) as signals:
+        received = signals
+        status = process.wait()
+    if received:
+        return 128 + received[0]
+    return status if status >= 0 else 128 - status
 
 
 def generate(arguments: Arguments) -> int:

@@ -98,11 +98,13 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
     words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
     job = job_catalog.find_job("hot-search")
-    command = spark_submit.command(program, [], job, words, environment)
+    command = spark_submit.job_program(program, [], job, words, environment)
     print("Spark starts; the first window takes a while ...", flush=True)
     errors = directory / "spark.log"
     with errors.open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+        process = subprocess.Popen(
+            command.words, env=command.environment, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+        )
     try:
         assert process.stdout is not None
         if _pass_on(process.stdout, arguments["windows"]):

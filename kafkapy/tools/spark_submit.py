@@ -1,15 +1,22 @@
-"""How a bundled job is given to spark-submit: which one, with which packages, in which environment."""
+"""The command and the environment that a bundled job runs with.
+
+A job whose driver runs on this machine is started as a Python program of its own, with spark-submit's options in
+PYSPARK_SUBMIT_ARGS: it checks its own options before a JVM starts, and its standard error stays apart from its results,
+which spark-submit would merge. With `--deploy-mode cluster` the job is handed to spark-submit itself.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY
 from kafkapy.tools.option import ToolError
@@ -17,10 +24,12 @@ from kafkapy.tools.option import ToolError
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
 _VERSION = re.compile(r"version (\d+\.\d+\.\d+)")
 _SCALA = re.compile(r"Scala version (\d+\.\d+)")
-# Those of spark-submit's options that stand alone; behind every other one comes its value.
+# The options of spark-submit that take no value.
 _SWITCHES = frozenset(
     ("--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version")
 )
+# Options with which spark-submit only prints something.
+_QUESTIONS = frozenset(("--help", "-h", "--usage-error", "--version"))
 _NO_SPARK = (
     "there is no spark-submit: install PySpark (`pip install 'kafkapy[spark]'`), "
     "or set SPARK_HOME to a Spark distribution"
@@ -28,7 +37,7 @@ _NO_SPARK = (
 
 
 def find_spark_submit(environment: Mapping[str, str]) -> Path:
-    """Of SPARK_HOME, of the PySpark that is installed beside us, or on the path; ToolError if there is none."""
+    """Returns the spark-submit of SPARK_HOME, of the installed PySpark, or of PATH, in this order. ToolError."""
     homes = [Path(environment["SPARK_HOME"])] if environment.get("SPARK_HOME") else []
     spec = find_spec("pyspark")
     if spec is not None and spec.origin is not None:
@@ -43,18 +52,18 @@ def find_spark_submit(environment: Mapping[str, str]) -> Path:
 
 
 def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the driver, and with a local master of its workers: this Python, and this kafkapy.
+    """Returns the environment of the driver, and with a local master of its workers: this Python and this kafkapy.
 
-    From the executable there is no Python of ours: Spark takes the one that PYSPARK_PYTHON names, or `python3`.
+    The frozen executable brings no Python: Spark uses the one that PYSPARK_PYTHON names, or `python3`.
     """
     found = dict(environment)
     home = submit.parent.parent
-    # Of PySpark about versions of pandas, into the output of the job.
+    # PySpark warns about versions of pandas in the middle of the job's output.
     found.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     if (home / "jars").is_dir():
         found.setdefault("SPARK_HOME", str(home))
     if getattr(sys, "frozen", False):
-        # The executable's loader has put its own libraries first; programs that it starts need the machine's.
+        # The executable's loader puts its own libraries first; the programs that it starts need the machine's.
         original = found.pop("LD_LIBRARY_PATH_ORIG", None)
         found.pop("LD_LIBRARY_PATH", None)
         return found if original is None else {**found, "LD_LIBRARY_PATH": original}
@@ -64,7 +73,7 @@ def spark_environment(submit: Path, environment: Mapping[str, str]) -> dict[str,
 
 
 def packages_for(job_words: Sequence[str], submit: Path, environment: Mapping[str, str]) -> list[str]:
-    """The Maven coordinates that the job's options call for: Spark's own connector, a database's driver."""
+    """Returns the Maven coordinates that the job's options require: Spark's own connector, a database's driver."""
     packages = []
     if _value(job_words, "--source") == "kafka":
         spark, scala = spark_versions(submit, environment)
@@ -75,7 +84,7 @@ def packages_for(job_words: Sequence[str], submit: Path, environment: Mapping[st
 
 
 def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Of Spark, and of Scala; ToolError if spark-submit does not say."""
+    """Returns the versions of Spark and of Scala. ToolError if spark-submit does not print them."""
     done = subprocess.run([submit, "--version"], env=dict(environment), capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     spark, scala = _VERSION.search(output), _SCALA.search(output)
@@ -84,11 +93,81 @@ def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, s
     return spark[1], scala[1]
 
 
-def command(
+class Program(NamedTuple):
+    """A command and its environment."""
+
+    words: list[str]
+    environment: dict[str, str]
+
+
+def job_program(
     submit: Path, spark_words: Sequence[str], job: Path, job_words: Sequence[str], environment: Mapping[str, str]
+) -> Program:
+    """Returns how to run a job: its driver as a Python program, or spark-submit if the driver runs elsewhere."""
+    options = submit_options(submit, spark_words, job_words, environment)
+    if _is_remote(spark_words):
+        return Program([str(submit), *options, str(job), *job_words], dict(environment))
+    if _setting(spark_words, "spark.ui.showConsoleProgress") is None:
+        options += ["--conf", "spark.ui.showConsoleProgress=false"]
+    changed = {**environment, "PYSPARK_SUBMIT_ARGS": shlex.join([*options, "pyspark-shell"])}
+    workers_python = _setting(spark_words, "spark.pyspark.python")
+    if workers_python is not None:
+        changed["PYSPARK_PYTHON"] = workers_python
+    python = driver_python(spark_words, changed)
+    modules = [str(path) for path in _pyspark_of_distribution(submit, python)]
+    if modules:
+        changed["PYTHONPATH"] = os.pathsep.join(filter(None, [*modules, changed.get("PYTHONPATH")]))
+    return Program([python, str(job), *job_words], changed)
+
+
+def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Returns the Python that runs the driver, chosen as spark-submit chooses it. ToolError if there is no such one."""
+    chosen = (
+        _setting(spark_words, "spark.pyspark.driver.python")
+        or environment.get("PYSPARK_DRIVER_PYTHON")
+        or environment.get("PYSPARK_PYTHON")
+        or "python3"
+    )
+    python = shutil.which(chosen, path=environment.get("PATH"))
+    if python is None:
+        raise ToolError(f"there is no program {chosen}: set PYSPARK_PYTHON to a Python for Spark")
+    return python
+
+
+def _pyspark_of_distribution(submit: Path, python: str) -> list[Path]:
+    """Returns the archives with the Python modules of a Spark distribution; none if `python` has the PySpark whose
+    spark-submit this is."""
+    home = submit.resolve().parent.parent
+    spec = find_spec("pyspark") if python == sys.executable else None
+    if spec is not None and spec.origin is not None and Path(spec.origin).resolve().parent == home:
+        return []
+    return sorted((home / "python" / "lib").glob("*.zip"))
+
+
+def _is_remote(spark_words: Sequence[str]) -> bool:
+    mode = _value(spark_words, "--deploy-mode") or _setting(spark_words, "spark.submit.deployMode")
+    return mode == "cluster" or not _QUESTIONS.isdisjoint(spark_words)
+
+
+def _setting(spark_words: Sequence[str], key: str) -> str | None:
+    """Returns the value that `--conf key=value` gives a key; None if there is none."""
+    for index, word in enumerate(spark_words):
+        flag, equals, rest = word.partition("=")
+        if flag not in ("--conf", "-c"):
+            continue
+        pair = rest if equals else (spark_words[index + 1] if index + 1 < len(spark_words) else "")
+        name, _, value = pair.partition("=")
+        if name == key:
+            return value
+    return None
+
+
+def submit_options(
+    submit: Path, spark_words: Sequence[str], job_words: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """The whole command. Packages are added unless the user names jars or packages; Spark talks less than usual."""
-    words = [str(submit), *spark_words]
+    """Returns spark-submit's options with a master, a log level of WARN and the packages that the job requires, as far
+    as the user names none (for packages: neither packages nor jars)."""
+    words = list(spark_words)
     if _value(spark_words, "--master") is None:
         words += ["--master", "local[*]"]
     if not any("spark.log.level" in word for word in spark_words):
@@ -96,11 +175,12 @@ def command(
     if _value(spark_words, "--packages") is None and _value(spark_words, "--jars") is None:
         packages = packages_for(job_words, submit, environment)
         words += ["--packages", ",".join(packages)] if packages else []
-    return [*words, str(job), *job_words]
+    return words
 
 
 def first_positional(words: Sequence[str]) -> int | None:
-    """Where the program stands in a command line of spark-submit: the first word that is neither option nor value."""
+    """Returns the index of the program in a command line of spark-submit: the first word that is neither an option nor
+    the value of one."""
     index = 0
     while index < len(words):
         word = words[index]
@@ -111,7 +191,7 @@ def first_positional(words: Sequence[str]) -> int | None:
 
 
 def _value(words: Sequence[str], flag: str) -> str | None:
-    """What a flag was given, as `--flag value` or `--flag=value`."""
+    """Returns the value of a flag, given as `--flag value` or `--flag=value`; None if it is not given."""
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
         if name == flag:

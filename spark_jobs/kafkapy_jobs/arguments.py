@@ -1,4 +1,4 @@
-"""The options that jobs share. A job takes a parser, adds what it reads and writes, and its own options."""
+"""The options that jobs share. Each job builds its parser from them and adds its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 SOURCES = ("kafkapy", "kafka", "files")
-# A trigger: what is there now, in as many micro-batches as it takes, and then the end.
+VERBOSE = "--verbose"
+# The trigger that processes the records that are there now, in as many micro-batches as it takes, and ends.
 AVAILABLE_NOW = "available-now"
 VALUE_FORMATS = ("text", "json", "msgpack")
 OBJECT_FORMATS = VALUE_FORMATS[1:]
@@ -20,13 +21,13 @@ _MILLISECONDS = {"ms": 1, "mi": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 
 
 
 class JobParser(argparse.ArgumentParser):
-    """argparse that takes no abbreviations, and names the nearest option for one that does not exist."""
+    """An argument parser that accepts no abbreviations and names the nearest option for one that does not exist."""
 
     def __init__(self, description: str | None) -> None:
         super().__init__(description=description, allow_abbrev=False)
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
-        """The arguments; ends the program with what is wrong or missing, before a session is started in vain."""
+        """Parses the arguments; ends the program with a message, before a session starts, if they are wrong."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self._refuse(unknown[0])
@@ -46,7 +47,7 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def milliseconds(duration: str) -> int:
-    """`5 minutes`, `10s`, `500 ms` as milliseconds; ValueError for anything else, and for nothing at all."""
+    """Parses a positive length of time such as `5 minutes`, `10s` or `500 ms`. ValueError for any other text."""
     found = _DURATION.fullmatch(duration.strip())
     if found is None or int(found[1]) == 0:
         raise ValueError(duration)
@@ -55,7 +56,7 @@ def milliseconds(duration: str) -> int:
 
 
 def duration(text: str) -> str:
-    """The type of an option that is a length of time, in Spark's words."""
+    """Parses an option that is a length of time; returns it in Spark's words."""
     try:
         return f"{milliseconds(text)} milliseconds"
     except ValueError:
@@ -63,24 +64,24 @@ def duration(text: str) -> str:
 
 
 def length_or_zero(text: str) -> str:
-    """As `duration`; nothing at all is allowed."""
+    """Parses an option that is a length of time or zero; returns it in Spark's words."""
     return "0 milliseconds" if re.fullmatch(r"0\s*[a-z]*", text.strip(), re.IGNORECASE) else duration(text)
 
 
 def trigger(text: str) -> str:
-    """The type of an option that says when a micro-batch begins."""
+    """Parses an option that says when a micro-batch begins: a length of time, or `available-now`."""
     return text if text == AVAILABLE_NOW else duration(text)
 
 
 def count(text: str) -> int:
-    """The type of an option that is a number from 1."""
+    """Parses an option that is a whole number from 1."""
     if not text.isascii() or not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
 
 
 def key_value(text: str) -> tuple[str, str]:
-    """The type of an option `KEY=VALUE`."""
+    """Parses an option of the form `KEY=VALUE`."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
@@ -88,7 +89,7 @@ def key_value(text: str) -> tuple[str, str]:
 
 
 def time_zone(text: str) -> str:
-    """The type of an option that is a time zone by its name, such as Asia/Shanghai."""
+    """Parses an option that is the name of a time zone, such as Asia/Shanghai."""
     names = zoneinfo.available_timezones()
     if text not in names:
         raise argparse.ArgumentTypeError(f"there is no time zone {text!r}{_did_you_mean(text, names)}")
@@ -96,7 +97,7 @@ def time_zone(text: str) -> str:
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    """How the job runs. What spark-submit knows an option for (master, memory, packages) is not repeated here."""
+    """Adds the options of the session; those that spark-submit has (master, memory, packages) are not repeated."""
     group = parser.add_argument_group("session")
     group.add_argument(
         "--shuffle-partitions", type=count, default=4, metavar="N", help="default 4; fixed by a checkpoint"
@@ -104,6 +105,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--time-zone", type=time_zone, metavar="ZONE", help="of dates that are printed; default: the machine's"
     )
+    group.add_argument(VERBOSE, action="store_true", help="print errors with all that Spark says about them")
 
 
 def add_stream(
@@ -114,7 +116,8 @@ def add_stream(
     is_final: bool = True,
     files_at_once: bool = False,
 ) -> JobParser:
-    """What every job over a stream takes; the parser itself. With `files_at_once` it is a batch if it reads files."""
+    """Adds the options of every job over a stream and returns the parser. With `files_at_once` the job is a batch if it
+    reads files."""
     parser.set_defaults(files_at_once=files_at_once)
     add_source(parser, topic, is_stream=True, value_formats=value_formats)
     add_sinks(parser, is_stream=True, is_final=is_final)
@@ -123,7 +126,7 @@ def add_stream(
 
 
 def add_batch(parser: JobParser, topic: str) -> JobParser:
-    """What every job over what is there now takes; the parser itself."""
+    """Adds the options of every job over a batch and returns the parser."""
     add_source(parser, topic, is_stream=False)
     add_sinks(parser, is_stream=False)
     add_session(parser)
@@ -137,8 +140,8 @@ def add_source(
     is_stream: bool,
     value_formats: Sequence[str] = VALUE_FORMATS,
 ) -> None:
-    """Where records come from: a topic by either data source, or files of one value per line. The first of
-    `value_formats` is the default; a job that reads one form only names none."""
+    """Adds the options of the source: a topic by either data source, or files of one value per line. The first of
+    `value_formats` is the default; a job that reads only one format passes none."""
     group = parser.add_argument_group("source")
     group.add_argument(
         "--source", choices=SOURCES, default="kafkapy", help="default kafkapy; kafka is Spark's own, a jar"
@@ -147,14 +150,14 @@ def add_source(
         "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="default localhost:9092"
     )
     which = group.add_mutually_exclusive_group()
-    which.add_argument("--topic", default=topic, metavar="NAME", help=f"one, or several by commas; default {topic}")
+    which.add_argument("--topic", default=topic, metavar="NAME", help=f"one, or several with commas; default {topic}")
     which.add_argument("--topic-pattern", metavar="EXPRESSION", help="all topics whose name matches")
     group.add_argument("--input", metavar="PATH", help="with --source files: a file or folder, one value per line")
     group.add_argument(
         "--starting-offsets", default="earliest", metavar="OFFSETS", help="earliest (default), latest, or Spark's JSON"
     )
     if is_stream:
-        group.add_argument("--max-offsets", type=count, metavar="N", help="at most so many records per micro-batch")
+        group.add_argument("--max-offsets", type=count, metavar="N", help="at most this many records per micro-batch")
         group.add_argument(
             "--trigger",
             type=trigger,
@@ -179,26 +182,34 @@ def add_source(
 
 
 def add_windows(parser: argparse.ArgumentParser, window: str, lateness: str) -> None:
-    """Windows of event time; `window` and `lateness` are the defaults."""
+    """Adds the options of windows of event time; `window` and `lateness` are the defaults."""
     group = parser.add_argument_group("windows")
     group.add_argument(
         "--window", type=duration, default=duration(window), metavar="LENGTH", help=f"of event time; default {window}"
     )
-    group.add_argument("--slide", type=duration, metavar="EVERY", help="a window begins so often; default: its length")
+    group.add_argument("--slide", type=duration, metavar="EVERY", help="from window to window; default: its length")
+    group.add_argument(
+        "--window-start",
+        type=length_or_zero,
+        default=length_or_zero("0 s"),
+        metavar="LENGTH",
+        help="windows begin so long after multiples of --slide since 1970 in UTC; default 0 s",
+    )
     group.add_argument(
         "--lateness",
         type=length_or_zero,
         default=length_or_zero(lateness),
         metavar="LENGTH",
-        help=f"so much behind the newest record may another come and still count; default {lateness}",
+        help=f"a record this much older than the newest one still counts; default {lateness}",
     )
 
 
 def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: bool = True) -> None:
-    """Where results go; several sinks may be given. Rows of a stream that are not `is_final` cannot go to files."""
+    """Adds the options of the sinks, of which a job may have several. Rows that are not `is_final`, which later ones
+    replace, cannot be written to files."""
     names = ["console", "topic", *(["parquet"] if is_final else []), *([] if is_stream else ["jdbc"])]
     group = parser.add_argument_group("sinks")
-    group.add_argument("--sink", choices=names, action="append", help="may come again; default console")
+    group.add_argument("--sink", choices=names, action="append", help="may be repeated; default console")
     group.add_argument("--output-topic", metavar="NAME", help="of --sink topic: results as JSON")
     if is_final:
         group.add_argument("--output-path", metavar="PATH", help="of --sink parquet: a folder")
@@ -210,7 +221,7 @@ def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: boo
         metavar="KEY=VALUE",
         help="passed to topic and jdbc",
     )
-    group.add_argument("--dead-letter-topic", metavar="NAME", help="takes what could not be read, with the reason")
+    group.add_argument("--dead-letter-topic", metavar="NAME", help="receives unreadable values, with the reason")
     if is_stream:
         group.add_argument("--checkpoint", metavar="PATH", help="a folder; needed for every sink but the console")
         group.add_argument(
@@ -231,7 +242,7 @@ def add_sinks(parser: argparse.ArgumentParser, *, is_stream: bool, is_final: boo
 
 
 def _problems(arguments: Any) -> Iterator[str]:
-    """What does not go together, and the defaults that depend on others."""
+    """Yields the contradictions between arguments, and sets the defaults that depend on other arguments."""
     given = vars(arguments)
     if given.get("source") == "files" and not arguments.input:
         yield "--source files needs --input"
@@ -241,6 +252,8 @@ def _problems(arguments: Any) -> Iterator[str]:
         arguments.slide = arguments.slide or arguments.window
         if milliseconds(arguments.slide) > milliseconds(arguments.window):
             yield "--slide is longer than --window: records between two windows would be lost"
+        if int(arguments.window_start.split()[0]) >= milliseconds(arguments.slide):
+            yield "--window-start is not shorter than --slide"
     if "sink" not in given:
         return
     arguments.sink = list(dict.fromkeys(arguments.sink or ["console"]))
@@ -256,6 +269,6 @@ def _problems(arguments: Any) -> Iterator[str]:
 
 
 def fail(message: str) -> NoReturn:
-    """Ends the program with one line."""
+    """Ends the program with status 1 and one line on standard error."""
     print(message, file=sys.stderr)
     raise SystemExit(1)

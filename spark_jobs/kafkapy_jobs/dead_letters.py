@@ -1,4 +1,4 @@
-"""What could not be read, as records for a topic of dead letters."""
+"""Records for a topic of dead letters: the values that could not be read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from pyspark.sql import functions as F
 
 
 def dead_letters(rejected: DataFrame) -> DataFrame:
-    """The records unchanged, with the headers `error`, `topic`, `partition`, `offset` and `timestamp` of where they
-    were."""
+    """Returns the records unchanged, with the headers `error`, `topic`, `partition`, `offset` and `timestamp` (ISO 8601
+    with milliseconds and the offset of the session's time zone), which say where they come from."""
     headers = F.array(
         _header("error", F.col("reason")),
-        *(_header(name, F.col(name)) for name in ("topic", "partition", "offset", "timestamp")),
+        *(_header(name, F.col(name)) for name in ("topic", "partition", "offset")),
+        _header("timestamp", F.date_format("timestamp", "yyyy-MM-dd'T'HH:mm:ss.SSSXXX")),
     )
     return rejected.select(
         "key", "value", F.filter(headers, lambda header: header["value"].isNotNull()).alias("headers")

@@ -1,8 +1,8 @@
 """Daily quotes of stocks: eight columns, as text separated by commas, or JSON and msgpack objects of these members.
 
 stock_name, stock_code, trade_date, previous_close, open, high, low, close. Text is split plainly at commas: the
-single quotes around name, code and date belong to the data, and a ninth column is no fault. As Java's split has it,
-empty columns at the end of a row are none.
+single quotes around name, code and date belong to the data, and a ninth column is allowed. As in Java's split, empty
+columns at the end of a row do not count.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _NAMES = COLUMNS[:3]
 
 
 def with_quotes(records: DataFrame, value_format: str = "text") -> DataFrame:
-    """Adds the columns, `trade_day` (yyyy-MM-dd) and `reason`, which is null for rows that are good.
+    """Adds the columns, `trade_day` (yyyy-MM-dd) and `reason`, which is null for good rows.
 
-    Prices are doubles, which hold what was written exactly enough to be compared for equality. Only high and low have
-    to be numbers: the strategy needs no more, and a row of a suspended stock has none of the others.
+    Prices are doubles, which are exact enough to be compared for equality. Only high and low have to be positive
+    numbers: the strategy needs no others, and a row of a suspended stock may lack them. A high or low of 0, which some
+    vendors write for a suspended stock, is not a price.
     """
     rows = with_text(records, value_format)
     rows = add_reason(rows, F.length(trimmed(F.col("text"))) == 0, "blank")
@@ -34,6 +35,7 @@ def with_quotes(records: DataFrame, value_format: str = "text") -> DataFrame:
     rows = rows.withColumn("trade_day", F.when(is_date, day))
     rows = add_reason(rows, F.col("high").isNull(), "the highest price is not a number")
     rows = add_reason(rows, F.col("low").isNull(), "the lowest price is not a number")
+    rows = add_reason(rows, (F.col("high") <= 0) | (F.col("low") <= 0), "the highest or lowest price is not positive")
     rows = add_reason(rows, F.col("trade_day").isNull(), "the trade date is not a date")
     return rows.drop("fields", "text")
 
@@ -43,17 +45,17 @@ def _text_fields() -> Column:
 
 
 def _object_fields() -> Column:
-    """Without the members that are not there, so that a row with too few has too few here as well."""
+    """Returns the members that the object has, so that a row with too few of them is recognised by their number."""
     members = F.array(*(F.get_json_object("text", f"$.{name}") for name in COLUMNS))
     return F.filter(members, lambda member: member.isNotNull())
 
 
 def good(rows: DataFrame) -> DataFrame:
-    """The rows without a fault, without their `reason`."""
+    """Returns the rows that have no `reason`, without that column."""
     return rows.where(F.col("reason").isNull()).drop("reason")
 
 
 def without_quotes(result: DataFrame) -> DataFrame:
-    """A result for machines: name, code and dates without the single quotes of the data."""
+    """Removes the single quotes of the data around names, codes and dates, for results that programs read."""
     texts = {field.name for field in result.schema.fields if field.dataType.simpleString() == "string"}
     return result.select(*(unquoted(F.col(name)).alias(name) if name in texts else name for name in result.columns))

@@ -1,4 +1,4 @@
-"""What a stream left out: values that could not be read, rows that came too late."""
+"""Reports the rows that a job left out: values that could not be read, rows that came too late."""
 
 from __future__ import annotations
 
@@ -14,26 +14,30 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 # Name of the observation that counts rows with a `reason`.
 REJECTED = "rejected"
-# Spark hands a query's last events on after its end: so long they may take.
+# Spark delivers the last events of a query after its end, within this time.
 _LAST_EVENTS_S = 10.0
 
 
 def observed(rows: DataFrame) -> DataFrame:
-    """Counts, as the rows pass, those with a `reason`: the report reads it from the progress of the query."""
+    """Counts the rows with a `reason` while a query processes them; the report reads the count from its progress."""
     return rows.observe(REJECTED, F.count("reason").alias("rows"))
 
 
 class Report(StreamingQueryListener):
-    """Prints a line on standard error for each micro-batch that left something out.  Called on Spark's listener
-    thread, but for `await_end`."""
+    """Prints a line on standard error for each micro-batch of the query `name` that left rows out.
 
-    def __init__(self) -> None:
+    A job has a query for each sink, and all of them leave the same rows out: so only one of them is reported. Spark
+    calls the methods on its listener thread, except `await_end`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._ended: set[str] = set()
         self._has_ended = threading.Condition()
 
     def await_end(self, run_ids: Iterable[str]) -> None:
-        """Until the last events of these runs have come: they are in order, so that nothing is left to say, and Spark
-        does not call a program that is gone."""
+        """Waits until the last events of these runs have been delivered, so that all is reported and Spark does not
+        call a program that has ended."""
         awaited = set(run_ids)
         with self._has_ended:
             self._has_ended.wait_for(lambda: awaited <= self._ended, _LAST_EVENTS_S)
@@ -43,6 +47,8 @@ class Report(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         progress = event.progress
+        if progress.name != self._name:
+            return
         rejected = progress.observedMetrics.get(REJECTED)
         late = sum(operator.numRowsDroppedByWatermark for operator in progress.stateOperators)
         if late or (rejected and rejected["rows"]):
@@ -59,13 +65,13 @@ class Report(StreamingQueryListener):
 
 
 def count_rejected(rows: DataFrame) -> Counter[str]:
-    """Of a batch: how many rows for each `reason`."""
+    """Counts the rows of a batch for each `reason`."""
     found = rows.where(F.col("reason").isNotNull()).groupBy("reason").count().collect()
     return Counter({row["reason"]: row["count"] for row in found})
 
 
 def print_rejected(rejected: Counter[str]) -> None:
-    """One line on standard error, if there is something to say."""
+    """Prints one line on standard error with the number of rows for each reason, if there are any."""
     if rejected:
         reasons = ", ".join(f"{reason}: {count}" for reason, count in sorted(rejected.items()))
         print(f"{rejected.total()} rows left out ({reasons})", file=sys.stderr)

@@ -4,40 +4,51 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pyspark
 from pyspark.sql import GroupedData, SparkSession
 
 from kafkapy_jobs.arguments import fail
+from kafkapy_jobs.source import require_broker
 
-# transformWithState keeps its state in RocksDB only, and a checkpoint is bound to its provider: so all jobs take it.
+# transformWithState keeps its state in RocksDB only, and a checkpoint is bound to its provider: so all jobs use it.
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# It warns at every look-up of a key that has no state yet, which is every new key.
+STATE_SERVERS = (
+    "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer",
+    "org.apache.spark.sql.execution.python.TransformWithStateInPySparkStateServer",  # before Spark 4.1
+)
+# It logs the stack trace of the error that ends a query, which the program itself reports.
+_QUERY_EXECUTIONS = (
+    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution",
+    "org.apache.spark.sql.execution.streaming.MicroBatchExecution",  # before Spark 4.1
+)
 
 
 def require_stateful_processors() -> None:
     """Ends the program if this PySpark has no `transformWithState` over rows."""
     if not hasattr(GroupedData, "transformWithState"):
         fail(
-            "this job keeps state by transformWithState, which is there from PySpark 4.1 on; "
+            "this job keeps its state with transformWithState, which PySpark has from version 4.1 on; "
             f"this is {pyspark.__version__}"
         )
 
 
 def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
-    """A session with the job's name. What spark-submit was given stays; the master too, unless a job's own file names
-    another."""
+    """Starts a session with the job's name; ends the program if a broker that the job needs cannot be reached.
+
+    Settings of spark-submit take precedence; so does its master, unless a job's own file names another.
+    """
+    require_broker(arguments)
     builder = SparkSession.builder.appName(name)
     if master:
         builder = builder.master(master)
     spark = builder.getOrCreate()
-    # Only now it can be known: Python has spark-submit's settings from the JVM.
+    # Python learns spark-submit's settings from the JVM, so they can be compared only now.
     given = spark.sparkContext.getConf()
-    settings = {
-        "spark.sql.shuffle.partitions": str(arguments.shuffle_partitions),
-        "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
-    }
-    for key, value in settings.items():
+    for key, value in _settings(arguments):
         if not given.contains(key):
             spark.conf.set(key, value)
     if arguments.time_zone:
@@ -45,4 +56,22 @@ def start_session(name: str, arguments: Any, master: str = "") -> SparkSession:
         # Rows that are collected have dates of this process's zone.
         os.environ["TZ"] = arguments.time_zone
         time.tzset()
+    _set_log_levels(spark, is_verbose=arguments.verbose)
     return spark
+
+
+def _settings(arguments: Any) -> Iterator[tuple[str, str]]:
+    yield "spark.sql.shuffle.partitions", str(arguments.shuffle_partitions)
+    yield "spark.sql.streaming.stateStore.providerClass", STATE_STORE
+    if hasattr(arguments, "trigger"):  # streams have no adaptive execution, and Spark warns if it is on
+        yield "spark.sql.adaptive.enabled", "false"
+
+
+def _set_log_levels(spark: SparkSession, *, is_verbose: bool) -> None:
+    """Silences loggers of Spark whose messages tell the user nothing new."""
+    log4j = spark.sparkContext._jvm.org.apache.logging.log4j
+    levels = dict.fromkeys(STATE_SERVERS, log4j.Level.ERROR)
+    if not is_verbose:
+        levels |= dict.fromkeys(_QUERY_EXECUTIONS, log4j.Level.OFF)
+    for name, level in levels.items():
+        log4j.core.config.Configurator.setLevel(name, level)

@@ -1,8 +1,9 @@
-"""Where results go: printed, to a topic as JSON, to Parquet, to a database.
+"""Writes results: to the console, to a topic as JSON, to Parquet, to a database.
 
-A result is a DataFrame; `as_records` makes key and value of a topic of it. What is guaranteed of a stream: Parquet
-holds each row once (Spark's own log of files beside them, so read it with Spark); a topic too, see
-`transactional_topic`; the console prints the batch again that a restarted driver runs again.
+A result is a DataFrame; `as_records` turns it into keys and values of a topic. Each sink of a stream is a query of its
+own with a checkpoint of its own, so that a sink that fails does not hold up the others' positions; each reads the topic
+again. Parquet holds each row once (Spark's own log in the folder names the valid files, so read it with Spark), and so
+does a topic, see `transactional_topic`; the console prints a batch again if a restarted driver repeats it.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from kafkapy_jobs.report import Report, count_rejected, print_rejected
 from kafkapy_jobs.source import connection_options, register
 from kafkapy_jobs.transactional_topic import TransactionalTopic
 
-# Lines of text for the rows of a batch.
+# Turns the rows of a batch into lines of text.
 Printer = Callable[[list[Row]], Iterable[str]]
 
 
 def print_rows(rows: list[Row], printer: Printer) -> None:
-    """Prints at once: whoever reads a pipe sees it too."""
+    """Prints rows and flushes standard output, so that the reader of a pipe sees them at once."""
     for line in printer(rows):
         print(line)
     sys.stdout.flush()
 
 
 def as_records(result: DataFrame, key: str | Column) -> DataFrame:
-    """`key` as text and all columns as JSON, nulls left out."""
+    """Returns records with the column `key` as text and all columns as a JSON object without nulls."""
     columns = F.struct(*(F.col(name) for name in result.columns))
     return result.select(
         (F.col(key) if isinstance(key, str) else key).cast("string").cast("binary").alias("key"),
@@ -44,18 +45,18 @@ def as_records(result: DataFrame, key: str | Column) -> DataFrame:
 def run_stream(
     rows: DataFrame, result: DataFrame, records: DataFrame, arguments: Any, printer: Printer, *, mode: str = "append"
 ) -> None:
-    """Starts a query for each sink, and one that carries the `rows` with a `reason` to the topic of dead letters; and
-    waits.
+    """Starts a query for each sink and one that writes the `rows` with a `reason` to the topic of dead letters, and
+    waits until they end.
 
-    `parquet` takes `result`, `topic` takes `records`, `console` what `printer` makes of `result`.
+    `parquet` gets `result`, `topic` gets `records`, `console` the lines that `printer` makes of `result`.
     """
     writers = [_stream_writer(result, records, arguments, sink, printer, mode) for sink in arguments.sink]
     if arguments.dead_letter_topic:
         letters = dead_letters(rows.where(F.col("reason").isNotNull()))
         writers.append(_topic_writer(letters, arguments, "dead-letters", arguments.dead_letter_topic, "append"))
-    streams, report = result.sparkSession.streams, Report()
+    streams, report = result.sparkSession.streams, Report(arguments.sink[0])
     streams.addListener(report)
-    streams.resetTerminated()  # a query of before that failed is no failure of ours
+    streams.resetTerminated()  # the failure of an earlier query must not end this job
     try:
         queries = [writer.start() for writer in writers]
         run_ids = [str(query.runId) for query in queries]
@@ -79,7 +80,7 @@ def _stream_writer(
 
 
 def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
-    """Until all have ended, or one has failed, or Ctrl-C; the others are stopped then."""
+    """Waits until all queries have ended, one has failed, or Ctrl-C is pressed; then stops the others."""
     try:
         while any(query.isActive for query in queries):
             spark.streams.awaitAnyTermination()
@@ -94,7 +95,7 @@ def await_queries(spark: SparkSession, queries: list[StreamingQuery]) -> None:
 
 
 def show_stream(rows: DataFrame, arguments: Any, name: str) -> StreamingQuery:
-    """Starts a query that appends rows to the console, as Spark's tables."""
+    """Starts a query that appends rows to the console as tables of Spark."""
     writer = rows.writeStream.format("console").outputMode("append").queryName(name).option("truncate", "false")
     return _triggered(writer, arguments).start()
 
@@ -108,8 +109,8 @@ def run_batch(
     *,
     printed: DataFrame | None = None,
 ) -> None:
-    """Says how many of the `rows` have a `reason`, carries these to the topic of dead letters, and writes a finished
-    result to each sink as `run_stream` does; `printed` takes the place of `result` on the console.
+    """Reports how many of the `rows` have a `reason`, writes these to the topic of dead letters, and writes the result
+    to each sink as `run_stream` does; the console shows `printed` instead of `result` if it is given.
 
     Rows and results are read more than once: the caller persists them.
     """
@@ -126,12 +127,12 @@ def run_batch(
             result.write.mode(arguments.save_mode).parquet(arguments.output_path)
         else:
             options = {"url": arguments.jdbc_url, "dbtable": arguments.jdbc_table, **dict(arguments.sink_option)}
-            # Emptied rather than dropped: grants, indexes and views of the table stay.
+            # The table is emptied rather than dropped, so that its grants, indexes and views stay.
             result.write.format("jdbc").options(**options, truncate="true").mode(arguments.save_mode).save()
 
 
 def write_topic(records: DataFrame, arguments: Any, topic: str) -> None:
-    """Appends records to a topic by the data source that is also read from; from files by kafkapy's."""
+    """Appends records to a topic by the data source of `--source`, or by kafkapy's if the source is files."""
     source = _topic_format(arguments)
     register(records.sparkSession, source)
     records.write.format(source).options(**_topic_options(arguments, topic)).mode("append").save()
@@ -146,7 +147,7 @@ def _topic_options(arguments: Any, topic: str) -> dict[str, str]:
 
 
 def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mode: str) -> Any:
-    """Spark's own connector knows no transactions: what it writes is there at least once."""
+    """Returns a writer of a stream to a topic. Spark's own connector has no transactions and writes at least once."""
     source = _topic_format(arguments)
     writer = _writer(records, arguments, sink, mode)
     if source == "kafkapy" and arguments.delivery == "exactly-once":
@@ -157,7 +158,7 @@ def _topic_writer(records: DataFrame, arguments: Any, sink: str, topic: str, mod
 
 
 def _client_key(key: str) -> str:
-    """A client's key as a source option has it, without `kafka.` before it."""
+    """Returns the client's key of an option of the data source, which has `kafka.` before it."""
     return key.removeprefix("kafka.")
 
 

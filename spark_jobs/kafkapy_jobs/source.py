@@ -1,9 +1,9 @@
-"""Records from a topic, by either data source, or from files: always with the columns of Spark's own Kafka source."""
+"""Reads records from a topic, by either data source, or from files, with the columns of Spark's own Kafka source."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp")
 
 
 def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -> DataFrame:
-    """What arrives on `topic`, by default the topic or pattern of the arguments."""
+    """Returns a stream of the records of `topic`, by default of the topic or pattern of the arguments."""
     if arguments.source == "files":
         return _lines(spark.readStream.options(**dict(arguments.source_option)).text(arguments.input))
     options = _topic_options(arguments, topic)
@@ -25,7 +25,7 @@ def read_stream(spark: SparkSession, arguments: Any, topic: str | None = None) -
 
 
 def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
-    """What is there now."""
+    """Returns the records that are there now."""
     if arguments.source == "files":
         return _lines(spark.read.options(**dict(arguments.source_option)).text(arguments.input))
     options = _topic_options(arguments, None) | {"endingOffsets": arguments.ending_offsets}
@@ -34,20 +34,44 @@ def read_batch(spark: SparkSession, arguments: Any) -> DataFrame:
 
 
 def register(spark: SparkSession, source: str) -> None:
-    """Makes the data source known to the session; Spark's own comes with its jar."""
+    """Makes the data source kafkapy known to the session; Spark's own comes with its jar."""
     if source == "kafkapy":
         try:
             from kafkapy import spark as kafkapy_spark
         except ModuleNotFoundError as error:
-            fail(
-                f"{sys.executable} has no {error.name}, which --source kafkapy needs: set PYSPARK_PYTHON to a Python "
-                "that has kafkapy, or use `kafkapy jobs submit`"
-            )
+            _refuse_python(error.name)
         kafkapy_spark.register(spark)
 
 
+def require_broker(arguments: Any) -> None:
+    """Ends the program, before a JVM starts, if no broker of the data source kafkapy accepts a connection."""
+    given = vars(arguments)
+    writes = "topic" in (given.get("sink") or ()) or given.get("dead_letter_topic")
+    if given.get("source") == "kafka" or (given.get("source") == "files" and not writes):
+        return
+    if given.get("bootstrap_server") is None:  # a job's own file names it, which is read with a session
+        return
+    servers = connection_options(arguments)["kafka.bootstrap.servers"]
+    try:
+        from kafkapy.tools.bootstrap import await_broker
+        from kafkapy.tools.option import ToolError
+    except ModuleNotFoundError as error:
+        _refuse_python(error.name)
+    try:
+        await_broker({"bootstrap.servers": servers})
+    except ToolError as error:
+        fail(f"--bootstrap-server {servers}: {error}")
+
+
+def _refuse_python(missing: str | None) -> NoReturn:
+    fail(
+        f"{sys.executable} has no {missing}, which --source kafkapy needs: set PYSPARK_PYTHON to a Python that has "
+        "kafkapy, or use `kafkapy jobs submit`"
+    )
+
+
 def connection_options(arguments: Any) -> dict[str, str]:
-    """What source and sink of a topic have in common: the servers, and options such as security."""
+    """Returns the options that source and sink of a topic share: the servers, and the client's keys."""
     options = {key: value for key, value in arguments.source_option if key.startswith("kafka.")}
     return {"kafka.bootstrap.servers": arguments.bootstrap_server, **options}
 
@@ -62,7 +86,7 @@ def _topic_options(arguments: Any, topic: str | None) -> dict[str, str]:
 
 
 def _lines(lines: DataFrame) -> DataFrame:
-    """Lines as records: the file is the topic, and its time the record's."""
+    """Turns lines into records, with the file's path as the topic and the file's time as the timestamp."""
     return lines.select(
         F.lit(None).cast("binary").alias("key"),
         F.col("value").cast("binary").alias("value"),

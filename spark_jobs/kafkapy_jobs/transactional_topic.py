@@ -1,15 +1,15 @@
-"""Micro-batches into a topic, each exactly once, by transactions of a producer on the driver.
+"""Writes each micro-batch to a topic exactly once, in transactions of a producer on the driver.
 
-Spark runs a micro-batch again if the driver died between the batch's output and the note of it in the checkpoint. So
-the output and that note have to become true together: one transaction holds the batch's records and, as the committed
-offset of a group that has no members, the number of the next batch. A batch below that number is there already.
+Spark repeats a micro-batch if the driver died between writing the output and recording the batch in the checkpoint. So
+one transaction holds both the records of a batch and, as the committed offset of a group without members, the number of
+the next batch. A batch with a lower number has been written already.
 
-Group and transactional id carry the id of the query, which lives in its checkpoint: another checkpoint is another
-course of numbers; and a driver that was thought dead is fenced as soon as its successor starts. Readers have to ask
-for `isolation.level=read_committed`. The broker forgets offsets of a group at rest (`offsets.retention.minutes`, 7
-days): a query whose driver died within a batch has to come back by then.
+Group and transactional id contain the id of the query, which is stored in its checkpoint: another checkpoint has
+batch numbers of its own, and a driver that was believed dead is fenced when its successor starts. Readers need
+`isolation.level=read_committed`. The broker removes offsets of an empty group after `offsets.retention.minutes` (7
+days): a query whose driver died within a batch has to be restarted by then.
 
-All rows pass through the driver: for results, not for whole topics.
+All rows pass through the driver, which suits results but not whole topics.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 
-# What Spark calls the id of the query on whose thread a micro-batch runs.
+# The local property of Spark that holds the id of the query on whose thread a micro-batch runs.
 QUERY_ID = "sql.streaming.queryId"
 
 
 class TransactionalTopic:
-    """Owns the producer of one query.  Called by Spark for one micro-batch after the other: not thread-safe."""
+    """The sink of one query, and the owner of its producer. Spark calls it for one micro-batch after the other; it is
+    not thread-safe."""
 
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
-        """`properties`: of kafkapy's clients, `bootstrap.servers` at least."""
+        """Takes the keys of kafkapy's clients, at least `bootstrap.servers`."""
         self._topic = topic
         self._properties = dict(properties)
         self._producer: Any = None
         self._next_batch = 0
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Writes the columns key, value and, if there, headers."""
+        """Writes the columns key, value and, if the rows have it, headers."""
         from kafkapy.client import GroupMetadata, TopicPartition
 
         group = f"kafkapy-jobs-{rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID)}"
@@ -43,7 +44,7 @@ class TransactionalTopic:
             self._start(group)
         found = rows.toLocalIterator()
         first = next(found, None)
-        # A batch without rows needs no note: it may run again.
+        # A batch without rows is not recorded: to run it again does no harm.
         if batch_id < self._next_batch or first is None:
             return
         producer = self._producer
@@ -60,12 +61,13 @@ class TransactionalTopic:
         self._next_batch = batch_id + 1
 
     def _start(self, group: str) -> None:
-        """Takes over from a predecessor, whose open transaction is ended, and only then looks how far it came."""
+        """Fences the producer of an earlier driver, which aborts its open transaction, and then reads which batch is
+        next."""
         from kafkapy.client import Consumer, Producer, TopicPartition
 
         producer = Producer(self._properties | {"transactional.id": group})
         producer.init_transactions()
-        producer.partitions_for(self._topic)  # a topic that is made on demand has to be there before its offsets
+        producer.partitions_for(self._topic)  # creates the topic on demand, which must exist before its offsets
         marker = TopicPartition(self._topic, 0)
         with Consumer(self._properties | {"group.id": group, "enable.auto.commit": False}) as consumer:
             committed = consumer.committed([marker])[marker]

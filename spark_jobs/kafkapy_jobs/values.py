@@ -1,8 +1,8 @@
-"""Values of records as text, and what is wrong with those that are none.
+"""Turns values of records into text, and says why a value cannot be read.
 
 `with_text` adds two columns: `text`, the value as text (JSON text for json and msgpack), and `reason`, why it could
-not be read (null if it could). A job adds reasons of its own; what has one goes to the dead letters and not into the
-result.
+not be read (null if it could). A job adds reasons of its own; rows with a reason become dead letters and are left out
+of the result.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-# What Java's String.trim takes away: everything up to the space, control characters too.
+# The characters that Java's String.trim removes: the space and all control characters below it.
 _EDGES = r"^[\x00-\x20]+|[\x00-\x20]+$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-# Objects whose members and texts stand in single quotes are read too.
+# Objects with names and texts in single quotes are accepted too.
 LENIENT = {"allowSingleQuotes": "true"}
 
 
 def valid_text(column: str) -> Column:
-    """Bytes as text; null if they are not UTF-8."""
+    """Decodes bytes as text; null if they are not UTF-8."""
     return F.try_validate_utf8(F.col(column).cast("string"))
 
 
 def columns_of_schema(records: DataFrame, schema: str) -> DataFrame:
-    """The columns of a schema, in Spark's words, from each value's JSON object; nulls where it has none, or is none."""
+    """Returns the columns of a schema (Spark's DDL) from the JSON object in each value. A member that is missing is
+    null; so are all columns of a value that is not an object."""
     return records.select(F.from_json(valid_text("value"), schema, LENIENT).alias("row")).select("row.*")
 
 
 def with_text(records: DataFrame, value_format: str) -> DataFrame:
-    """Adds `text` and `reason`. A value has to be there and to be what `value_format` (text, json, msgpack) says."""
+    """Adds `text` and `reason`, which is null if the value is valid in `value_format` (text, json, msgpack)."""
     value, text = F.col("value"), F.col("text")
     is_msgpack = value_format == "msgpack"
     as_text = _msgpack_as_json()(value) if is_msgpack else valid_text("value")
@@ -45,7 +46,7 @@ def with_text(records: DataFrame, value_format: str) -> DataFrame:
 
 def _msgpack_as_json() -> Callable[[Column], Column]:
     def as_json(value: bytes | None) -> str | None:
-        # Runs on executors: what it needs it imports itself.
+        # It runs on executors, where only its own imports are available.
         import json
 
         import msgpack
@@ -57,32 +58,33 @@ def _msgpack_as_json() -> Callable[[Column], Column]:
         except (ValueError, TypeError, RecursionError, msgpack.UnpackException):
             return None
 
-    # Said outright, because Spark would look for a form in the annotations, and warn that it found none.
+    # useArrow is given, because Spark would derive it from the annotations and warn that it cannot.
     return F.udf(as_json, StringType(), useArrow=False)
 
 
 def add_reason(records: DataFrame, condition: Column, reason: str) -> DataFrame:
-    """`reason` for the rows that a condition finds, unless they have one."""
+    """Sets `reason` of the rows for which the condition is true, unless they have one."""
     return records.withColumn("reason", F.coalesce("reason", F.when(condition, reason)))
 
 
 def member(value_format: str, name: str) -> Column:
-    """The text itself, or, for json and msgpack, one member of its object as text (a path: `a.b`)."""
+    """Returns the text itself or, for json and msgpack, a member of its object as text; `name` may be a path
+    (`a.b`)."""
     return F.col("text") if value_format == "text" else F.get_json_object("text", f"$.{name}")
 
 
 def trimmed(text: Column) -> Column:
-    """Without white space and control characters at both ends."""
+    """Removes white space and control characters at both ends."""
     return F.regexp_replace(text, _EDGES, "")
 
 
 def unquoted(text: Column) -> Column:
-    """Without single quotes around it."""
+    """Removes a single quote at each end."""
     return F.regexp_replace(text, "^'|'$", "")
 
 
 def number(text: Column) -> Column:
-    """A finite number as a double; null for anything else, `NaN` and `Infinity` among it."""
+    """Parses a finite number as a double; null for any other text, such as `NaN` and `Infinity`."""
     plain = trimmed(text)
     found = F.when(plain.rlike(_NUMBER), plain).try_cast("double")
     return F.when(F.abs(found) < float("inf"), found)

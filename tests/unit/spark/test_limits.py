@@ -60,5 +60,5 @@ def test_dividing_loses_nothing(sizes, least, most):
     assert len(parts) >= min(least or 1, sum(sizes))
     assert all(each.size >= 1 and (most is None or each.size <= most) for each in parts)
     for each in whole:
-        mine = [part for part in parts if part.where == each.where]
+        mine = [part for part in parts if part.partition == each.partition]
         assert [mine[0].start, *(part.end for part in mine)] == [*(part.start for part in mine), each.end]

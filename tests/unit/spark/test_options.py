@@ -72,7 +72,7 @@ def test_the_other_ways_to_choose():
     assigned = read_options({**servers, "assign": '{"a": [0, 2], "b": [1]}'}, is_streaming=False)
     assert assigned.selection.partitions == (TopicPartition("a", 0), TopicPartition("a", 2), TopicPartition("b", 1))
     assert read_options({**servers, "subscribePattern": "a.*"}, is_streaming=False).selection.pattern == "a.*"
-    assert "no regular expression" in refused({**servers, "subscribePattern": "("})
+    assert "not a regular expression" in refused({**servers, "subscribePattern": "("})
     assert "expected JSON" in refused({**servers, "assign": "a"})
 
 
@@ -89,7 +89,7 @@ def test_the_other_ways_to_choose():
         ({"maxOffsetsPerTrigger": "1.5"}, "maxOffsetsPerTrigger"),
         ({"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "5"}, "higher than the maxOffsetsPerTrigger"),
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay"),
-        ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
+        ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets sets the start"),
         ({"kafka.value.deserializer": "x"}, "value.deserializer"),
         ({"kafka.bootstrap.servers": ""}, "kafka.bootstrap.servers"),
         ({"kafka.isolation.level": "read_comitted"}, "Invalid value read_comitted for configuration isolation.level"),

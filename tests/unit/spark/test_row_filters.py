@@ -23,7 +23,7 @@ def ranges(*filters, **more):
     cluster.add("a", 100, 200)
     cluster.add("b", 50)
     options = read_options({"kafka.bootstrap.servers": "h:1", "subscribe": "a,b", **more}, is_streaming=False)
-    return [(f"{each.where}", each.start, each.end) for each in plan(cluster, options, row_filters(filters))]
+    return [(f"{each.partition}", each.start, each.end) for each in plan(cluster, options, row_filters(filters))]
 
 
 def test_nothing_pushed():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import sysconfig
+from pathlib import Path
 
+import pyspark
 from pyspark import cloudpickle
 
 from kafkapy.spark.batch_reader import BatchReader
@@ -13,6 +14,7 @@ from kafkapy.spark.options import read_options
 from kafkapy.spark.source import KafkapySource
 
 OPTIONS = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
+PACKAGES = str(Path(pyspark.__file__).parents[1])
 LOAD = "import pickle, sys; pickle.load(sys.stdin.buffer)"
 
 
@@ -25,7 +27,7 @@ def test_there_and_back():
 def test_where_there_is_no_kafkapy():
     """A Python that has no packages but Spark's own, which it needs to load what Spark sends."""
     reader = BatchReader(read_options(OPTIONS, is_streaming=False), ("value",))
-    path = f"import sys; sys.path.append({sysconfig.get_paths()['purelib']!r}); sys.modules['kafkapy'] = None; "
+    path = f"import sys; sys.path.append({PACKAGES!r}); sys.modules['kafkapy'] = None; "
     for shipped in (reader, KafkapySource(OPTIONS)):
         done = subprocess.run(
             [sys.executable, "-S", "-c", path + LOAD],

@@ -27,7 +27,7 @@ class Query:
 
     def batch(self, **how):
         end = self.plan(**how)
-        ranges = [(str(each.where), each.start, each.end) for each in self.position.ranges(self.start, end)]
+        ranges = [(str(each.partition), each.start, each.end) for each in self.position.ranges(self.start, end)]
         self.start = end
         return ranges
 
