@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 
 import pytest
+from pyspark.errors import PySparkException
 
 from kafkapy.client import Consumer
 from kafkapy.client.prepared_transaction import PreparedTransaction
@@ -74,8 +75,10 @@ def test_a_batch_in_transactions_is_all_or_nothing(spark, read, topics):
     topic = topics.create(2)
     good = spark.range(0, 40, 1, 2).selectExpr("CAST(id AS STRING) AS value")
     to(good, topics, topic=topic, kafka_transactional_id=f"id-{topic}").mode("append").save()
-    bad = spark.range(0, 40, 1, 2).selectExpr("IF(id = 39, raise_error('no'), CAST(id AS STRING)) AS value")
-    with pytest.raises(Exception, match="no"):
+    bad = spark.range(0, 40, 1, 2).selectExpr(
+        "IF(id = 39, raise_error('the row 39 is refused'), CAST(id AS STRING)) AS value"
+    )
+    with pytest.raises(PySparkException, match="the row 39 is refused"):
         to(bad, topics, topic=topic, kafka_transactional_id=f"id-{topic}").mode("append").save()
     committed = read(topic, kafka_isolation_level="read_committed")
     assert sorted(int(row.value) for row in committed.collect()) == list(range(40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from kafkapy.spark import partition_progress
 from kafkapy.types import TopicPartition
@@ -147,6 +148,15 @@ def test_an_offset_below_the_start_of_the_log(read_stream, read, topics, tmp_pat
     else:
         run(frame, rows, tmp_path)
         assert rows.all == [(0, n) for n in range(4, 10)] and batch.count() == 6
+
+
+def test_a_wrong_option_is_the_error_of_the_query(read_stream, topics, tmp_path):
+    frame = read_stream(topics.create(), endingOffsets="latest")
+    with pytest.raises(StreamingQueryException) as raised:
+        run(frame, Rows(), tmp_path)
+    message = str(raised.value)
+    assert "ConfigError: endingOffsets is not valid in streaming queries" in message
+    assert "UnboundLocalError" not in message
 
 
 def test_a_broker_restart(spark, tmp_path):

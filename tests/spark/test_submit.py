@@ -20,8 +20,8 @@ JAVA = ("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--master", "local[2]", *JAVA)
 
 
-def kafkapy(*words, timeout_s=240):
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+def kafkapy(*words, timeout_s=240, environment=None):
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **(environment or {})}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, "-m", "kafkapy", *words]
     return subprocess.run(
@@ -61,9 +61,37 @@ def test_the_strategy_writes_to_postgresql(tmp_path):
         ["600547", "山东黄金", "37.99", "f", "t"],
         ["600837", "海通证券", "15.9", "f", "t"],
     ]
-    # spark-submit puts both outputs of a job into its own standard output
     printed = done.stdout.splitlines()
-    assert set(printed[: printed.index("历史新高:")]) == {*STAGE_1, "1 rows left out (fewer than 8 fields: 1)"}
+    assert set(printed[: printed.index("历史新高:")]) == STAGE_1
+    assert "1 rows left out (fewer than 8 fields: 1)" in done.stderr.splitlines()
+
+
+@pytest.mark.parametrize("more", [(), ("--trigger", "available-now")])
+def test_a_missing_topic_is_one_line_on_standard_error(spark_bootstrap, more):
+    job = ("hot-search", "--bootstrap-server", spark_bootstrap, "--topic", "no-such-topic", *more)
+    done = kafkapy("jobs", "submit", *SMALL, *job)
+    assert done.returncode == 1 and done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "no-such-topic" in line]
+    assert lines == ["UNKNOWN_TOPIC_OR_PARTITION: Topic no-such-topic: This server does not host this topic-partition."]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--bootstrap-server", "127.0.0.1:1"), "--bootstrap-server 127.0.0.1:1: "),
+        (("--windo", "3 s"), "there is no option '--windo'; did you mean --window?"),
+    ],
+)
+def test_a_mistake_is_an_error_before_a_jvm_starts(tmp_path, words, message):
+    """The JVM of this Spark cannot be started at all."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho A JVM was started >&2\nexit 9\n")
+    java.chmod(0o755)
+    done = kafkapy("jobs", "submit", *SMALL, "hot-search", *words, environment={"JAVA_HOME": str(tmp_path)})
+    assert done.returncode != 0 and done.stdout == ""
+    assert message in done.stderr.splitlines()[-1] and "A JVM was started" not in done.stderr
 
 
 def test_the_demo_prints_the_top_ten(tmp_path):

@@ -83,6 +83,8 @@ def test_the_other_ways_to_choose():
         ({"startingOffsets": '{"a": {"0": -1}}'}, "starting offset can't be latest"),
         ({"endingOffsets": "earliest"}, "ending offset can't be earliest"),
         ({"startingOffsets": "soon"}, "startingOffsets"),
+        ({"startingOffsets": '{"a": {"0": -3}}'}, "Option startingOffsets: an offset is below -2"),
+        ({"endingOffsets": '{"a": {"0": -3}}'}, "Option endingOffsets: an offset is below -2"),
         ({"startingTimestamp": "-5"}, "startingTimestamp"),
         ({"failOnDataLoss": "perhaps"}, "failOnDataLoss"),
         ({"minPartitions": "0"}, "minPartitions"),

@@ -1,7 +1,8 @@
-"""How a job becomes a command: which spark-submit, which packages, which environment, which job."""
+"""The command and the environment of a job: spark-submit, packages, Python, the job's program."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,14 +11,21 @@ import pytest
 from kafkapy.tools import jobs
 from kafkapy.tools.job_catalog import JOBS_DIRECTORY, describe, find_job, job_paths
 from kafkapy.tools.option import ToolError
-from kafkapy.tools.spark_submit import command, find_spark_submit, first_positional, spark_environment, spark_versions
+from kafkapy.tools.spark_submit import (
+    find_spark_submit,
+    first_positional,
+    job_program,
+    spark_environment,
+    spark_versions,
+    submit_options,
+)
 
 JOB = Path("/jobs/hot_search.py")
 
 
 @pytest.fixture
 def submit(tmp_path):
-    """A Spark home whose spark-submit says its version."""
+    """Returns the spark-submit of a Spark distribution, which prints its version."""
     home = tmp_path / "spark"
     (home / "bin").mkdir(parents=True)
     (home / "jars").mkdir()
@@ -77,10 +85,69 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
     ],
 )
 def test_master_and_packages_are_added_where_the_user_names_none(submit, spark_words, job_words, between):
-    words = command(submit, spark_words, JOB, job_words, {})
-    assert words == [str(submit), *between, str(JOB), *job_words]
-    given = command(submit, ["--conf", "spark.log.level=INFO", "--master", "local"], JOB, [], {})
-    assert given == [str(submit), "--conf", "spark.log.level=INFO", "--master", "local", str(JOB)]
+    assert submit_options(submit, spark_words, job_words, {}) == between
+    given = ["--conf", "spark.log.level=INFO", "--master", "local"]
+    assert submit_options(submit, given, [], {}) == given
+
+
+def test_a_job_is_a_program_of_its_own_with_spark_submits_options_in_the_environment(submit):
+    modules = submit.parent.parent / "python" / "lib"
+    modules.mkdir(parents=True)
+    (modules / "pyspark.zip").touch()
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": "/mine"}
+    program = job_program(submit, ["--name", "a b"], JOB, ["--top", "3"], environment)
+    assert program.words == [sys.executable, str(JOB), "--top", "3"]
+    options = "--name 'a b' --master 'local[*]' --conf spark.log.level=WARN --conf spark.ui.showConsoleProgress=false"
+    assert program.environment["PYSPARK_SUBMIT_ARGS"] == f"{options} pyspark-shell"
+    assert program.environment["PYTHONPATH"] == f"{modules / 'pyspark.zip'}:/mine"
+    progress = ["--conf", "spark.ui.showConsoleProgress=true"]
+    assert "=false" not in job_program(submit, progress, JOB, [], environment).environment["PYSPARK_SUBMIT_ARGS"]
+
+
+def test_the_drivers_python_is_chosen_as_spark_submit_chooses_it(submit):
+    def python_of(*spark_words, **environment):
+        program = job_program(submit, spark_words, JOB, [], environment)
+        return program.words[0], program.environment.get("PYSPARK_PYTHON")
+
+    assert python_of(PYSPARK_PYTHON=sys.executable) == (sys.executable, sys.executable)
+    assert python_of(PYSPARK_PYTHON="/other", PYSPARK_DRIVER_PYTHON=sys.executable) == (sys.executable, "/other")
+    workers = ("--conf", f"spark.pyspark.python={sys.executable}")
+    assert python_of(*workers, PYSPARK_PYTHON="/other") == (sys.executable, sys.executable)
+    driver = (f"--conf=spark.pyspark.driver.python={sys.executable}",)
+    assert python_of(*driver, PYSPARK_PYTHON="/other") == (sys.executable, "/other")
+    with pytest.raises(ToolError, match="there is no program /other: set PYSPARK_PYTHON"):
+        python_of(PYSPARK_PYTHON="/other")
+
+
+@pytest.mark.parametrize(
+    "spark_words", [["--deploy-mode", "cluster"], ["--conf", "spark.submit.deployMode=cluster"], ["--version"]]
+)
+def test_spark_submit_runs_what_does_not_run_on_this_machine(submit, spark_words):
+    words = [*spark_words, "--master", "yarn"]
+    program = job_program(submit, words, JOB, ["--top", "3"], {})
+    assert program.words == [str(submit), *words, *QUIET, str(JOB), "--top", "3"]
+    assert "PYSPARK_SUBMIT_ARGS" not in program.environment
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 128 + signal.SIGINT)]
+)
+def test_a_signal_ends_the_job_and_is_the_status(monkeypatch, tmp_path, number, expected):
+    """A terminal sends Ctrl-C to the job too; SIGTERM comes to this process alone, which passes it on."""
+    job = tmp_path / "job.py"
+    to_all = "os.kill(os.getpid(), signal.SIGINT)" if number == signal.SIGINT else "time.sleep(600)"
+    job.write_text(f"import os, signal, time\nos.kill(os.getppid(), {int(number)})\n{to_all}\n")
+    monkeypatch.setattr(jobs.job_catalog, "find_job", lambda word: job)
+    assert jobs.submit(["hot-search"]) == expected
+
+
+def test_the_status_of_a_job_is_passed_on(monkeypatch, tmp_path):
+    job = tmp_path / "job.py"
+    monkeypatch.setattr(jobs.job_catalog, "find_job", lambda word: job)
+    job.write_text("raise SystemExit(3)\n")
+    assert jobs.submit(["hot-search"]) == 3
+    job.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    assert jobs.submit(["hot-search"]) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize(
