@@ -120,6 +120,8 @@ MALFORMED = [
     ("'x','1','2017-03-01',1,1,NaN,1,1", "the highest price is not a number"),
     ("'x','1','2017-03-01',1,1,1e999,1,1", "the highest price is not a number"),
     ("'x','1','2017-03-01',1,1,1,low,1", "the lowest price is not a number"),
+    ("'x','1','2017-03-01',10.0,0,0,0,10.0", "the highest or lowest price is not positive"),
+    ("'x','1','2017-03-01',1,1,1,-0.5,1", "the highest or lowest price is not positive"),
     ("'x','1','yesterday',1,1,1,1,1", "the trade date is not a date"),
     ("'x','1','2017-02-30 00:00:00.000',1,1,1,1,1", "the trade date is not a date"),
 ]
@@ -139,6 +141,7 @@ def test_dead_letters_are_the_record_with_its_reason_and_whereabouts(spark):
     assert bytes(letter["value"]) == b"\xff,x"
     assert headers["error"] == "not UTF-8"
     assert (headers["topic"], headers["partition"], headers["offset"]) == ("t", "0", "1")
+    assert headers["timestamp"] == "2017-05-01T12:00:01.000Z"
 
 
 @pytest.mark.parametrize("value_format", ["json", "msgpack"])

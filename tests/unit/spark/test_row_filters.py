@@ -30,6 +30,13 @@ def test_nothing_pushed():
     assert ranges() == [("a-0", 0, 100), ("a-1", 0, 200), ("b-0", 0, 50)]
 
 
+def test_a_start_after_the_end_of_a_partition_is_a_warning(caplog):
+    starts = '{"a": {"0": 101, "1": 200}, "b": {"0": 0}}'
+    assert ranges(startingOffsets=starts) == [("b-0", 0, 50)]
+    warnings = [record.getMessage() for record in caplog.records]
+    assert warnings == ["Partition a-0 starts at offset 101, after its end 100: nothing is read from it"]
+
+
 def test_topics_and_partitions():
     assert ranges(pushed("EqualTo", "topic", "b")) == [("b-0", 0, 50)]
     assert ranges(pushed("In", "partition", (1, 7))) == [("a-1", 0, 200)]
