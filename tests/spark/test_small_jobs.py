@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 from access_log import FIELDS, accesses, with_fields
 from envelope import payloads, with_payloads
 from kafkapy_jobs.quotes import with_quotes
-from kafkapy_jobs.report import Report
 from kafkapy_jobs.values import with_text
 from server_metrics import METRICS, summaries, with_events
 from stock_statistics import statistics
@@ -101,20 +99,3 @@ def test_payloads_come_out_of_connects_envelope(spark):
     rows = with_payloads(records(spark, texts)).orderBy("offset")
     assert values(rows.collect(), "reason") == [None, None, None, "not an envelope", "not an envelope", "not JSON"]
     assert values(payloads(rows).collect(), "payload") == ["kafka-connect", None, '{"a":1}']
-
-
-def test_a_micro_batch_that_left_something_out_is_reported(capsys):
-    def progress(rejected, *late):
-        operators = [SimpleNamespace(numRowsDroppedByWatermark=rows) for rows in late]
-        metrics = {} if rejected is None else {"rejected": {"rows": rejected}}
-        return SimpleNamespace(
-            progress=SimpleNamespace(name="topic", batchId=7, observedMetrics=metrics, stateOperators=operators)
-        )
-
-    report = Report()
-    for each in (progress(0, 0), progress(None), progress(2, 1, 3), progress(None, 1)):
-        report.onQueryProgress(each)
-    assert capsys.readouterr().err.splitlines() == [
-        "topic batch 7: 2 unreadable, 4 too late",
-        "topic batch 7: 0 unreadable, 1 too late",
-    ]
