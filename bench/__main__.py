@@ -1,4 +1,4 @@
-"""`python -m bench`: workloads against kafkapy, Apache Kafka and the ceiling, in turn in one run; medians and ratios.
+"""`python -m bench`: runs workloads in turn against kafkapy, Apache Kafka and the ceiling; prints medians and ratios.
 
     python -m bench [--set quick|must-show|full] [--workloads produce-100B,...] [--servers kafkapy,kafka,ceiling]
                     [--rounds 5] [--output FILE.json] [--against COMMIT]
@@ -110,7 +110,7 @@ def run_with(chosen: argparse.Namespace, servers: list[type[Server]]) -> Result:
 def main() -> None:
     chosen = options()
     raise_descriptor_limit()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the brokers are ended too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the brokers are stopped too
     if chosen.action == "list":
         for workload in WORKLOADS.values():
             print(f"{workload.name:<40} {', '.join(workload.sets):<28} {', '.join(workload.servers)}")

@@ -1,10 +1,11 @@
-"""`python -m bench.cleaning`: the log cleaner on a large compacted topic, beside Apache Kafka.
+"""`python -m bench.cleaning`: compares the log cleaner with Apache Kafka's on a large compacted topic.
 
     python -m bench.cleaning [--megabytes 2048] [--rounds 2] [--rate 500] [--directory DIR]
 
-One directory of 1 KB keyed records, each key written twice on average, is given to both in turn, each time as it was.
-The seconds are those from the ready line until the cleaner's checkpoint names the topic; memory is the peak until then.
-Meanwhile a producer sends records of 100 bytes to another topic at `--rate`, and its latencies are the percentiles.
+Both brokers start in turn on the same directory of 1 KB keyed records, in which each key is written twice on average;
+the directory is restored before each start. The seconds are measured from the ready line until the cleaner's checkpoint
+names the topic; memory is the peak until then. At the same time a producer sends records of 100 bytes to another topic
+at `--rate`; the percentiles are its latencies.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def fill(bootstrap: str, megabytes: int) -> None:
 
 
 class Probe:
-    """A producer at a steady rate, on the caller's thread."""
+    """A producer that sends at a steady rate on the caller's thread."""
 
     def __init__(self, bootstrap: str, rate: int) -> None:
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "all"})

@@ -2,9 +2,10 @@
 
     python -m bench.client_loads CLIENT LOAD BOOTSTRAP TOPIC COUNT SIZE BATCH
 
-Prints one JSON line: records, seconds, CPU seconds of this process. Producing is timed from the first record of the
-load until the last is acknowledged, behind a first record that finds the topic; consuming from the second portion of
-records on to the last, so that connecting is not in it. Everybody reads every value's length.
+Prints one JSON line: records, seconds, and CPU seconds of this process. A producer is measured from the first record of
+the load, after one record that finds the topic, until the last record is acknowledged. A consumer is measured from the
+second portion of records to the last, so that the time to connect is not included. Each client reads the length of
+every value.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-# All producers give the same guarantee, the one that Apache Kafka's give by default: acks=all, nothing twice, in order,
-# and so five requests in flight.
+# All producers give the same guarantee, the default of Apache Kafka's: acks=all, no duplicates, in order, with at most
+# five requests in flight.
 IDEMPOTENT = True
 LINGER_MS = 20
 BUFFER_BYTES = 128 << 20
-PORTION = 1000  # records that are handed over at once, where a client can
+PORTION = 1000  # records that are passed in one call, where a client supports it
 FETCH_BYTES = 4 << 20
 
 
@@ -34,7 +35,7 @@ class Load(NamedTuple):
     batch_bytes: int
 
     def values(self) -> Iterator[bytes]:
-        """So many values, taken from a few different ones: none is made while time is measured."""
+        """Returns `count` values, taken from a few different ones, so that none is created while time is measured."""
         some = [bytes([65 + number % 26]) * self.size for number in range(PORTION)]
         for start in range(0, self.count, PORTION):
             yield from some[: min(PORTION, self.count - start)]
@@ -46,7 +47,7 @@ class Load(NamedTuple):
 
 
 class Clock:
-    """Measures from `start` to `stop`, or from the first `mark` on."""
+    """Measures time and CPU from `start`, or from the first `mark`, to `stop`."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -65,7 +66,7 @@ class Clock:
 
 
 def consume(load: Load, clock: Clock, portions: Iterable[tuple[int, int]]) -> None:
-    """Counts (records, bytes of values) until all are there; the clock runs from the end of the first portion on."""
+    """Counts (records, bytes of values) until all have arrived; the clock starts after the first portion."""
     seen = total = first = 0
     for records, size in portions:
         if not records:
@@ -84,7 +85,7 @@ def consume(load: Load, clock: Clock, portions: Iterable[tuple[int, int]]) -> No
 
 
 def consume_each(load: Load, clock: Clock, values: Iterator[bytes]) -> None:
-    """The same for a client that gives record by record."""
+    """Counts as `consumed` does, for a client that returns single records."""
     clock.start()
     total = len(next(values))
     clock.start()
@@ -441,7 +442,7 @@ def aiokafka_consume_batches(load: Load, clock: Clock) -> None:
 
 
 def loopback_consume_arrow(load: Load, clock: Clock) -> None:
-    """`bootstrap` is the address of a server that sends `count * size` bytes."""
+    """Receives from a server at `bootstrap` that sends `count * size` bytes."""
     host, _, port = load.bootstrap.rpartition(":")
     buffer = bytearray(FETCH_BYTES)
     left = load.count * load.size
@@ -459,8 +460,10 @@ def loopback_consume_arrow(load: Load, clock: Clock) -> None:
 
 
 def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
-    """What a client could reach that asks as ours does: fetch after fetch from the broker into one buffer, of which
-    nothing but the headers of the batches is looked at, to know where the next one begins."""
+    """Measures the limit for a client that sends the same requests as ours: fetches into one buffer.
+
+    Only the batch headers are read, to find where the next fetch begins.
+    """
     from kafkapy._core.client.fetched_records import FetchedRecords
     from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
     from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -491,7 +494,7 @@ def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
 
 
 def receive_exactly(connection: socket.socket, room: memoryview) -> memoryview:
-    """Fills `room`."""
+    """Receives until `room` is full."""
     filled = 0
     while filled < len(room):
         got = connection.recv_into(room[filled:])

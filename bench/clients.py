@@ -1,14 +1,14 @@
-"""`python -m bench.clients`: kafkapy's client beside confluent-kafka, kafka-python and aiokafka, from Python.
+"""`python -m bench.clients`: compares kafkapy's client with confluent-kafka, kafka-python and aiokafka.
 
     python -m bench.clients [--rounds 5] [--sizes 100,1000] [--batches 16384,1048576] [--loads produce,consume,...]
                             [--clients kafkapy,confluent-kafka,...] [--server kafkapy|kafka] [--scale 1.0]
                             [--output FILE.json]
 
-Each load is one process of one client against the same broker, in turns within a round; one more round than asked for
-is run first and thrown away. Of the rounds the medians count: records a second, and the client's own CPU seconds for a
-million records. Clients that are much slower get fewer records. `consume-arrow` stands against confluent-kafka's
-consuming in batches, against a plain socket that reads the broker's answers into one buffer, and against the bare
-loopback: as many bytes from `sendfile` into one buffer.
+Each load is one process of one client against the same broker. The clients take turns within a round; one additional
+round is run first and discarded. The results are medians over the rounds: records per second, and the client's own CPU
+seconds per million records. Much slower clients receive fewer records. `consume-arrow` is compared with
+confluent-kafka's consuming in batches, with a plain socket that reads the broker's responses into one buffer, and with
+the bare loopback: the same number of bytes from `sendfile` into one buffer.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from bench.servers import SERVERS, Server, raise_descriptor_limit
 
 RESULTS = Path(__file__).parent / "results"
 CLIENTS = ("kafkapy", "confluent-kafka", "kafka-python", "aiokafka", "plain-socket", "loopback")
-# Records of 100 bytes that take about a second to produce, and to consume.
+# Numbers of records of 100 bytes that take about a second to produce, and to consume.
 PRODUCED = {"kafkapy": 1_000_000, "confluent-kafka": 1_000_000, "kafka-python": 40_000, "aiokafka": 100_000}
 CONSUMED = {"kafkapy": 2_000_000, "confluent-kafka": 2_000_000, "kafka-python": 60_000, "aiokafka": 400_000}
-FILLED = 6_000_000  # records of 100 bytes, what the fastest way reads in half a second
+FILLED = 6_000_000  # records of 100 bytes that the fastest client reads in half a second
 CHUNK_BYTES = 1 << 20
 TIMEOUT_S = 300
 
@@ -43,7 +43,7 @@ Rounds = dict[str, dict[str, list[Figures]]]  # load -> client -> rounds
 
 
 class Loopback:
-    """Owns a socket that sends zeros to whoever connects, straight from a file, as a broker sends its segments."""
+    """A server that sends zeros from a file to each connection with `sendfile`, as a broker sends its segments."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "zeros"
@@ -172,7 +172,7 @@ def medians(rounds: Rounds) -> dict[str, dict[str, Figures]]:
 
 
 def table(result: dict[str, dict[str, Figures]]) -> str:
-    """A line for each load: records a second, CPU seconds for a million records, and kafkapy's ratio to each other."""
+    """Returns a line for each load: records per second, CPU seconds per million records, and kafkapy's ratios."""
     lines = []
     for name, clients in result.items():
         lines.append(name)

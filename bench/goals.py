@@ -1,4 +1,4 @@
-"""What kafkapy has to reach, as ratios within one run: the table of goals and how each came out."""
+"""The goals of the benchmark as ratios within one run, and whether each was reached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = dict[str, dict[str, Figures]]  # workload -> server -> medians
 
 
 class Goal(NamedTuple):
-    """kafkapy's `figure` of `workload`, divided by that of `peer` (none: as it is), is within the bounds."""
+    """A bound for kafkapy's `figure` of `workload`, divided by that of `peer` unless that is None."""
 
     workload: str
     figure: str
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     reached: bool
 
 
-# Where the goal is not to be behind, and the client is the limit, this share is as good as even.
+# Where the goal is parity and the client is the limit, this share counts as parity.
 NOISE = 0.97
 
 GOALS = (
@@ -67,7 +67,7 @@ TAILS = {
 
 
 def judge(goal: Goal, result: Result) -> Outcome | None:
-    """None if the run has not what it takes."""
+    """Returns None if the run lacks a figure that the goal needs."""
     figures = result.get(goal.workload, {})
     own = figures.get("kafkapy", {}).get(goal.figure)
     peer = figures.get(goal.peer, {}).get(goal.figure) if goal.peer else 1.0
@@ -89,7 +89,7 @@ def judge_tail(workload: str, quiet: str, result: Result) -> Outcome | None:
 
 
 def judge_sweep(result: Result) -> Outcome | None:
-    """The curve of the partition sweep does not fall before Apache Kafka's does: what 1,000 keep of the best."""
+    """Judges the curve of the partition sweep: kafkapy retains as large a share of its best rate at 1,000 as Kafka."""
     figures = result.get("partition-sweep", {})
     if not {"kafkapy", "kafka"} <= figures.keys():
         return None

@@ -1,13 +1,13 @@
-"""Groups beside Apache Kafka in one run: many members in one group, and many groups after a restart.
+"""Compares groups with Apache Kafka's in one run: many members in one group, and many groups after a restart.
 
     python -m bench.groups [--members 1000] [--groups 10000] [--servers kafkapy,kafka] [--output FILE.json]
 
-Members: from the first JoinGroup until every member has its assignment, and then from one more member's join until all
-have theirs again. `group.initial.rebalance.delay.ms` is 0, as in the configuration that Apache Kafka is shipped with.
-Members send heartbeats every 500 ms, which is how they learn of a rebalance.
+Members: measured from the first JoinGroup until every member has its assignment, and then from an additional member's
+join until all have theirs again. `group.initial.rebalance.delay.ms` is 0, as in the configuration file of Apache
+Kafka. Members send heartbeats every 500 ms, by which they learn of a rebalance.
 
-Groups: each has offsets for ten partitions, committed by no member. The broker is stopped and started; the figures
-are from the start of the process until the first OffsetFetch that finds all of them, and what memory they take then.
+Groups: each group without members has offsets for ten partitions. The broker is stopped and started. The time is
+measured from the start of the process until the first OffsetFetch that finds all offsets; memory is measured then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ASSIGNMENT = b"\x00\x01\x00\x00\x00\x01\x00\x05topic\x00\x00\x00\x01\x00\x00\x00
 
 
 class Connection:
-    """One request at a time."""
+    """A connection that sends one request at a time."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -66,7 +66,7 @@ class Connection:
 
 
 class Member:
-    """Joins, stays and joins again whenever the coordinator wants it; `generation` is what it has an assignment of."""
+    """A member that joins, and rejoins when the coordinator requires it; it has an assignment of `generation`."""
 
     def __init__(self, crowd: Crowd, connection: Connection) -> None:
         self._crowd = crowd
@@ -126,7 +126,7 @@ class Crowd:
         self._is_stable = asyncio.Event()
 
     async def add(self, count: int) -> dict[str, float]:
-        """Seconds and CPU seconds of the broker from the first join until all share one generation."""
+        """Returns seconds and the broker's CPU seconds from the first join until all share one generation."""
         connections = [await Connection.open(self._server) for _ in range(count)]
         cpu, began = self._server.cpu_seconds(), time.monotonic()
         self._is_stable.clear()
@@ -146,7 +146,7 @@ class Crowd:
             self._is_stable.set()
 
     async def idle(self, seconds: float) -> dict[str, float]:
-        """What heartbeats alone cost."""
+        """Returns the broker's CPU seconds for heartbeats alone."""
         cpu = self._server.cpu_seconds()
         await asyncio.sleep(seconds)
         return {"seconds": seconds, "cpu_seconds": self._server.cpu_seconds() - cpu}
@@ -206,7 +206,7 @@ async def commit_offsets(server: Server, groups: int) -> dict[str, float]:
 
 
 async def find_all_offsets(server: Server, groups: int) -> None:
-    """Returns when every group's offsets are there."""
+    """Returns when the offsets of every group are found."""
     connection = await Connection.open(server)
     names = [group_name(number) for number in range(groups)]
     for first in range(0, groups, GROUPS_IN_A_FETCH):
@@ -232,7 +232,7 @@ async def find_all_offsets(server: Server, groups: int) -> None:
 
 
 def load(server: Server, groups: int) -> dict[str, dict[str, float]]:
-    """The server has just been started on an empty directory."""
+    """Measures on a server that has just been started on an empty directory."""
     server.create_topic(TOPIC, PARTITIONS_PER_GROUP, {})
     asyncio.run(coordinator_is_there(server))
     figures = {"restart, no groups": restart(server, 0)}

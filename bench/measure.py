@@ -1,4 +1,4 @@
-"""Rounds: the servers take turns, disturbed rounds are repeated, the first is thrown away, the rest has medians."""
+"""Rounds: the servers take turns, disturbed turns are repeated, the first round is discarded, medians are computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.run import Figures, Run
 from bench.servers import Kafkapy, Server
 from bench.table import Workload
 
-# More foreign CPU than this (cores) during a round means that the round is repeated, so often at most.
+# A turn with more foreign CPU (cores) than the limit is repeated; REPEATS is the largest number of turns.
 FOREIGN_CPU_LIMIT = 0.1
 REPEATS = 3
 
@@ -23,7 +23,7 @@ Rounds = dict[str, list[Figures]]
 
 
 def undisturbed(turn: Callable[[], Figures], limit: float, repeats: int = REPEATS) -> Figures:
-    """A turn with less foreign CPU than `limit`; or, after so many in vain, the least disturbed one."""
+    """Repeats a turn until foreign CPU is below `limit`; after `repeats` turns returns the least disturbed one."""
     tries: list[Figures] = []
     while len(tries) < repeats:
         tries.append(turn())
@@ -36,7 +36,7 @@ def undisturbed(turn: Callable[[], Figures], limit: float, repeats: int = REPEAT
 def run_workload(
     workload: Workload, servers: list[type[Server]], rounds: int, directory: Path, *, scale: float, limit: float
 ) -> Rounds:
-    """`rounds` counted rounds, behind one that warms up (cold page cache, cold compiler of the peer)."""
+    """Runs `rounds` counted rounds after one that warms up (cold page cache, cold compiler of the peer)."""
     chosen = [
         server
         for server in servers
@@ -62,7 +62,7 @@ def run_workload(
 
 
 def end(servers: list[Server]) -> None:
-    """Stops them all; one that does not stop cleanly is killed, and told of when all have ended."""
+    """Stops all servers. One that does not stop cleanly is killed, and reported when all have ended."""
     complaints = []
     for server in servers:
         try:
@@ -83,7 +83,7 @@ def tell(workload: Workload, server: str, number: int, figures: Figures, took: f
 
 
 def medians(rounds: list[Figures]) -> Figures:
-    """The median of each figure that every round has."""
+    """Returns the median of each figure that every round has."""
     keys = [key for key in rounds[0] if all(key in each for each in rounds)]
     return {key: median(each[key] for each in rounds) for key in keys}
 

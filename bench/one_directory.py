@@ -1,4 +1,4 @@
-"""The same directory given to kafkapy and to Apache Kafka in turn: for what happens at or after a start."""
+"""One directory for kafkapy and Apache Kafka in turn, to measure a start and what follows it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START_TIMEOUT_S = 900.0
 
 
 class OneDirectory:
-    """Owns a log directory `logs` under `root` and a copy of it as it was when it was made."""
+    """A log directory `logs` under `root`, with a copy from which it is restored."""
 
     def __init__(self, root: Path, properties: Mapping[str, str], heap: str) -> None:
         root.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ class OneDirectory:
         self._saved = root / "saved"
 
     def kafkapy(self, properties: Mapping[str, str] | None = None) -> BrokerProcess:
-        """A kafkapy on the directory, with `properties` on top."""
+        """Returns a kafkapy on the directory, with additional `properties`."""
         broker = BrokerProcess(
             self.kafka.directory, config=self.kafka.config, port=self.kafka.port, properties=dict(properties or {})
         )
@@ -40,7 +40,7 @@ class OneDirectory:
         shutil.copytree(self.logs, self._saved)
 
     def rounds(self, count: int) -> Iterator[tuple[str, ServerProcess]]:
-        """Each server `count` times, by turns, not started yet, on the directory as it was saved."""
+        """Yields each server `count` times in turn, not started, on the restored directory."""
         for _ in range(count):
             for name in SERVERS:
                 shutil.rmtree(self.logs)

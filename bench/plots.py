@@ -14,7 +14,7 @@ Rounds = Mapping[str, Sequence[float]]  # server -> the figure in each round
 
 
 def bars(medians: Mapping[str, float], rounds: Rounds) -> str:
-    """A bar as long as the median for each server, a dot on it for each round."""
+    """Returns a bar for each server's median, with a dot for each round."""
     most = max([*medians.values(), *(value for values in rounds.values() for value in values)], default=0) or 1
     parts = []
     for row, (server, value) in enumerate(medians.items()):
@@ -30,7 +30,7 @@ def bars(medians: Mapping[str, float], rounds: Rounds) -> str:
 
 
 def curves(points: Mapping[str, Mapping[int, float]]) -> str:
-    """A line for each server; the horizontal axis is logarithmic, the vertical one begins at 0."""
+    """Returns a line for each server; the horizontal axis is logarithmic, the vertical one begins at 0."""
     places = sorted({place for curve in points.values() for place in curve})
     most = max((value for curve in points.values() for value in curve.values()), default=0) or 1
     span = math.log(places[-1] / places[0]) or 1

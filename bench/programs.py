@@ -20,7 +20,7 @@ def compile_program(name: str, sources: list[Path], libraries: list[str]) -> Pat
 
 
 def bundled_librdkafka() -> Path:
-    """The librdkafka that confluent-kafka brings, newer than most distributions'; the header is librdkafka-dev's."""
+    """Returns the librdkafka of confluent-kafka, newer than most distributions'; the header is librdkafka-dev's."""
     import confluent_kafka
 
     libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"

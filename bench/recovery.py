@@ -1,9 +1,9 @@
-"""`python -m bench.recovery`: the start after kill -9 with thousands of segments to recover, beside Apache Kafka.
+"""`python -m bench.recovery`: compares a start after kill -9 with thousands of segments.
 
     python -m bench.recovery [--segments 5000] [--partitions 10] [--kilobytes 100] [--rounds 2] [--directory DIR]
 
-One directory is written by kafkapy, killed, and given to both in turn, each time as it was. Times are from the start of
-the process to its ready line; memory is the peak until then.
+kafkapy writes one directory and is killed. Both brokers start on it in turn; it is restored before each start. Times
+are measured from the start of the process to its ready line; memory is the peak until then.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.one_directory import OneDirectory, cpu_seconds, peak_megabytes
 
 NEVER_MS = str(10**9)
 PROPERTIES = {
-    "log.flush.offset.checkpoint.interval.ms": NEVER_MS,  # nothing counts as flushed: all of it is to be recovered
+    "log.flush.offset.checkpoint.interval.ms": NEVER_MS,  # nothing counts as flushed, so that everything is recovered
     "log.segment.bytes": str(1 << 20),
     "message.max.bytes": str(1 << 20),
     "log.cleaner.enable": "false",
@@ -31,7 +31,7 @@ PROPERTIES = {
 
 
 def fill(bootstrap: str, segments: int, partitions: int, kilobytes: int) -> None:
-    """Records an hour apart roll a segment each by `segment.ms`."""
+    """Writes records whose timestamps are an hour apart, each of which rolls a segment by `segment.ms`."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     config = {"segment.ms": "60000", "retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
     admin.create_topics([NewTopic("t", partitions, 1, config=config)])["t"].result(60)

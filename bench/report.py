@@ -18,7 +18,7 @@ STYLE = (
     "table{border-collapse:collapse} td,th{padding:2px 8px;border-bottom:1px solid #ddd;text-align:right} "
     "td:first-child,th:first-child{text-align:left} .missed{color:#b00}"
 )
-# How the run went rather than what was found.
+# Figures that describe the run and not the result.
 NOT_SHOWN = ("messages", "answered", "failed", "seconds", "tries", "cpu_seconds", "max_us", "hostile_acts")
 
 
@@ -31,7 +31,7 @@ def median_result(rounds: AllRounds) -> Result:
 
 
 def ratio(figures: dict[str, Figures], key: str, peer: str) -> str:
-    """What kafkapy has of the peer's figure, as a factor."""
+    """Returns kafkapy's figure divided by the peer's, as text."""
     if "kafkapy" not in figures or peer not in figures or not figures[peer].get(key):
         return "-"
     return f"{figures['kafkapy'].get(key, 0) / figures[peer][key]:.2f}"
@@ -44,7 +44,7 @@ def figure_names(name: str, figures: dict[str, Figures]) -> list[str]:
 
 
 def rows(result: Result) -> list[list[str]]:
-    """A heading, then a row for each figure of each workload."""
+    """Returns a heading and a row for each figure of each workload."""
     servers = list(dict.fromkeys(server for figures in result.values() for server in figures))
     lines = [["workload", "figure", *servers, "/ kafka", "/ ceiling"]]
     for name, figures in result.items():
@@ -105,7 +105,7 @@ def plot(name: str, figures: dict[str, Figures], rounds: Rounds) -> str:
 
 
 def write(path: Path, rounds: AllRounds) -> Result:
-    """The JSON to `path`, the page beside it; the medians."""
+    """Writes the JSON file to `path` and the page next to it; returns the medians."""
     result, about = median_result(rounds), machine()
     judged = outcomes(result)
     path.parent.mkdir(parents=True, exist_ok=True)

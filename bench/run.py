@@ -1,4 +1,4 @@
-"""What a workload is given: a started server, the scale of this run, and the means to measure."""
+"""The context of a workload: a started server, the scale of the run, and functions that measure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Figures = dict[str, float]
 LARGE_BATCHES = ("linger.ms=5", "batch.size=1000000", "batch.num.messages=1000000")
 SMALL_BATCHES = ("linger.ms=0", "batch.size=16384")
 QUEUES = ("queue.buffering.max.messages=1000000", "queue.buffering.max.kbytes=2000000")
-# With librdkafka's defaults a fast broker fills the client's queue and the client then idles for a second.
+# With librdkafka's defaults, a fast broker fills the client's queue, and the client then idles for a second.
 CONSUMER_QUEUES = ("queued.min.messages=1000000", "fetch.queue.backoff.ms=1")
 QUIET = "log_level=3"
 LOAD_TIMEOUT_S = 600
@@ -27,14 +27,16 @@ KTHREADD = "2"  # the parent of all kernel threads
 
 
 def busy_seconds() -> float:
-    """CPU time of the whole machine that a process, or another machine on the same hardware, has had."""
+    """Returns the CPU time of all processes, and of other machines on the same hardware (steal)."""
     fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
-    user, nice, system, _, _, _, _, steal = fields[:8]  # what interrupts take (loopback is one) is no process's
+    user, nice, system, _, _, _, _, steal = fields[
+        :8
+    ]  # the time of interrupts (loopback causes them) belongs to no process
     return (user + nice + system + steal) / CLOCK_TICKS
 
 
 def kernel_seconds() -> float:
-    """CPU time of the kernel's own threads: those that write our pages back are ours, and the others have little."""
+    """Returns the CPU time of kernel threads; nearly all of it is writing back pages of the broker."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -52,7 +54,7 @@ def own_seconds() -> float:
 
 
 class Load:
-    """A load program on its way. `result()` waits for it and returns the JSON that it printed."""
+    """A running load program. `result()` waits for it and returns the JSON that it printed."""
 
     def __init__(self, *words: object, cores: set[int] | None = None) -> None:
         self.command = list(map(str, words))
@@ -70,9 +72,9 @@ class Load:
 
 
 class Run:
-    """One server's turn in one round. `kept` outlives the turn: what was prepared once for all rounds of a workload.
+    """One server's turn in one round. `kept` holds what is prepared once for all rounds of a workload.
 
-    `scale` shortens everything for a trial: figures of a scaled run mean nothing.
+    `scale` shortens everything for a trial; the figures of a scaled run mean nothing.
     """
 
     def __init__(self, server: Server, scale: float, kept: dict[str, Any]) -> None:
@@ -87,14 +89,14 @@ class Run:
         return max(0.2, number * self.scale)
 
     def topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
-        """A topic with files of its own: growing the page cache is part of producing."""
+        """Creates a topic, whose files are new: growing the page cache is part of producing."""
         topic = f"bench-{time.monotonic_ns()}"
         self.server.create_topic(topic, partitions, config or {})
         self.await_leaders(topic, partitions)
         return topic
 
     def await_leaders(self, topic: str, partitions: int) -> None:
-        """A topic that was created need not be led yet: fetches, which leave nothing behind, say when it is."""
+        """Waits until all partitions of a new topic have leaders, by fetches, which change nothing."""
         deadline = time.monotonic() + LEADERS_TIMEOUT_S
         while True:
             try:
@@ -106,7 +108,7 @@ class Run:
                 time.sleep(0.05)
 
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` returned the first time that this server's workload asked."""
+        """Returns what `make` returned at the first call for this server and workload."""
         if name not in self.kept:
             self.kept[name] = make()
         return self.kept[name]
@@ -151,11 +153,11 @@ class Run:
     # -- measuring ----------------------------------------------------------------------------------------------
 
     def measure(self, load: Callable[[], Mapping[str, float]]) -> Figures:
-        """The load's own figures, with what they cost beside them.
+        """Runs a load and returns its figures together with their costs.
 
-        `cpu_seconds` and `peak_memory_mb` are the broker process's, `foreign_cores` is what anybody else used
-        meanwhile: neither the broker, nor the kernel, this process or the load programs, which `load` has to wait
-        for. The broker may be started in `load`, and must not be stopped there.
+        `cpu_seconds` and `peak_memory_mb` are those of the broker process. `foreign_cores` is what processes other than
+        the broker, the kernel, this process and the load programs used; `load` has to wait for the load programs. The
+        broker may be started in `load`, and must not be stopped there.
         """
         self.server.reset_peak_memory()
         kernel, busy, own = kernel_seconds(), busy_seconds(), own_seconds()

@@ -1,4 +1,4 @@
-"""The brokers that a benchmark compares: kafkapy, Apache Kafka, and the ceiling. Each a process on loopback."""
+"""The brokers that a benchmark compares: kafkapy, Apache Kafka and the ceiling, each a process on loopback."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.ports import free_port
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_TIMEOUT_S = 300
 STOP_TIMEOUT_S = 300
-MOST_AT_ONCE = 5_000  # Apache Kafka makes no more than 10,000 records of one request
-# What every broker here is told: the records of a topic that was deleted are soon gone from the page cache.
+MOST_AT_ONCE = 5_000  # Apache Kafka creates at most 10,000 records for one request
+# Settings of every broker. The records of a deleted topic leave the page cache quickly.
 SETTINGS = {
     "log.segment.delete.delay.ms": "100",
     "offsets.topic.replication.factor": "1",
@@ -33,16 +33,16 @@ SETTINGS = {
 
 
 def raise_descriptor_limit() -> None:
-    """So many descriptors as the system allows: 10,000 partitions and 5,000 connections need them, on both sides."""
+    """Raises the limit of open files as far as the system allows, for 10,000 partitions and 5,000 connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Server(ABC):
-    """A broker process with its data under `directory`. Subclasses say how it is started and its topics made.
+    """A broker process with its data under `directory`. Subclasses define how it starts and creates topics.
 
-    It is started and stopped any number of times; a stop that was not clean is an error, since the next start would
-    then be another one (Apache Kafka waits for the session of the process that died, and recovers its logs).
+    It may be started and stopped any number of times. An unclean stop is an error, because the next start would then do
+    other work (Apache Kafka waits for the session of the dead process to end, and recovers its logs).
     """
 
     name = ""
@@ -71,14 +71,14 @@ class Server(ABC):
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The words of the command line that starts it."""
+        """Returns the words of the command line that starts the broker."""
 
     def environment(self) -> dict[str, str] | None:
-        """The environment of the process; None is this one's."""
+        """Returns the environment of the broker process; None means this process's."""
         return None
 
     def start(self) -> None:
-        """Starts it and returns as soon as its port takes connections."""
+        """Starts the broker and returns as soon as its port accepts connections."""
         log = self.directory / "server.log"
         with log.open("ab") as output:
             self.process = subprocess.Popen(self.command(), stdout=output, stderr=output, env=self.environment())
@@ -103,7 +103,7 @@ class Server(ABC):
         self.process.wait()
 
     def remove(self) -> None:
-        """Everything that it has on disk."""
+        """Removes everything that the broker has on disk."""
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def create_topic(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
@@ -129,12 +129,12 @@ class Server(ABC):
                 future.result(300)
 
     def pin(self, cores: set[int]) -> None:
-        """All its threads run on these cores from now on."""
+        """Pins all threads of the broker to these cores."""
         for task in os.listdir(f"/proc/{self.pid}/task"):
             os.sched_setaffinity(int(task), cores)
 
     def cpu_seconds(self) -> float:
-        """User and system time of the process that runs now; 0 if none does."""
+        """Returns user and system time of the running process, or 0 if the broker does not run."""
         if not self.is_running:
             return 0.0
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -173,7 +173,7 @@ class Kafkapy(Server):
         return [sys.executable, "-P", "-m", "kafkapy", "broker", "start", *overrides]
 
     def environment(self) -> dict[str, str]:
-        """As an installed one runs: with its bytecode kept, whatever this process was told."""
+        """Returns an environment in which bytecode is cached, as for an installed broker."""
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         return {**kept, "PYTHONPYCACHEPREFIX": str(BUILD / "bytecode")}
 
@@ -181,7 +181,7 @@ class Kafkapy(Server):
 class Kafka(Server):
     name = "kafka"
     version = "4.3.0"
-    clean_exits = (0, 143)  # 128 + SIGTERM is how a JVM ends that has shut down on the signal
+    clean_exits = (0, 143)  # a JVM that was shut down by SIGTERM exits with 128 + SIGTERM
 
     def __init__(self, directory: Path, properties: Mapping[str, str]) -> None:
         super().__init__(directory, properties)
@@ -200,14 +200,14 @@ class Kafka(Server):
 
 
 class Kafka39(Kafka):
-    """The last release that converts records down for old consumers."""
+    """Apache Kafka 3.9, the last release that converts records down for old consumers."""
 
     name = "kafka39"
     version = "3.9.1"
 
 
 class Ceiling(Server):
-    """Has every topic, with the number of partitions that it was started with."""
+    """The C program of bench/ceiling. It has every topic, with the number of partitions that it was started with."""
 
     name = "ceiling"
     partitions = 1
@@ -223,7 +223,7 @@ class Ceiling(Server):
             self.start()
 
     def delete_topic(self, topic: str) -> None:
-        """It keeps the files open; that they are empty gives their pages back."""
+        """Truncates the topic's files, which frees their pages; the ceiling keeps them open."""
         for path in (self.directory / "data").glob(f"{topic}-*.log"):
             os.truncate(path, 0)
 

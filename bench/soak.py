@@ -1,4 +1,4 @@
-"""`python -m bench soak`: a long mixed load on kafkapy; memory and p99 of every minute, and whether they stay flat."""
+"""`python -m bench soak`: runs a long mixed load on kafkapy and checks that memory and p99 stay flat."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.servers import Kafkapy
 from bench.workloads.requests import HOUSEKEEPING, LATENCY_CONNECTIONS, housekeeping
 
 RATE = 1_000
-# The first tenth of the minutes is left out: caches fill, and the first logs reach the size that retention leaves them.
+# The first tenth of the minutes is not counted: caches fill, and the logs grow to the size that retention allows.
 SETTLING = 10
 ALLOWED_MEMORY_GROWTH_MB = 10
 ALLOWED_LATENCY_GROWTH = 2.0
 
 
 def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
-    """Compares the first third of what counts with the last third: resident memory, and p99."""
+    """Compares the first third of the counted minutes with the last third: resident memory, and p99."""
     counted = minutes[len(minutes) // SETTLING :] or minutes
     third = max(1, len(counted) // 3)
     first, last = counted[:third], counted[-third:]
@@ -31,7 +31,7 @@ def verdict(minutes: list[Figures]) -> dict[str, float | bool]:
 
 
 def soak(minutes: float, output: Path) -> None:
-    """Requests at a fixed rate, a group that reads them, retention and the cleaner, until the time is over."""
+    """Runs requests at a fixed rate, a group that reads them, retention and the cleaner for `minutes`."""
     sampled: list[Figures] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-soak-") as directory:
         server = Kafkapy(Path(directory), HOUSEKEEPING)

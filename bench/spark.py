@@ -1,12 +1,12 @@
-"""`python -m bench.spark`: rows/s of Spark from a topic, through the data source `kafkapy` and through Spark's own.
+"""`python -m bench.spark`: compares the data source `kafkapy` with Spark's own, in rows/s.
 
     python -m bench.spark [--records 10000000] [--rounds 3] [--partitions 4] [--directory DIR]
 
-One topic of records of 100 bytes on kafkapy; one Spark session, of the release that Spark's own Kafka source was found
-for; the forms in turn: Spark's own, ours, and ours with a schema of the columns that are needed. `count` counts rows,
-`hot-search` finds the ten most frequent terms of each window of five minutes. Times are of whole queries, planning
-included; the first round warms up and is not counted. CPU seconds are of everything that Spark runs: the JVM and its
-Python workers.
+One topic on kafkapy holds records of 100 bytes. One Spark session, of the release of Spark's own Kafka source, runs
+three forms in turn: Spark's own source, ours, and ours with a schema of the needed columns. `count` counts rows;
+`hot-search` finds the ten most frequent terms of each window of five minutes. Times are those of whole queries,
+planning included; the first round warms up and is not counted. CPU seconds are those of the JVM and its Python
+workers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GOALS = {"count": 2.0, "hot-search": 1.0}
 
 
 def fill(bootstrap: str, records: int, partitions: int) -> None:
-    """Terms, the first ones more often, padded to 100 bytes; their times run through half an hour."""
+    """Yields terms, the first ones more often, padded to 100 bytes, with timestamps within half an hour."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(60)
     at_once = 10_000
@@ -48,7 +48,7 @@ def fill(bootstrap: str, records: int, partitions: int) -> None:
 
 
 def report(found: dict[str, Any], records: int) -> dict[str, Any]:
-    """Rows/s and CPU seconds by query and form, how many times Spark's own source, and whether the goal is reached."""
+    """Returns rows/s and CPU seconds by query and form, the ratio to Spark's own source, and the verdict."""
     told: dict[str, Any] = {}
     for query, goal in GOALS.items():
         own = statistics.median(each["seconds"] for each in found["kafka"][query])

@@ -13,7 +13,7 @@ from typing import Any
 from kafkapy.spark import register
 from tests.spark_session import start_session
 
-# Spark's own source always makes all columns; ours makes those of a schema that it is given.
+# Spark's own source always produces all columns; ours produces those of the given schema.
 FORMS = ("kafka", "kafkapy", "kafkapy-columns")
 COLUMNS = {"count": "offset bigint", "hot-search": "value binary, timestamp timestamp"}
 
@@ -23,7 +23,7 @@ def count(frame: Any) -> Any:
 
 
 def hot_search(frame: Any) -> Any:
-    """The ten most frequent terms of each window of five minutes; ties by term."""
+    """Returns the ten most frequent terms of each window of five minutes; ties are ordered by term."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -38,14 +38,14 @@ QUERIES = {"count": count, "hot-search": hot_search}
 
 
 def cpu_seconds() -> float:
-    """Of this process's descendants, those that have ended included: the JVM and its Python workers."""
+    """Returns the CPU seconds of this process's descendants, ended ones included: the JVM and its Python workers."""
     ticks = 0
     children: dict[int, list[tuple[int, int]]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended since it was listed
         children.setdefault(int(fields[1]), []).append((int(path.parent.name), sum(map(int, fields[11:15]))))
     waiting = [os.getpid()]
     while waiting:
@@ -71,7 +71,7 @@ def main() -> None:
     settings = {
         "spark.jars": os.environ["SPARK_JARS"],
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "",  # both compilers: this is about throughput
+        "spark.driver.extraJavaOptions": "",  # both compilers, because throughput is measured
     }
     spark = start_session(Path(tempfile.mkdtemp(prefix="spark-queries-")), settings=settings)
     register(spark)

@@ -1,4 +1,4 @@
-"""The table of workloads: what is compared, between whom, and in which set it runs."""
+"""The table of workloads: the figure that is compared, the servers, and the sets that include the workload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETS = (QUICK, MUST, FULL)
 
 
 class Workload(NamedTuple):
-    """`key` is the figure that is compared first; `sets` says in which runs, `full` holds all of them."""
+    """A workload. `key` is its main figure; `sets` are the sets that include it; `full` includes all workloads."""
 
     name: str
     key: str
@@ -32,7 +32,7 @@ class Workload(NamedTuple):
     properties: Mapping[str, str] = {}
 
 
-# Messages for about two seconds of Apache Kafka: (100 B, 1,000 B) for each codec.
+# Numbers of messages that Apache Kafka handles in about two seconds: (100 B, 1,000 B) for each codec.
 MESSAGES = {
     "none": (5_000_000, 800_000),
     "lz4": (3_000_000, 800_000),
@@ -44,7 +44,7 @@ MUST_PRODUCE = ("produce-100B", "produce-1KB", "produce-1KB-lz4", "produce-100B-
 
 
 def produce_name(size: int, producers: int, acks: str, codec: str, large: bool) -> str:
-    """What differs from one producer, acks=1, uncompressed large batches is in the name."""
+    """Returns a name of what differs from one producer, acks=1 and large uncompressed batches."""
     parts = ["produce", "1KB" if size == 1000 else f"{size}B"]
     parts += [f"{producers}-producers"] if producers > 1 else []
     parts += [f"acks-{acks}"] if acks != "1" else []

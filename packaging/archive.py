@@ -1,4 +1,4 @@
-"""Archives whose bytes say nothing but what is in them: names in order, no owners, one time.
+"""Reproducible archives: names in order, no owners, one timestamp.
 
 python packaging/archive.py FOLDER FILE.tar.gz     packs a folder under its own name
 """
@@ -16,7 +16,7 @@ EXECUTABLE, READABLE = 0o755, 0o644
 
 
 def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """The entry without what differs between two builds of the same sources."""
+    """Returns the entry without the fields that differ between two builds of the same sources."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     entry.mtime = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
@@ -25,7 +25,7 @@ def anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def archive(folder: Path, prefix: str = "") -> bytes:
-    """The files of a folder as a tar, not compressed, with names relative to it below `prefix`."""
+    """Returns an uncompressed tar of a folder's files, with names relative to it below `prefix`."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for path in sorted(folder.rglob("*")):

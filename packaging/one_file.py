@@ -15,7 +15,7 @@ LAUNCHER = Path(__file__).with_name("launcher.sh")
 
 
 def launcher(build: str) -> bytes:
-    """The script for one build. It says its own length, in the room that the placeholder takes."""
+    """Returns the script for one build. It contains its own length, which replaces a placeholder of equal width."""
     script = LAUNCHER.read_text().replace("@BUILD@", build)
     return script.replace("@SKIP@", str(len(script)).ljust(len("@SKIP@"))).encode()
 

@@ -1,13 +1,13 @@
-"""`python -m bench.micro.gate [--against COMMIT]`: has anything become much slower? Judged by ratios within this run.
+"""`python -m bench.micro.gate [--against COMMIT]`: finds what has become much slower, by ratios within one run.
 
-Two ratios, both with a wide margin, since machines differ and are shared:
+It checks two ratios with wide margins, because machines differ and are shared:
 
-- `_core` against tests/reference, in one process: the factor may not fall below a third of the one kept in
-  baselines.json (`--keep` writes that file anew).
-- This tree against another commit, built beside it in the same job: both run bench/micro in turn; a benchmark's best
-  time of all turns may not be more than half as long again. What the other commit does not have is not compared.
+- `_core` against tests/reference, in one process: the factor may not fall below a third of the one in baselines.json
+  (`--keep` rewrites that file).
+- This tree against another commit that is built in the same job: both run bench/micro in turn, and the best time of a
+  benchmark may not be more than 1.5 times the other's. Benchmarks that the other commit lacks are not compared.
 
-Exits with 1 and names what is too slow.
+Exits with status 1 and names the benchmarks that are too slow.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def keep_references() -> None:
 
 def run_micro(tree: Path) -> Times:
     with tempfile.NamedTemporaryFile(suffix=".json") as output:
-        # Each tree has its own bench/micro: what differs between them has no counterpart, or another work to do.
+        # Each tree runs its own bench/micro; a benchmark that differs has no counterpart.
         command = [sys.executable, "-m", "pytest", "-q", "bench/micro", f"--benchmark-json={output.name}"]
         command += [
             "--benchmark-max-time=0.2",
@@ -71,7 +71,7 @@ def best_of(turns: list[Times]) -> Times:
 
 
 def slower(ours: Times, theirs: Times, most: float = MOST_OF_OTHER_COMMIT) -> list[str]:
-    """The benchmarks of both that take more than `most` times as long here as there."""
+    """Returns the benchmarks of both trees that take more than `most` times as long in ours."""
     return [
         f"{name}: {ours[name] * 1e6:.2f} us, {theirs[name] * 1e6:.2f} us there ({ours[name] / theirs[name]:.2f} times)"
         for name in ours
@@ -88,8 +88,8 @@ def check_against(commit: str) -> list[str]:
             for tree, times in ((ROOT, ours), (other, theirs)):
                 times.append(run_micro(tree))
             if not slower(best_of(ours), best_of(theirs)):
-                break  # nothing left to be in doubt about
-            print(f"turn {turn + 1}: something is slower; once more, if there is a turn left", flush=True)
+                break  # no benchmark is in doubt
+            print(f"turn {turn + 1}: something is slower; repeating, if a turn is left", flush=True)
         best, others = best_of(ours), best_of(theirs)
         for name in best:
             if name in others:

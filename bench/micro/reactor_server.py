@@ -1,4 +1,4 @@
-"""A reactor whose dispatch answers every request with the same bytes: what the walls cost before any handler.
+"""A reactor that answers every request with the same bytes, to measure the cost outside of handlers.
 
     python -m bench.micro.reactor_server PORT [fixed|codec] &
     bench/results/build/requests 127.0.0.1 PORT topic 1 64 5 100 1 0 produce

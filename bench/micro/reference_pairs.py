@@ -1,4 +1,4 @@
-"""The same work by `_core` and by the slow, obvious Python of tests/reference: what compiling brings, as a factor."""
+"""The same work by `_core` and by the slow Python of tests/reference, compared as a factor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 def best_seconds(work: Callable[[], object]) -> float:
-    """The time of one call, in the best of some series that are long enough to be measured."""
+    """Returns the seconds of one call, in the best of several series that are long enough to be measured."""
     count, best = 1, float("inf")
     for _ in range(REPEATS):
         while True:

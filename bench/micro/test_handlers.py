@@ -1,4 +1,4 @@
-"""Produce and fetch from request bytes to answer bytes, without a socket: the Python way, over a real log."""
+"""Produce and fetch from request bytes to answer bytes, without a socket: the Python path, over a real log."""
 
 import pytest
 

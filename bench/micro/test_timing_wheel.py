@@ -1,4 +1,4 @@
-"""Timing wheel: the life of a timer beside 10,000 others."""
+"""Timing wheel: adding and firing a timer among 10,000 others."""
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
 

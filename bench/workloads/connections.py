@@ -14,7 +14,7 @@ API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 def ask_versions(client: socket.socket) -> None:
-    """A request and its answer: the broker has this connection, with all that belongs to it."""
+    """Sends a request and reads its response, so that the broker has created the connection's state."""
     client.sendall(API_VERSIONS)
     left = int.from_bytes(client.recv(4, socket.MSG_WAITALL))
     while left:
@@ -22,7 +22,7 @@ def ask_versions(client: socket.socket) -> None:
 
 
 def idle_connections(count: int) -> Callable[[Run], Figures]:
-    """What the broker's memory grows by when so many clients have said hello and then are silent."""
+    """Measures the growth of the broker's memory by `count` connections that sent one request and are idle."""
 
     def run(run: Run) -> Figures:
         number = run.count(count)
@@ -52,7 +52,7 @@ def idle_connections(count: int) -> Callable[[Run], Figures]:
 
 
 def tail(consumers: int, rate: int, seconds: float) -> Callable[[Run], Figures]:
-    """So many consumers at the end of one partition, each of which gets every record of one producer."""
+    """Runs `consumers` at the end of one partition; each of them receives every record of one producer."""
 
     def run(run: Run) -> Figures:
         topic = run.keep("topic", run.topic)

@@ -1,4 +1,4 @@
-"""Latency of a well-behaved client while another one does harm; the broker's peak memory meanwhile."""
+"""Latency of a well-behaved client, and the broker's peak memory, while another client does harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker's life: from start to first acknowledged record, idle, after a kill."""
+"""Phases of a broker: from start to the first acknowledged record, idle, and after a kill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECOVERED_MESSAGES = 1_000_000
 
 
 def first_acknowledged(run: Run, topic: str, begin: float) -> float:
-    """Seconds since `begin` (monotonic) until a record is acknowledged."""
+    """Returns the seconds from `begin` (monotonic) until a record is acknowledged."""
     while True:
         try:
             run.requests(topic, 1, 0.001).result()
@@ -30,14 +30,14 @@ def start_until_acknowledged(run: Run, topic: str) -> Figures:
 
 
 def start_up(run: Run) -> Figures:
-    """A clean stop, and a start on the same data."""
+    """Measures a start on the same data after a clean stop."""
     topic = run.keep("topic", run.topic)
     run.server.stop()
     return start_until_acknowledged(run, topic)
 
 
 def idle(run: Run) -> Figures:
-    """Resident memory, CPU and threads of a broker that is left alone."""
+    """Measures resident memory, CPU and threads of an idle broker."""
     run.keep("settled", lambda: time.sleep(run.seconds(5)))
 
     def load() -> Figures:
@@ -51,7 +51,7 @@ def idle(run: Run) -> Figures:
 
 
 def recovery(run: Run) -> Figures:
-    """kill -9 after a gigabyte was written to one partition, and a start on what is left."""
+    """Measures a start after kill -9, with a gigabyte in one partition."""
     topic = run.topic()
     run.produce(topic, run.count(RECOVERED_MESSAGES), 1000, "acks=1", *LARGE_BATCHES).result()
     run.server.kill()

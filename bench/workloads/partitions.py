@@ -1,4 +1,4 @@
-"""Many partitions: the sweep from 1 to 1,000, and 10,000 of them started, produced to and fetched from."""
+"""Many partitions: a sweep from 1 to 1,000; and start, produce and fetch with 10,000."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ SWEEP = (1, 20, 50, 100, 200, 500, 1000)
 SWEEP_MESSAGES = 300_000
 SWEEP_SIZE = 1024
 MANY = 10_000
-# Each record goes to a partition of its own choice: without this librdkafka stays with one for 10 ms.
+# Each record chooses its partition; without this setting, librdkafka uses the same one for 10 ms.
 SPREAD = ("sticky.partitioning.linger.ms=0", "acks=1", *LARGE_BATCHES)
 
 
 def sweep(run: Run) -> Figures:
-    """For topics of 1 to 1,000 partitions: records of 1,024 bytes spread over all of them, then read from all."""
+    """Writes records of 1,024 bytes to topics of 1 to 1,000 partitions, spread over all, and reads them."""
     figures: Figures = {}
     messages = run.count(SWEEP_MESSAGES)
 
@@ -32,9 +32,9 @@ def sweep(run: Run) -> Figures:
 
 
 def ten_thousand(run: Run) -> Figures:
-    """A clean stop and a start with 10,000 partitions; then a record to each, several times, and all of them read.
+    """Measures a clean stop and start with 10,000 partitions, then several records to each, and reading all.
 
-    What was written in earlier rounds is still there and is read again.
+    The records of earlier rounds still exist and are read again.
     """
     topic = run.keep("topic", lambda: run.topic(MANY))
     run.server.stop()

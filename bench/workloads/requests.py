@@ -1,4 +1,4 @@
-"""Small requests: as many as go, and latency at fixed rates, undisturbed or beside other work of the broker."""
+"""Small requests: the maximum rate, and latency at fixed rates, with and without other work of the broker."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from bench.run import Figures, Load, Run
 
 LATENCY_CONNECTIONS = 16
-# Broker and client on a core each: with one connection the scheduler's choice decides more than either.
+# Broker and client have a core each: with one connection, the scheduler has a larger effect than either.
 BROKERS_CORE, CLIENTS_CORE = {0}, {1}
 ALL_CORES = {0, 1}
 
 
 def warm(run: Run, topic: str, connections: int, **how: object) -> None:
-    """Once for a server: the pages of the topic, the compiler of the peer."""
+    """Warms up a server once: the pages of the topic, and the compiler of the peer."""
     run.keep("warm", lambda: run.requests(topic, connections, run.seconds(3), **how).result())  # type: ignore[arg-type]
 
 
@@ -43,7 +43,7 @@ def closed_loop(
 def latency(
     rate: int, seconds: float, background: Callable[[Run, float], Sequence[Load | Scrapes]] | None = None
 ) -> Callable[[Run], Figures]:
-    """Produce requests of one record, acks=all, on a fixed schedule; latency counts from the scheduled time."""
+    """Sends produce requests of one record with acks=all on a fixed schedule; latency is from the scheduled time."""
 
     def run(run: Run) -> Figures:
         topic = run.keep("topic", run.topic)
@@ -65,9 +65,9 @@ def latency(
 
 
 def housekeeping(run: Run, seconds: float) -> list[Load]:
-    """A group reads what is produced, a topic is cut by retention, and the cleaner has a compacted topic to clean.
+    """Adds other work: a group reads, retention deletes segments of a topic, and the cleaner cleans another.
 
-    Needs HOUSEKEEPING among the broker's properties: each of the two comes round every second.
+    Needs HOUSEKEEPING among the broker's properties, with which both run every second.
     """
     fleeting = run.keep("fleeting", lambda: run.topic(1, {"retention.bytes": "1048576", "segment.bytes": "1048576"}))
     compacted = run.keep(
@@ -86,7 +86,7 @@ def housekeeping(run: Run, seconds: float) -> list[Load]:
 
 
 class Scrapes:
-    """Asks for the broker's metrics page at an interval, on a thread, for some seconds."""
+    """Requests the broker's metrics page at an interval, on a thread, for some seconds."""
 
     def __init__(self, interval_s: float, seconds: float) -> None:
         self._interval_s = interval_s
@@ -107,7 +107,7 @@ class Scrapes:
 
 
 def scraped(interval_s: float) -> Callable[[Run, float], list[Load | Scrapes]]:
-    """Of a broker with 1,000 topics. Needs WATCHED among its properties."""
+    """Adds scrapes of a broker with 1,000 topics. Needs WATCHED among the broker's properties."""
 
     def background(run: Run, seconds: float) -> list[Load | Scrapes]:
         run.keep("topics", lambda: [run.server.create_topic(f"idle-{number}", 1, {}) for number in range(1000)])

@@ -1,4 +1,4 @@
-"""Producing and consuming as fast as librdkafka goes, alone, in fours, and both at once."""
+"""Producing and consuming at librdkafka's maximum rate, with one or four clients, and both at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.run import LARGE_BATCHES, Figures, Load, Run
 
 
 def together(loads: list[Load], size: int) -> Figures:
-    """The sum of loads that were started together: all their messages in the time of the slowest."""
+    """Sums loads that were started together: all messages in the time of the slowest load."""
     results = [load.result() for load in loads]
     messages, seconds = sum(each["messages"] for each in results), max(each["seconds"] for each in results)
     return {
@@ -24,7 +24,7 @@ def with_cost(figures: Figures, gigabytes: float) -> Figures:
 
 
 def produce(messages: int, size: int, settings: tuple[str, ...], producers: int = 1) -> Callable[[Run], Figures]:
-    """`messages` in all, by so many processes, to a topic with a partition for each."""
+    """Produces `messages` in total with `producers` processes to a topic with a partition for each."""
 
     def run(run: Run) -> Figures:
         topic, each = run.topic(producers), run.count(messages // producers)
@@ -40,14 +40,14 @@ def produce(messages: int, size: int, settings: tuple[str, ...], producers: int 
 
 
 def fill(run: Run, messages: int, size: int, partitions: int = 1) -> str:
-    """A topic that holds so many messages."""
+    """Creates a topic that holds `messages` messages."""
     topic = run.topic(partitions)
     run.produce(topic, messages, size, "acks=1", *LARGE_BATCHES).result()
     return topic
 
 
 def consume(messages: int, size: int, consumers: int = 1) -> Callable[[Run], Figures]:
-    """A topic that lies in the page cache, read from its beginning by each of the consumers."""
+    """Reads a topic in the page cache from its beginning, with each of the consumers."""
 
     def run(run: Run) -> Figures:
         count = run.count(messages)
@@ -62,7 +62,7 @@ def consume(messages: int, size: int, consumers: int = 1) -> Callable[[Run], Fig
 
 
 def mixed(messages: int, size: int) -> Callable[[Run], Figures]:
-    """A producer, and a consumer that reads the same topic while it grows."""
+    """Runs a producer, and a consumer that reads the same topic while it grows."""
 
     def run(run: Run) -> Figures:
         topic, count = run.topic(), run.count(messages)

@@ -1,4 +1,4 @@
-"""Builds the Debian package out of the executable's folder: no Python on the target, only the C library.
+"""Builds the Debian package from the executable's folder; the target needs the C library and no Python.
 
 python packaging/debian/package.py FOLDER VERSION DIRECTORY-OF-THE-PACKAGE
 """
@@ -25,7 +25,7 @@ COMPLETIONS = {
     "zsh": "usr/share/zsh/vendor-completions",
     "fish": "usr/share/fish/vendor_completions.d",
 }
-# Sources, relative to the repository -> places in the package.
+# Sources, relative to the repository, and their paths in the package.
 FILES = {
     "packaging/server.properties": "etc/kafkapy/server.properties",
     "packaging/systemd/kafkapy.service": "usr/lib/systemd/system/kafkapy.service",
@@ -44,7 +44,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def oldest_glibc(folder: Path) -> str:
-    """The version of the C library that the programs in a folder need."""
+    """Returns the version of the C library that the programs in a folder need."""
     found = {match for path in files_of(folder) for match in GLIBC_VERSION.findall(path.read_bytes())}
     return max((version.decode() for version in found), key=lambda text: [int(part) for part in text.split(".")])
 
@@ -56,7 +56,7 @@ def put(source: Path, target: Path, mode: int = 0o644) -> None:
 
 
 def fill(tree: Path, folder: Path) -> None:
-    """Puts all files that the package installs below `tree`."""
+    """Copies all files that the package installs below `tree`."""
     program = tree / "usr/lib/kafkapy"
     shutil.copytree(folder, program, symlinks=True)
     (tree / "usr/bin").mkdir()
@@ -68,7 +68,7 @@ def fill(tree: Path, folder: Path) -> None:
     for shell, target in COMPLETIONS.items():
         command = [folder / "kafkapy", "completion", shell, "--install", tree / target]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    # Kafka's names, out of the way of other packages: for a PATH, or for `kafkapy install-links`.
+    # Links with Kafka's names are in a directory of their own, to avoid conflicts with other packages.
     with tempfile.TemporaryDirectory() as links:
         subprocess.run([folder / "kafkapy", "install-links", links], check=True, stdout=subprocess.DEVNULL)
         (program / "bin").mkdir()
@@ -77,7 +77,7 @@ def fill(tree: Path, folder: Path) -> None:
 
 
 def describe(tree: Path, version: str) -> str:
-    """Writes what dpkg wants to know; the architecture."""
+    """Writes dpkg's control files and returns the architecture."""
     architecture = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout
     installed = files_of(tree)
     values = {
@@ -101,7 +101,7 @@ def describe(tree: Path, version: str) -> str:
 
 
 def build(folder: Path, version: str, directory: Path) -> Path:
-    """The package's file."""
+    """Builds the package and returns its path."""
     with tempfile.TemporaryDirectory() as temporary:
         tree = Path(temporary) / "kafkapy"
         tree.mkdir(mode=0o755)
