@@ -1,4 +1,4 @@
-"""`kafka-console-consumer`: prints the records of topics."""
+"""The tool `kafka-console-consumer`: prints the records of topics."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from kafkapy.tools.tool import run_tool, stops_by
 log = logging.getLogger("kafkapy.tools.console_consumer")
 
 EARLIEST, LATEST = -2, -1
+_METADATA_TIMEOUT_S = 5.0
+# The longest time of one poll without a timeout of the user's.
 _SLICE_S = 3600.0
-_DEPRECATED = "(DEPRECATED) As {}, which replaces it."
+_DEPRECATED = "(DEPRECATED) Use {} instead."
 _DEFAULT_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError for what cannot go together."""
+    """Raises UsageError for flags that exclude each other or are missing."""
     arguments.require_one_of("topic", "include")
     if arguments.has("partition"):
         if not arguments.has("topic"):
@@ -47,21 +49,22 @@ def check(arguments: Arguments) -> None:
             raise UsageError(f"Options --{old} and --{new} cannot be specified together.")
 
 
-def tell_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
+def print_deprecated(arguments: Arguments, *names: tuple[str, str]) -> None:
+    """Prints a warning for each deprecated flag that was given; `names` are pairs of the old and the new flag."""
     for old, new in names:
         if arguments.has(old):
             print(f"Option --{old} is deprecated and will be removed in a future version. Use --{new} instead.")
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
-    """The consumer's configuration.  UsageError or ToolError for settings that contradict each other."""
-    tell_deprecated(arguments, ("consumer-property", "command-property"), ("consumer.config", "command-config"))
+    """Returns the consumer's configuration. Raises UsageError or ToolError for settings that contradict each other."""
+    print_deprecated(arguments, ("consumer-property", "command-property"), ("consumer.config", "command-config"))
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"
     from_file = read_properties(arguments[config]) if arguments.has(config) else {}
     extra = parse_key_values(arguments.values("consumer-property") or arguments.values("command-property"))
     group = _group(arguments, from_file, extra)
     properties: dict[str, Any] = {**from_file, **extra}
-    _settle_reset(properties, is_from_beginning=arguments["from-beginning"])
+    _set_reset(properties, is_from_beginning=arguments["from-beginning"])
     properties["bootstrap.servers"] = arguments["bootstrap-server"]
     properties.setdefault("client.id", "console-consumer")
     if arguments.has("isolation-level") or "isolation.level" not in properties:
@@ -76,7 +79,7 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str]) -> str | None:
-    """The group that the user named, in one or in several places; None if in none."""
+    """Returns the group that the user named, in one or in several places; None without one."""
     named = [arguments["group"], from_file.get("group.id"), extra.get("group.id")]
     groups = list(dict.fromkeys(name for name in named if name is not None))
     if len(groups) > 1:
@@ -90,7 +93,7 @@ def _group(arguments: Arguments, from_file: dict[str, str], extra: dict[str, str
     return groups[0] if groups else None
 
 
-def _settle_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> None:
+def _set_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> None:
     reset = properties.get("auto.offset.reset")
     if reset is None:
         properties["auto.offset.reset"] = "earliest" if is_from_beginning else "latest"
@@ -101,7 +104,7 @@ def _settle_reset(properties: dict[str, Any], *, is_from_beginning: bool) -> Non
 
 
 def start_offset(arguments: Arguments) -> int:
-    """Where `--partition` begins: an offset, EARLIEST or LATEST."""
+    """Returns where `--partition` begins: an offset, EARLIEST or LATEST. Raises UsageError."""
     if not arguments.has("offset"):
         return EARLIEST if arguments["from-beginning"] else LATEST
     text: str = arguments["offset"]
@@ -121,10 +124,10 @@ def start_offset(arguments: Arguments) -> int:
 
 
 def formatter_of(arguments: Arguments) -> MessageFormatter:
-    """The formatter, configured by its file, the flags for deserializers, and the properties."""
+    """Returns the formatter, configured by its file, the flags for deserializers, and the properties."""
     if arguments["json"]:
         return JsonFormatter()
-    tell_deprecated(arguments, ("property", "formatter-property"))
+    print_deprecated(arguments, ("property", "formatter-property"))
     properties = read_properties(arguments["formatter-config"]) if arguments.has("formatter-config") else {}
     for kind in ("key", "value"):
         if arguments[f"{kind}-deserializer"]:
@@ -134,7 +137,7 @@ def formatter_of(arguments: Arguments) -> MessageFormatter:
 
 
 class ConsoleConsumer:
-    """Writes records as they come.  One thread; `stop` may be called by a signal's handler."""
+    """Prints records as they are received. Not thread-safe, but a signal's handler may call `stop`."""
 
     def __init__(
         self, consumer: Consumer, formatter: MessageFormatter, output: BinaryIO, *, skips_errors: bool
@@ -146,10 +149,14 @@ class ConsoleConsumer:
         self.message_count = 0
 
     def stop(self) -> None:
+        """Ends `print_all`."""
         self._consumer.wakeup()
 
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
-        """Until so many records (-1: without end), until none has come for `timeout_ms`, or until `stop`."""
+        """Prints until `max_messages` records (-1: no limit), until `timeout_ms` without a record, or until `stop`.
+
+        Without `timeout_ms` it waits for records for ever.
+        """
         try:
             while max_messages < 0 or self.message_count < max_messages:
                 records = self._receive(timeout_ms)
@@ -175,7 +182,7 @@ class ConsoleConsumer:
                 return None
 
     def _rewind(self, unread: list[ConsumerRecord]) -> None:
-        """What is not printed is not committed either."""
+        """Moves the positions back to the records that are not printed, so that they are not committed."""
         first: dict[TopicPartition, int] = {}
         for record in unread:
             first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
@@ -201,7 +208,7 @@ class ConsoleConsumer:
 
 
 def begin(consumer: Consumer, arguments: Arguments) -> None:
-    """Subscribes or assigns, as the flags say."""
+    """Subscribes the consumer, or assigns its partition."""
     if arguments.has("include"):
         try:
             pattern = re.compile(rf"\A(?:{arguments['include']})\Z")
@@ -214,6 +221,7 @@ def begin(consumer: Consumer, arguments: Arguments) -> None:
         partition = TopicPartition(arguments["topic"], arguments["partition"])
         offset = start_offset(arguments)
         consumer.assign([partition])
+        warn_of_missing_partition(consumer, partition)
         if offset == EARLIEST:
             consumer.seek_to_beginning([partition])
         elif offset == LATEST:
@@ -222,7 +230,21 @@ def begin(consumer: Consumer, arguments: Arguments) -> None:
             consumer.seek(partition, offset)
 
 
+def warn_of_missing_partition(consumer: Consumer, partition: TopicPartition) -> None:
+    """Logs a warning if the topic has no such partition. As in Kafka the consumer then waits until it is created."""
+    try:
+        infos = consumer.partitions_for(partition.topic, _METADATA_TIMEOUT_S)
+    except (ApiError, TimeoutError):
+        return  # the consumer itself reports failures
+    if infos and partition.partition not in {each.partition for each in infos}:
+        log.warning(
+            "Topic %s has %d partitions; waiting until partition %d is created",
+            *(partition.topic, len(infos), partition.partition),
+        )
+
+
 def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
+    """Prints records to `output`, None for standard output; returns the exit code."""
     check(arguments)
     properties = consumer_properties(arguments)
     start_offset(arguments)
@@ -248,55 +270,72 @@ def run(arguments: Arguments, output: BinaryIO | None = None) -> int:
 
 OPTIONS = (
     Option("topic", "The topic to read.", "topic"),
-    Option("include", "A regular expression: the topics whose whole name matches are read.", "Java regex (String)"),
-    Option("partition", "The partition to read, from its end unless --offset says otherwise.", "partition", INTEGER),
+    Option("include", "A regular expression; topics whose whole name matches it are read.", "Java regex (String)"),
+    Option("partition", "The partition to read, from its end without --offset.", "partition", INTEGER),
     Option(
         "offset",
-        "Where to begin: an offset, earliest or latest.",
+        "The offset to begin with, or earliest or latest.",
         "consume offset",
         default="latest",
         choices=("earliest", "latest"),
     ),
     Option("consumer-property", _DEPRECATED.format("--command-property"), "consumer_prop", is_deprecated=True),
-    Option("command-property", "A configuration key of the consumer, as key=value; may come again.", "consumer_prop"),
+    Option("command-property", "A configuration key of the consumer, as key=value; may be repeated.", "consumer_prop"),
     Option("consumer.config", _DEPRECATED.format("--command-config"), "config file", is_deprecated=True),
     Option(
         "command-config",
-        "A file of the consumer's configuration; --command-property wins over it.",
+        "A file of the consumer's configuration; --command-property takes precedence over it.",
         "config file",
         completes="file",
     ),
     Option(
         "formatter",
-        "What shows a record: the name of one of Kafka's formatters, such as "
+        "The class of the formatter, one of Kafka's, such as "
         "org.apache.kafka.tools.consumer.OffsetsMessageFormatter for __consumer_offsets.",
         "class",
         default=_DEFAULT_FORMATTER,
     ),
     Option("property", _DEPRECATED.format("--formatter-property"), "prop", is_deprecated=True),
-    Option("formatter-property", "What is shown, as key=value; may come again:\n" + FORMATTER_PROPERTIES, "prop"),
+    Option(
+        "formatter-property",
+        "A property of the formatter, as key=value; may be repeated:\n" + FORMATTER_PROPERTIES,
+        "prop",
+    ),
     Option(
         "formatter-config",
-        "A file of formatter properties; --formatter-property wins over it.",
+        "A file of formatter properties; --formatter-property takes precedence over it.",
         "config file",
         completes="file",
     ),
-    Option("from-beginning", "Begin with the first record there is, unless the group has committed an offset."),
-    Option("max-messages", "End after so many records; without it, never.", "num_messages", INTEGER),
-    Option("timeout-ms", "End when no record has come for so long.", "timeout_ms", LONG),
-    Option("skip-message-on-error", "Go on after a record that cannot be shown."),
+    Option("from-beginning", "Begin with the earliest record, unless the group has committed an offset."),
+    Option(
+        "max-messages",
+        "End after this many records; without it the consumer runs until it is interrupted.",
+        "num_messages",
+        INTEGER,
+    ),
+    Option("timeout-ms", "End when no record is received for this many milliseconds.", "timeout_ms", LONG),
+    Option("skip-message-on-error", "Continue after a record that cannot be formatted."),
     BOOTSTRAP_SERVER,
-    Option("key-deserializer", "What makes text of keys: a class, or module:name.", "deserializer for keys"),
-    Option("value-deserializer", "What makes text of values: a class, or module:name.", "deserializer for values"),
-    Option("enable-systest-events", "Say shutdown_complete at the end."),
+    Option(
+        "key-deserializer",
+        "The deserializer of keys: a class of Kafka's, or a Python callable as module:name.",
+        "deserializer for keys",
+    ),
+    Option(
+        "value-deserializer",
+        "The deserializer of values: a class of Kafka's, or a Python callable as module:name.",
+        "deserializer for values",
+    ),
+    Option("enable-systest-events", "Print shutdown_complete at the end."),
     Option(
         "isolation-level",
-        "read_committed leaves out what is not committed, read_uncommitted shows everything.",
+        "read_committed leaves out records of aborted and open transactions, read_uncommitted prints all.",
         "",
         default="read_uncommitted",
         choices=("read_committed", "read_uncommitted"),
     ),
-    Option("group", "The group to read as; a new one without it.", "consumer group id"),
+    Option("group", "The group to read in; by default a new group.", "consumer group id"),
     JSON,
 )
 TOOL = Tool(
@@ -306,7 +345,7 @@ TOOL = Tool(
     options=OPTIONS,
     examples=(
         Example(
-            "Everything in a topic, then whatever comes",
+            "All records of a topic, then new ones",
             "--bootstrap-server localhost:9092 --topic greetings --from-beginning",
         ),
         Example(
@@ -316,12 +355,12 @@ TOOL = Tool(
             "--formatter-property print.offset=true --formatter-property print.timestamp=true",
         ),
         Example(
-            "What groups have committed",
+            "The offsets that groups have committed",
             "--bootstrap-server localhost:9092 --topic __consumer_offsets --from-beginning "
             "--formatter org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
         ),
         Example(
-            "For another program, one JSON object on a line",
+            "One JSON object per line, for another program",
             "--bootstrap-server localhost:9092 --topic prices --from-beginning --timeout-ms 2000 --json",
         ),
     ),

@@ -1,4 +1,4 @@
-"""`kafka-console-producer`: lines of standard input become records."""
+"""The tool `kafka-console-producer`: sends lines of standard input as records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from kafkapy.client import Producer
 from kafkapy.config.properties import read_properties
-from kafkapy.tools.bootstrap import await_broker, check_servers
+from kafkapy.tools.bootstrap import BOOTSTRAP_SERVER, await_broker, check_servers
 from kafkapy.tools.declaration import Example, Tool
 from kafkapy.tools.line_reader import READER_PROPERTIES, InputRecord, LineReader, load_reader
 from kafkapy.tools.option import INTEGER, LONG, Arguments, Option, UsageError, parse_key_values
@@ -17,17 +17,17 @@ from kafkapy.tools.tool import run_tool, script_name
 
 log = logging.getLogger("kafkapy.tools.console_producer")
 
-_DEPRECATED = "(DEPRECATED) As {}, which replaces it."
+_DEPRECATED = "(DEPRECATED) Use {} instead."
 
 
-def merged(properties: dict[str, Any], key: str, arguments: Arguments, name: str) -> None:
-    """A flag that stands for a configuration key: it wins when it is given, its default when nobody set the key."""
+def merge(properties: dict[str, Any], key: str, arguments: Arguments, name: str) -> None:
+    """Sets the key to the flag's value if the flag was given, and to the flag's default if the key is not set."""
     if arguments.has(name) or key not in properties:
         properties[key] = arguments[name]
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """The producer's configuration: the file, the properties, and the flags that stand for keys."""
+    """Returns the producer's configuration by its file, the properties, and the flags that set keys."""
     properties: dict[str, Any] = {}
     config = "producer.config" if arguments.has("producer.config") else "command-config"
     if arguments.has(config):
@@ -40,7 +40,7 @@ def producer_properties(arguments: Arguments) -> dict[str, Any]:
     for key in ("key.serializer", "value.serializer"):
         properties[key] = "bytes"
     for name, key in KEYS_OF_FLAGS.items():
-        merged(properties, key, arguments, name)
+        merge(properties, key, arguments, name)
     if arguments.has("max-partition-memory-bytes"):
         properties["batch.size"] = arguments["max-partition-memory-bytes"]
     return {key: str(value) for key, value in properties.items()}
@@ -61,14 +61,14 @@ KEYS_OF_FLAGS = {
 
 
 def codec_of(arguments: Arguments) -> str:
-    """`--compression-codec` without a value is gzip."""
+    """Returns the compression type; `--compression-codec` without a value is gzip."""
     if not arguments.has("compression-codec"):
         return "none"
     return arguments["compression-codec"] or "gzip"
 
 
 def reader_properties(arguments: Arguments) -> dict[str, str]:
-    """What the reader is configured with: its file, then the properties, and the topic."""
+    """Returns the reader's properties: the topic, those of its file, and those of the flags."""
     properties: dict[str, str] = {}
     if arguments.has("reader-config"):
         properties.update(read_properties(arguments["reader-config"]))
@@ -79,7 +79,7 @@ def reader_properties(arguments: Arguments) -> dict[str, str]:
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError for what cannot go together; a warning for what is deprecated."""
+    """Raises UsageError for flags that exclude each other or are missing; prints warnings of deprecated flags."""
     arguments.require("topic")
     for old, new in (("producer-property", "command-property"), ("property", "reader-property")):
         if arguments.has(old) and arguments.has(new):
@@ -102,7 +102,7 @@ def check(arguments: Arguments) -> None:
 
 
 class ConsoleProducer:
-    """Sends what a reader reads.  One thread; delivery failures are logged, and counted in `failures`."""
+    """Sends the records of a reader; logs delivery failures and counts them in `failures`. Not thread-safe."""
 
     def __init__(self, producer: Producer, *, is_synchronous: bool) -> None:
         self._producer = producer
@@ -110,7 +110,7 @@ class ConsoleProducer:
         self.failures = 0
 
     def send_all(self, records: Iterator[InputRecord]) -> None:
-        """Until the input ends. With `--sync` a failure ends it as well: ApiError, TimeoutError."""
+        """Sends until the input ends. With `--sync` raises ApiError or TimeoutError for the first failure."""
         for record in records:
             if self._is_synchronous:
                 self._send(record).result()
@@ -123,7 +123,7 @@ class ConsoleProducer:
         )
 
     def _on_delivery(self, record: InputRecord) -> Any:
-        def told(metadata: Any, error: BaseException | None) -> None:
+        def on_delivery(metadata: Any, error: BaseException | None) -> None:
             if error is not None:
                 self.failures += 1
                 key = "null" if record.key is None else f"{len(record.key)} bytes"
@@ -133,10 +133,11 @@ class ConsoleProducer:
                     *(record.topic, key, value, error),
                 )
 
-        return told
+        return on_delivery
 
 
 def run(arguments: Arguments, source: BinaryIO | None = None) -> int:
+    """Sends the lines of `source`, None for standard input; returns the exit code."""
     check(arguments)
     reader: LineReader = load_reader(arguments["line-reader"])
     reader.configure(reader_properties(arguments))
@@ -150,50 +151,52 @@ def run(arguments: Arguments, source: BinaryIO | None = None) -> int:
         console.send_all(reader.read_records(stream))
     finally:
         producer.close()
-    # Kafka's own ends with 0 whatever became of the records; a program that has to know uses our name.
+    # Kafka's script exits with 0 even if records were not delivered; under our own name the exit code is 1.
     return 1 if console.failures and not script_name() else 0
 
 
 OPTIONS = (
     Option("topic", "REQUIRED: The topic to write to.", "topic"),
-    Option(
-        "bootstrap-server",
-        "REQUIRED: The brokers to ask first, as HOST1:PORT1,HOST2:PORT2. One that answers is enough.",
-        "server to connect to",
-    ),
-    Option("sync", "Wait for the broker's answer after each record, and stop at the first that fails."),
+    BOOTSTRAP_SERVER,
+    Option("sync", "Wait for the acknowledgement of each record, and end at the first that fails."),
     Option(
         "compression-codec",
-        "none, gzip, snappy, lz4 or zstd; gzip if nothing follows the flag.",
+        "none, gzip, snappy, lz4 or zstd; gzip without a value.",
         "compression-codec",
         argument_is_optional=True,
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
     ),
-    Option("batch-size", "batch.size: the most bytes of one partition's batch.", "size", INTEGER, 16384),
+    Option("batch-size", "batch.size: the largest size of a batch in bytes.", "size", INTEGER, 16384),
     Option("message-send-max-retries", "retries: how often a batch is sent again.", "", INTEGER, 3),
     Option("retry-backoff-ms", "retry.backoff.ms: the pause before a batch is sent again.", "", LONG, 100),
-    Option("timeout", "linger.ms: how long a batch waits for more records.", "timeout_ms", LONG, 1000),
+    Option("timeout", "linger.ms: the time that a batch waits for more records.", "timeout_ms", LONG, 1000),
     Option(
         "request-required-acks",
-        "acks: 0 does not wait, 1 waits for the leader, -1 or all for every in-sync replica.",
+        "acks: 0 waits for no acknowledgement, 1 for the leader's, -1 or all for that of every in-sync replica.",
         "request required acks",
         default="-1",
         choices=("0", "1", "-1", "all"),
     ),
     Option(
-        "request-timeout-ms", "request.timeout.ms: how long an answer may take.", "request timeout ms", INTEGER, 1500
+        "request-timeout-ms", "request.timeout.ms: the longest time of a request.", "request timeout ms", INTEGER, 1500
     ),
     Option(
         "metadata-expiry-ms",
-        "metadata.max.age.ms: after that long the metadata are asked for anew.",
+        "metadata.max.age.ms: the time after which metadata is requested again.",
         "metadata expiration interval",
         LONG,
         300000,
     ),
-    Option("max-block-ms", "max.block.ms: how long sending may wait for room.", "max block on send", LONG, 60000),
+    Option(
+        "max-block-ms",
+        "max.block.ms: the longest time that sending waits for memory.",
+        "max block on send",
+        LONG,
+        60000,
+    ),
     Option(
         "max-memory-bytes",
-        "buffer.memory: the most bytes that wait to be sent.",
+        "buffer.memory: the bytes of records that may wait to be sent.",
         "total memory in bytes",
         LONG,
         33554432,
@@ -208,7 +211,7 @@ OPTIONS = (
     ),
     Option(
         "line-reader",
-        "What makes records of the input: Kafka's own reader of lines, or a Python class as module:name.",
+        "The reader of the input: Kafka's reader of lines, or a Python class as module:name.",
         "reader_class",
         default="org.apache.kafka.tools.LineMessageReader",
     ),
@@ -216,21 +219,21 @@ OPTIONS = (
     Option("property", _DEPRECATED.format("--reader-property"), "prop", is_deprecated=True),
     Option(
         "reader-property",
-        "How a line is read, as key=value; may come again.\n" + READER_PROPERTIES,
+        "A property of the reader, as key=value; may be repeated.\n" + READER_PROPERTIES,
         "prop",
     ),
     Option(
         "reader-config",
-        "A file of reader properties; --reader-property wins over it.",
+        "A file of reader properties; --reader-property takes precedence over it.",
         "config file",
         completes="file",
     ),
     Option("producer-property", _DEPRECATED.format("--command-property"), "producer_prop", is_deprecated=True),
-    Option("command-property", "A configuration key of the producer, as key=value; may come again.", "producer_prop"),
+    Option("command-property", "A configuration key of the producer, as key=value; may be repeated.", "producer_prop"),
     Option("producer.config", _DEPRECATED.format("--command-config"), "config file", is_deprecated=True),
     Option(
         "command-config",
-        "A file of the producer's configuration; --command-property wins over it.",
+        "A file of the producer's configuration; --command-property takes precedence over it.",
         "config file",
         completes="file",
     ),
@@ -241,9 +244,9 @@ TOOL = Tool(
     run=run,
     options=OPTIONS,
     examples=(
-        Example("Write each line that is typed", "--bootstrap-server localhost:9092 --topic greetings"),
+        Example("Send each line that is typed", "--bootstrap-server localhost:9092 --topic greetings"),
         Example(
-            "Key and value, divided by a colon",
+            "Key and value, separated by a colon",
             "--bootstrap-server localhost:9092 --topic prices --reader-property parse.key=true "
             "--reader-property key.separator=:",
         ),

@@ -1,14 +1,17 @@
-"""How lines become records: headers, key and value, by the properties of Apache Kafka's LineMessageReader."""
+"""Parses lines into records of headers, key and value, by the properties of Apache Kafka's LineMessageReader."""
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
-from kafkapy.tools.option import ToolError
+from kafkapy.tools.option import ToolError, unknown_keys
+
+log = logging.getLogger("kafkapy.tools.console_producer")
 
 READER_PROPERTIES = """ parse.key=false
  parse.headers=false
@@ -17,13 +20,25 @@ READER_PROPERTIES = """ parse.key=false
  headers.delimiter=\\t
  headers.separator=,
  headers.key.separator=:
- null.marker=   what is null when a key, a value or a header's value is equal to it
-With parse.headers and parse.key a line is
+ null.marker=   text of a key, a value or a header's value that stands for null
+With parse.headers and parse.key a line has the form
   h1:v1,h2:v2<tab>key<tab>value"""
+READER_KEYS = (
+    "parse.key",
+    "parse.headers",
+    "ignore.error",
+    "key.separator",
+    "headers.delimiter",
+    "headers.separator",
+    "headers.key.separator",
+    "null.marker",
+)
 KAFKAS_READER = "org.apache.kafka.tools.LineMessageReader"
 
 
 class InputRecord(NamedTuple):
+    """A record to be sent."""
+
     topic: str
     key: bytes | None
     value: bytes | None
@@ -31,12 +46,14 @@ class InputRecord(NamedTuple):
 
 
 class LineReader:
-    """One record per line.  Configured once, then read from by one thread."""
+    """A reader of one record per line. Configured once, then used by one thread."""
 
     shows_prompt = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """ToolError for separators that cannot be told apart, in Kafka's words."""
+        """Sets what a line contains. Raises ToolError, with Kafka's text, for separators that are equal."""
+        for warning in unknown_keys(properties, ("topic", *READER_KEYS)):
+            log.warning("%s", warning)
 
         def is_set(name: str) -> bool:
             return properties.get(name, "").strip().lower() == "true"
@@ -71,7 +88,7 @@ class LineReader:
         self._line_number = 0
 
     def read_records(self, stream: BinaryIO) -> Iterator[InputRecord]:
-        """The records of a stream, one by one as its lines come.  ToolError for a line without a separator."""
+        """Yields the record of each line of a stream. Raises ToolError for a line without a separator."""
         while True:
             self._prompt()
             raw = stream.readline()
@@ -82,7 +99,7 @@ class LineReader:
                 yield self.record(line)
 
     def record(self, line: bytes) -> InputRecord:
-        """The record of one line, without its end."""
+        """Returns the record of a line without its line end."""
         start = 0
         headers = self._part(self._parses_headers, line, start, self._headers_delimiter, "headers delimiter")
         if headers is not None:
@@ -133,7 +150,7 @@ class LineReader:
 
 
 def _lines(raw: bytes) -> list[bytes]:
-    """A line without its end; a carriage return ends one as well, as in Java. What is no UTF-8 is replaced."""
+    """Divides a line at carriage returns, which end a line in Java, and replaces invalid UTF-8."""
     line = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
         line.decode()
@@ -143,8 +160,11 @@ def _lines(raw: bytes) -> list[bytes]:
 
 
 def load_reader(name: str) -> Any:
-    """The reader of `--line-reader`: Kafka's by its class, or a class as `module:name` with `configure(properties)` and
-    `read_records(stream)`."""
+    """Returns the reader that `--line-reader` names: Kafka's class, or a Python class as `module:name`.
+
+    A reader has the methods `configure(properties)` and `read_records(stream)`. Raises ToolError if the class cannot be
+    loaded.
+    """
     if name == KAFKAS_READER:
         return LineReader()
     module, _, attribute = name.partition(":")

@@ -1,4 +1,4 @@
-"""How console-consumer shows records: Apache Kafka's formatters, under their class names and short ones."""
+"""The formatters of console-consumer: Apache Kafka's, by their class names, and JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kafkapy.client import ConsumerRecord
-from kafkapy.errors import ConfigError
+from kafkapy.errors import ConfigError, ProtocolViolation
 from kafkapy.protocol.coordinator_record import Coordinator, decode_coordinator_key, decode_coordinator_value
 from kafkapy.protocol.message_json import json_text, message_json
 from kafkapy.protocol.record_frame import UnknownRecordError
-from kafkapy.tools.option import ToolError, UsageError
+from kafkapy.tools.option import ToolError, UsageError, unknown_keys
 from kafkapy.tools.record_text import Decoder, find_text_deserializer
 
 log = logging.getLogger("kafkapy.tools.console_consumer")
@@ -24,34 +24,52 @@ FORMATTER_PROPERTIES = """ print.timestamp=true|false
  print.partition=true|false
  print.headers=true|false
  print.value=true|false
- key.separator=<what divides the parts, a tab>
- line.separator=<what ends a record, a line feed>
- headers.separator=<what divides headers, a comma>
- null.literal=<what is shown for null>
+ key.separator=<between the parts, a tab by default>
+ line.separator=<after a record, a line feed by default>
+ headers.separator=<between headers, a comma by default>
+ null.literal=<printed for null>
  key.deserializer, value.deserializer, headers.deserializer=<class or module:name>"""
+_PARTS = ("timestamp", "partition", "offset", "delivery", "epoch", "headers", "key", "value")
+FORMATTER_KEYS = (
+    *(f"print.{part}" for part in _PARTS),
+    "key.separator",
+    "line.separator",
+    "headers.separator",
+    "null.literal",
+    "key.deserializer",
+    "value.deserializer",
+    "headers.deserializer",
+)
+# Apache Kafka passes keys with these prefixes to the deserializers; ours take none.
+_DESERIALIZER_PREFIXES = ("key.deserializer.", "value.deserializer.", "headers.deserializer.")
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 
 
 class MessageFormatter(Protocol):
-    """Makes bytes of a record.  One thread."""
+    """A formatter of records. Not thread-safe."""
 
-    def configure(self, properties: Mapping[str, str]) -> None: ...
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Takes the formatter's properties, once, before the first record."""
+        ...
 
     def format(self, record: ConsumerRecord) -> bytes:
-        """What is written for a record, its line's end included; may be nothing."""
+        """Returns the bytes to print for a record with its line end; may be empty."""
         ...
 
 
 class DefaultFormatter:
-    """The parts that the properties ask for, divided by a separator.
+    """A formatter that prints the parts that the properties select, with a separator between them.
 
-    Kafka's tool shows neither the epoch nor the delivery count of what it has read, and so does this one.
+    Like Kafka's, it prints a placeholder for the epoch and for the delivery count.
     """
 
     def configure(self, properties: Mapping[str, str]) -> None:
         def is_set(name: str, default: bool = False) -> bool:
             return properties[name].strip().lower() == "true" if name in properties else default
 
+        given = [name for name in properties if not name.startswith(_DESERIALIZER_PREFIXES)]
+        for warning in unknown_keys(given, FORMATTER_KEYS):
+            log.warning("%s", warning)
         self._separator = properties.get("key.separator", "\t").encode()
         self._line_separator = properties.get("line.separator", "\n").encode()
         self._headers_separator = properties.get("headers.separator", ",").encode()
@@ -60,16 +78,17 @@ class DefaultFormatter:
         self._value_decoder = _decoder(properties.get("value.deserializer"))
         self._headers_decoder = _decoder(properties.get("headers.deserializer"))
         self._columns: list[Callable[[ConsumerRecord], bytes]] = []
-        for name, column in (
-            ("timestamp", self._timestamp),
-            ("partition", lambda record: b"Partition:%d" % record.partition),
-            ("offset", lambda record: b"Offset:%d" % record.offset),
-            ("delivery", lambda record: b"Delivery:NOT_PRESENT"),
-            ("epoch", lambda record: b"Epoch:NOT_PRESENT"),
-            ("headers", self._headers),
-            ("key", lambda record: self._decoded(record.key, self._key_decoder)),
-            ("value", lambda record: self._decoded(record.value, self._value_decoder)),
-        ):
+        columns: tuple[Callable[[ConsumerRecord], bytes], ...] = (
+            self._timestamp,
+            lambda record: b"Partition:%d" % record.partition,
+            lambda record: b"Offset:%d" % record.offset,
+            lambda record: b"Delivery:NOT_PRESENT",
+            lambda record: b"Epoch:NOT_PRESENT",
+            self._headers,
+            lambda record: self._decoded(record.key, self._key_decoder),
+            lambda record: self._decoded(record.value, self._value_decoder),
+        )
+        for name, column in zip(_PARTS, columns, strict=True):
             if is_set(f"print.{name}", default=name == "value"):
                 self._columns.append(column)
 
@@ -95,7 +114,7 @@ class DefaultFormatter:
 
 
 def _decoder(name: str | None) -> Decoder | None:
-    """None without a name, and for one that cannot be found, which is logged: as Kafka's formatter does."""
+    """Returns the deserializer of that name; None without a name. An unknown name is logged, as in Kafka."""
     if name is None:
         return None
     try:
@@ -106,24 +125,24 @@ def _decoder(name: str | None) -> Decoder | None:
 
 
 class NoOpFormatter:
-    """Shows nothing: to see how fast records come."""
+    """A formatter that prints nothing, for measurements."""
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Has no properties."""
+        """Ignores the properties: this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         return b""
 
 
 class CoordinatorFormatter:
-    """Records of a coordinator's topic as JSON, those of some types only."""
+    """A formatter that prints records of some types of a coordinator's topic as JSON."""
 
     def __init__(self, coordinator: Coordinator, types: frozenset[int]) -> None:
         self._coordinator = coordinator
         self._types = types
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Has no properties."""
+        """Ignores the properties: this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         if record.key is None:
@@ -143,16 +162,16 @@ class CoordinatorFormatter:
                 shown["value"] = {"version": version, "data": message_json(value, version)}
         except UnknownRecordError:
             return b""
-        except ValueError as error:
+        except (ProtocolViolation, ValueError) as error:
             raise ToolError(f"Could not read record at offset {record.offset} due to: {error}") from None
         return json_text(shown).encode()
 
 
 class JsonFormatter:
-    """`--json`: everything about a record, one object on each line. What is no UTF-8 is base64 in an object."""
+    """The formatter of `--json`: one object per line with all fields; bytes that are not UTF-8 as base64."""
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Has no properties."""
+        """Ignores the properties: this formatter has none."""
 
     def format(self, record: ConsumerRecord) -> bytes:
         shown = {
@@ -192,7 +211,7 @@ _MAKERS: dict[str, Callable[[], MessageFormatter]] = {
     "group.share.ShareGroupStateMessageFormatter": lambda: CoordinatorFormatter(Coordinator.SHARE, frozenset((0, 1))),
 }
 FORMATTERS = {_PACKAGE + name: maker for name, maker in _MAKERS.items()}
-# The names that these had before Kafka 3.9 and 4.0, which scripts and books still type.
+# Names of these classes before Kafka 3.9 and 4.0, which scripts and books still use.
 _OLD_NAMES = {
     "kafka.coordinator.GroupMetadataManager$OffsetsMessageFormatter": "OffsetsMessageFormatter",
     "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter": "OffsetsMessageFormatter",
@@ -205,7 +224,7 @@ _OLD_NAMES = {
 
 
 def make_formatter(name: str, properties: Mapping[str, str]) -> MessageFormatter:
-    """The formatter of a class name of Kafka's, configured.  UsageError for one that nobody knows."""
+    """Returns the configured formatter of a class name of Kafka's. Raises UsageError for an unknown name."""
     maker = FORMATTERS.get(_PACKAGE + _OLD_NAMES[name] if name in _OLD_NAMES else name)
     if maker is None:
         raise UsageError(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -164,6 +164,17 @@ class Arguments:
         if sum(map(self.has, names)) != 1:
             shown = ", ".join(f"[{name}]" for name in names)
             raise UsageError(f"Exactly one of the following arguments is required: {shown}")
+
+
+def unknown_keys(given: Iterable[str], known: Collection[str]) -> Iterator[str]:
+    """Yields a warning for each given key that is not known, with the nearest known key."""
+    from difflib import get_close_matches  # needed for an error only
+
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, 1, cutoff=0.8)
+            suggestion = f"; did you mean {near[0]}?" if near else "."
+            yield f"The property {key} is unknown and is ignored{suggestion}"
 
 
 def parse_key_values(words: Iterable[str], *, accepts_missing: bool = True) -> dict[str, str]:

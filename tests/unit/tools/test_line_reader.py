@@ -1,4 +1,4 @@
-"""Lines and what becomes of them."""
+"""Parsing lines into records."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def records(text: bytes, **properties: str) -> list[InputRecord]:
     return list(reader.read_records(io.BytesIO(text)))
 
 
-def test_lines_are_values_whatever_ends_them():
+def test_lines_may_have_any_line_end():
     assert [each.value for each in records(b"a\nb\r\n\nc\rd")] == [b"a", b"b", b"", b"c", b"d"]
 
 
-def test_what_is_no_utf_8_is_replaced():
+def test_invalid_utf_8_is_replaced():
     assert records(b"\xff\n")[0].value == "\ufffd".encode()
 
 
-def test_keys_headers_and_nulls():
+def test_keys_headers_and_nulls_are_parsed():
     found = records(
         b"h:1,g:NULL\tNULL\tv\tw\nNULL\tk\tNULL\n", parse_key="true", parse_headers=" TRUE ", null_marker="NULL"
     )
@@ -34,7 +34,12 @@ def test_keys_headers_and_nulls():
     ]
 
 
-def test_a_line_without_a_separator():
+def test_an_unknown_property_is_reported_with_the_nearest_one(caplog: pytest.LogCaptureFixture):
+    assert records(b"a\t1\n", parse_keyy="true") == [InputRecord("t", None, b"a\t1")]
+    assert caplog.messages == ["The property parse.keyy is unknown and is ignored; did you mean parse.key?"]
+
+
+def test_a_line_without_a_separator_is_an_error():
     with pytest.raises(ToolError, match="No key separator found on line number 2: 'b'"):
         records(b"a\t1\nb\n", parse_key="true")
     assert records(b"b\n", parse_key="true", ignore_error="true") == [InputRecord("t", None, b"b")]
@@ -55,12 +60,12 @@ def test_the_separator_of_headers_is_an_expression():
         ({"null_marker": "\t"}, "null.marker and key.separator may not be equal"),
     ],
 )
-def test_separators_that_cannot_be_told_apart(properties, message):
+def test_equal_separators_are_refused(properties, message):
     with pytest.raises(ToolError, match=message):
         records(b"", **properties)
 
 
-def test_a_reader_of_ones_own():
+def test_a_python_class_may_be_the_reader():
     assert type(load_reader("kafkapy.tools.line_reader:LineReader")) is LineReader
     with pytest.raises(ToolError, match="write a Python class as module:name"):
         load_reader("org.example.MyReader")
