@@ -1,12 +1,30 @@
-"""Simulated clients for the tools' unit tests: a consumer, a producer, and records."""
+"""Simulated clients for the tools' unit tests: a consumer, a producer, an admin client, and records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from kafkapy.client import TopicPartition
+from kafkapy.client.admin import (
+    EARLIEST,
+    LATEST,
+    GroupDescription,
+    GroupListing,
+    MemberDescription,
+    Node,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    PartitionDescription,
+    Results,
+    TopicDescription,
+)
 from kafkapy.client.cluster import PartitionInfo
+from kafkapy.errors import ApiError, Error
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+COORDINATOR = Node(1, "localhost", 9092)
 
 
 class Record(NamedTuple):
@@ -98,3 +116,110 @@ class SimulatedProducer:
         if on_delivery is not None:
             on_delivery(None, error)
         return SimulatedDelivery(error)
+
+
+def results(values: Mapping[Key, Value], errors: Mapping[Key, ApiError] | None = None) -> Results[Key, Value]:
+    """Returns the results of an operation of the admin client."""
+    made: Results[Key, Value] = Results()
+    made.values.update(values)
+    made.errors.update(errors or {})
+    return made
+
+
+def group(group_id: str, state: str = "Empty", members: tuple[MemberDescription, ...] = ()) -> GroupDescription:
+    """Returns a classic group of consumers."""
+    return GroupDescription(group_id, "Classic", state, "consumer", "range", members, COORDINATOR)
+
+
+class SimulatedAdmin:
+    """An admin client of a cluster with the given topics, groups and committed offsets.
+
+    topics: name -> (log start offset, log end offset) of each partition. times: timestamp -> offset of every partition.
+    """
+
+    def __init__(
+        self,
+        topics: Mapping[str, list[tuple[int, int]]],
+        *groups: GroupDescription,
+        committed: Mapping[str, Mapping[TopicPartition, int]] | None = None,
+        times: Mapping[int, int] | None = None,
+    ) -> None:
+        self._topics = topics
+        self._groups = {each.group_id: each for each in groups}
+        self.committed = {name: dict(offsets) for name, offsets in (committed or {}).items()}
+        self._times = times or {}
+        self.leaders: dict[TopicPartition, int] = {}
+
+    def describe_topics(self, topics: Iterable[str], **options: Any) -> Results[str, TopicDescription]:
+        names = list(topics)
+        found = {
+            name: TopicDescription(
+                name,
+                bytes(16),
+                False,
+                tuple(
+                    PartitionDescription(number, self.leaders.get(TopicPartition(name, number), 1), 0, (1,), (1,))
+                    for number in range(len(self._topics[name]))
+                ),
+            )
+            for name in names
+            if name in self._topics
+        }
+        unknown = ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        return results(found, {name: unknown for name in names if name not in found})
+
+    def list_offsets(
+        self, partitions: Mapping[TopicPartition, int], **options: Any
+    ) -> Results[TopicPartition, OffsetAndTimestamp]:
+        found = {}
+        for partition, time in partitions.items():
+            start, end = self._topics[partition.topic][partition.partition]
+            offset = start if time == EARLIEST else end if time == LATEST else self._times.get(time, -1)
+            found[partition] = OffsetAndTimestamp(offset, -1, 0)
+        return results(found)
+
+    def list_groups(self, **options: Any) -> list[GroupListing]:
+        self.list_options = options
+        return [GroupListing(each.group_id, "consumer", each.state, each.type) for each in self._groups.values()]
+
+    def describe_groups(self, groups: Iterable[str], **options: Any) -> Results[str, GroupDescription]:
+        names = list(groups)
+        missing = {
+            name: ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
+            for name in names
+            if name not in self._groups
+        }
+        return results({name: self._groups[name] for name in names if name in self._groups}, missing)
+
+    def delete_groups(self, groups: Iterable[str], **options: Any) -> Results[str, None]:
+        described = self.describe_groups(groups)
+        full = {name: ApiError(Error.NON_EMPTY_GROUP) for name, each in described.values.items() if each.members}
+        return results(dict.fromkeys(described.values.keys() - full.keys()), {**described.errors, **full})
+
+    def list_group_offsets(
+        self, groups: Iterable[str], **options: Any
+    ) -> Results[str, dict[TopicPartition, OffsetAndMetadata]]:
+        return results(
+            {
+                name: {
+                    partition: OffsetAndMetadata(offset) for partition, offset in self.committed.get(name, {}).items()
+                }
+                for name in groups
+            }
+        )
+
+    def alter_group_offsets(
+        self, group: str, offsets: Mapping[TopicPartition, int], **options: Any
+    ) -> Results[TopicPartition, None]:
+        self.committed.setdefault(group, {}).update(offsets)
+        return results(dict.fromkeys(offsets))
+
+    def delete_group_offsets(
+        self, group: str, partitions: Iterable[TopicPartition], **options: Any
+    ) -> Results[TopicPartition, None]:
+        if group not in self._groups:
+            raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group} not found.")
+        read = {each for member in self._groups[group].members for each in member.partitions}
+        names = list(partitions)
+        refused = {name: ApiError(Error.GROUP_SUBSCRIBED_TO_TOPIC) for name in names if name in read}
+        return results({name: None for name in names if name not in refused}, refused)
