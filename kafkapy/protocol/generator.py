@@ -66,7 +66,7 @@ cdef bytes ZERO_UUID = bytes(16)
 
 '''
 STUB_HEAD = """# {mark}{name}.msg: do not edit.
-from typing import Any
+from typing import Any, final
 
 from kafkapy._core.bytes.message import Message
 

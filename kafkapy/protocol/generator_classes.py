@@ -52,13 +52,13 @@ class ClassWriter:
 
     def write(self) -> list[str]:
         """The classes: nested ones stand in the body of the message's class."""
-        self.line(f"class {self.message.name}(Message):")
+        self.write_class(self.message.name)
         self.depth += 1
         self.write_docstring()
         self.write_constants()
         for struct in self.message.structs.values():
             self.line()
-            self.line(f"class {struct.name}(Message):")
+            self.write_class(struct.name)
             self.depth += 1
             self.write_body(struct)
             self.depth -= 1
@@ -66,6 +66,9 @@ class ClassWriter:
         self.write_body(self.message.root)
         self.depth -= 1
         return self.lines
+
+    def write_class(self, name: str) -> None:
+        self.line(f"class {name}(Message):")
 
     def write_docstring(self) -> None:
         flexible = f", flexible from {self.message.first_flexible}" if self.message.flexible else ""

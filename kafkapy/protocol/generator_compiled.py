@@ -112,7 +112,11 @@ class CompiledClassWriter(ClassWriter):
 
 
 class StubWriter(ClassWriter):
-    """Writes the `.pyi` beside a compiled message."""
+    """Writes the stub (`.pyi`) of a compiled message."""
+
+    def write_class(self, name: str) -> None:
+        self.line("@final")
+        super().write_class(name)
 
     def write_body(self, struct: Struct) -> None:
         for field in struct.fields:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv", ".peers", ".hypothesis", ".*_cache", "__pycache__", "build", "dist", "results", "*.egg-info")
+    *(".git", ".venv", ".peers", ".hypothesis", ".*_cache", "__pycache__", "dist", "results", "*.egg-info")
 )
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.*?)?)(?: - .*)?$", re.MULTILINE)
 _USAGE_ERROR, _NOTHING_COLLECTED = 4, 5
@@ -51,8 +51,8 @@ class Scratch:
         """Writes the mutated file and rebuilds its extension; returns False if it does not compile."""
         file = self.root / path
         self._kept.mkdir(exist_ok=True)
-        for each in self._files_of(file):
-            shutil.copy2(each, self._kept / each.name)
+        for number, each in enumerate(self._files_of(file)):
+            shutil.copy2(each, self._kept / str(number))
         file.write_text(source)
         if file.suffix != ".pyx":
             return _compiles(source)
@@ -60,17 +60,15 @@ class Scratch:
 
     def restore(self, path: str) -> None:
         """Brings back the file and what was built from it, with their times, so that nothing is rebuilt."""
-        for each in self._files_of(self.root / path):
-            kept = self._kept / each.name
-            each.unlink()
-            if kept.exists():
-                shutil.copy2(kept, each)
-                kept.unlink()
+        for number, each in enumerate(self._files_of(self.root / path)):
+            shutil.copy2(self._kept / str(number), each)
 
     def _files_of(self, file: Path) -> list[Path]:
+        """Returns the file and what is built from it: the C source, and the extension in place and in `build`."""
         if file.suffix != ".pyx":
             return [file]
-        return [each for each in file.parent.glob(f"{file.stem}.*") if each.suffix in (".pyx", ".c", ".so")]
+        built = self.root.glob(f"build/lib*/{file.parent.relative_to(self.root)}/{file.stem}.*.so")
+        return [file, file.with_suffix(".c"), *sorted(file.parent.glob(f"{file.stem}.*.so")), *sorted(built)]
 
     def test(self, tests: tuple[str, ...], limit_s: float) -> PytestRun:
         """Runs tests up to the first failure, without those that need Apache Kafka."""

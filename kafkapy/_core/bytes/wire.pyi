@@ -1,10 +1,11 @@
 from collections.abc import Sequence, Sized
-from typing import Any
+from typing import Any, final
 
 MAX_ELEMENTS: int
 
 class EncodeError(ValueError): ...
 
+@final
 class Reader:
     pos: int
     end: int
@@ -47,6 +48,7 @@ class Reader:
     def read_unknown_tags(self) -> tuple[tuple[int, bytes], ...]: ...
     def finish(self) -> int: ...
 
+@final
 class Writer:
     size: int
     def __init__(self, capacity: int = 256) -> None: ...
