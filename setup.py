@@ -1,8 +1,15 @@
 """Builds kafkapy: generates the protocol from its definitions, then compiles one extension per `.pyx`.
 
-With KAFKAPY_LINK_ONLY set nothing is built: `pip install -e` then only links a tree that was built in place.
-What is built for others holds `build_data.json`: the commit (of this clone, or of the sdist), the date
-(SOURCE_DATE_EPOCH, if it is set) and what the core was compiled with. `kafkapy --version` shows it.
+Environment variables:
+
+- KAFKAPY_LINK_ONLY: build nothing; `pip install -e` then only links a tree that was built in place.
+- KAFKAPY_WARNINGS_AS_ERRORS: fail when the C compiler warns. CI sets it.
+- KAFKAPY_SANITIZED: build for `scripts/sanitized-tests`, with bounds checks and the address and undefined-behaviour
+  sanitizers. Such a build runs only with the sanitizers' libraries preloaded.
+- SOURCE_DATE_EPOCH: the date to record instead of the present.
+
+Wheels and sdists contain `build_data.json`: the commit (of this clone, or of the sdist), the date, and the versions of
+Cython and of the compiler. `kafkapy --version` shows them.
 """
 
 import json
@@ -20,7 +27,8 @@ from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).parent
 COMPILER_FLAGS = ["-O2", "-g0", "-fno-strict-aliasing", "-Wall", "-Wno-unused-function", "-Wno-unused-variable"]
-# C that we wrote ourselves, by the extension that links it.
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+# C sources of our own, by the extension that links them.
 C_SOURCES = {"crc32c": ["crc32c_hardware.c"]}
 
 GENERATOR = ROOT / "kafkapy" / "protocol" / "generator.py"
@@ -32,13 +40,26 @@ COMPILER_DIRECTIVES = {
     "cdivision": True,
     "initializedcheck": False,
 }
+LINKER_FLAGS: list[str] = []
+
+if os.environ.get("KAFKAPY_WARNINGS_AS_ERRORS"):
+    COMPILER_FLAGS.append("-Werror")
+if os.environ.get("KAFKAPY_SANITIZED"):
+    # Later options of the compiler override earlier ones. C's division stays, as Python's would give other results; the
+    # sanitizer reports a division by zero.
+    COMPILER_FLAGS += ["-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
+    LINKER_FLAGS += SANITIZERS
+    COMPILER_DIRECTIVES |= {"boundscheck": True, "initializedcheck": True}
 
 
 def extension(source: Path) -> Extension:
     relative = source.relative_to(ROOT)
     extra = [str(relative.parent / name) for name in C_SOURCES.get(source.stem, []) if relative.parent.name == "bytes"]
     return Extension(
-        ".".join(relative.with_suffix("").parts), [str(relative), *extra], extra_compile_args=COMPILER_FLAGS
+        ".".join(relative.with_suffix("").parts),
+        [str(relative), *extra],
+        extra_compile_args=COMPILER_FLAGS,
+        extra_link_args=LINKER_FLAGS,
     )
 
 
@@ -50,7 +71,7 @@ def extensions() -> list[Extension]:
 
 
 class CythonBuild(build_ext):
-    """Cython only when something is compiled, and on all processors: neither an sdist nor metadata need it."""
+    """Imports Cython only when something is compiled: sdists and metadata do not need it. Uses all processors."""
 
     def run(self) -> None:
         from Cython.Build import cythonize
@@ -66,7 +87,7 @@ class CythonBuild(build_ext):
 
 
 def first_line(*command: str) -> str:
-    """Of what a command prints; nothing if it cannot be run or fails."""
+    """Returns the first line that a command prints, or "" if it cannot be run or fails."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:
@@ -79,7 +100,7 @@ def build_data() -> dict[str, str]:
 
     moment = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
     data = {"commit": "unknown", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)}
-    if (ROOT / BUILD_DATA).exists():  # in an sdist
+    if (ROOT / BUILD_DATA).exists():  # only in an sdist
         data |= json.loads((ROOT / BUILD_DATA).read_text())
     elif (ROOT / ".git").exists():
         data["commit"] = first_line("git", "rev-parse", "HEAD") or "unknown"
@@ -101,7 +122,7 @@ class SourceWithData(sdist):
         (Path(base_dir) / BUILD_DATA).write_text(json.dumps(build_data()))
 
 
-if __name__ == "__main__":  # the processes of cythonize import this file too
+if __name__ == "__main__":  # cythonize's processes import this file as well
     setup(
         ext_modules=extensions(),
         cmdclass={"build_ext": CythonBuild, "build_py": BuildWithData, "sdist": SourceWithData},

@@ -3,6 +3,7 @@ import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.errno cimport EINVAL
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
@@ -463,7 +464,9 @@ cdef class BatchFilter:
             vector.iov_len = <size_t>self.output_length
             status = segment._file.append_vectors(&vector, 1, self.output_length)
             while status == 0 and at < self.output_length:
-                parse_batch_header(self.output, at, self.output_length, &header)
+                if parse_batch_header(self.output, at, self.output_length, &header) != HEADER_OK:
+                    status = -EINVAL
+                    break
                 if not (segment._offset_index.has_room(1) and segment._time_index.has_room(1)):
                     segment.bytes_since_last_index_entry = -header.size
                 status = segment.index_one(index_interval_bytes, position + at, header.size,
