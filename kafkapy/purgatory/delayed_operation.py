@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from kafkapy.purgatory.purgatory import Purgatory
+from typing import Protocol
 
 
 class TimerEntry(Protocol):
     """What the injected scheduler returns."""
 
     def cancel(self) -> object: ...
+
+
+class Watcher(Protocol):
+    """The purgatory, as far as its operations call it."""
+
+    def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None: ...
 
 
 class DelayedOperation(ABC):
@@ -34,7 +37,7 @@ class DelayedOperation(ABC):
         self.timeout_ms = timeout_ms
         self.is_completed = False
         self._timer_entry: TimerEntry | None = None
-        self._purgatory: Purgatory | None = None
+        self._purgatory: Watcher | None = None
         self._watched_keys: tuple[Hashable, ...] = ()
 
     @abstractmethod
@@ -59,7 +62,7 @@ class DelayedOperation(ABC):
         self.on_complete()
         return True
 
-    def watched_by(self, purgatory: Purgatory, keys: tuple[Hashable, ...]) -> None:
+    def watched_by(self, purgatory: Watcher, keys: tuple[Hashable, ...]) -> None:
         """Called by the purgatory that now holds the operation under `keys`."""
         self._purgatory = purgatory
         self._watched_keys = keys
