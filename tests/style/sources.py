@@ -1,4 +1,4 @@
-"""The repository's sources as the style tests see them: files, imports, functions."""
+"""The repository's source files with their imports and functions, for the style tests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Function(NamedTuple):
 
 @cache
 def package_sources() -> tuple[Path, ...]:
-    """What we wrote ourselves below kafkapy/: Python and Cython, without what the generator writes."""
+    """Returns our own sources below kafkapy/: Python and Cython, without the generated ones."""
     found = (path for suffix in ("*.py", "*.pyx", "*.pxd", "*.pyi") for path in PACKAGE.rglob(suffix))
     return tuple(sorted(path for path in found if GENERATED not in path.parents))
 
 
 @cache
 def all_sources() -> tuple[Path, ...]:
-    """The same with tests, benchmarks and the files around them."""
+    """Returns our own sources of the package, the tests, the benchmark and the folders around them."""
     folders = ("tests", "bench", "docs", "packaging", "spark_jobs", "examples")
     around = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     return (*package_sources(), *sorted(around), ROOT / "setup.py")
@@ -53,14 +53,15 @@ def module_name(path: Path) -> str:
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of kafkapy by its dotted name; the generated ones are left out."""
+    """Returns every module of kafkapy by its dotted name; the generated ones are left out."""
     return {module_name(path): path for path in package_sources() if path.suffix in (".py", ".pyx")}
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of everything of kafkapy that a source imports, inside functions too."""
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Returns line and dotted name of everything of kafkapy that a source imports, inside functions too."""
     pairs = _python_imports(path) if path.suffix in (".py", ".pyi") else _cython_imports(path)
-    return ((line, name) for line, name in pairs if name == "kafkapy" or name.startswith("kafkapy."))
+    return tuple((line, name) for line, name in pairs if name == "kafkapy" or name.startswith("kafkapy."))
 
 
 def functions(path: Path) -> Iterator[Function]:
@@ -111,7 +112,7 @@ def _python_functions(path: Path) -> Iterator[Function]:
 
 
 def _cython_functions(path: Path) -> Iterator[Function]:
-    """By indentation: a function ends before the next line of text that is not deeper than its own."""
+    """Yields functions by indentation: one ends before the next line that is not indented deeper."""
     lines = path.read_text().splitlines()
     for start, line in enumerate(lines):
         match = _CYTHON_FUNCTION.match(line)

@@ -16,7 +16,8 @@ Graph = Mapping[str, set[str]]
 CYCLES_OF_ANNOTATIONS = {
     "kafkapy.client.metadata_updater <-> kafkapy.client.network": "the updater sends requests through the network",
     "kafkapy.client.producer_id <-> kafkapy.client.sender": "both look at the batches in flight",
-    "kafkapy.config.broker_config <-> kafkapy.config.broker_file <-> kafkapy.config.consistency <-> kafkapy.config.startup_rules": (
+    "kafkapy.config.broker_config <-> kafkapy.config.broker_file "
+    "<-> kafkapy.config.consistency <-> kafkapy.config.startup_rules": (
         "the rules receive the configuration that calls them"
     ),
     "kafkapy.replica.delayed_delete_records <-> kafkapy.replica.delayed_fetch <-> kafkapy.replica.delayed_produce "
