@@ -16,14 +16,13 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.types import Clock
 from tests.api_client import ask, request_bytes
 from tests.reactor_harness import frame
 
 DATA_FILES = (".log", ".index", ".timeindex", ".snapshot", ".txnindex")
 PING = frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
-FIRST_VERSION_WITH_SESSIONS = 7
-FIRST_FLEXIBLE_FETCH = 12
 SESSION_ID_AT = 10  # in an answer to Fetch: correlation id, throttle time, error; a byte of tags in flexible versions
 TOPIC_ID_STAND_IN = b"-topic-id-topic-"
 
@@ -243,9 +242,9 @@ class TwinBrokers:
     @staticmethod
     def _without_session_id(twin: BrokerTwin, number: int, key: ApiKey, version: int, request, answer: bytes) -> bytes:
         """The answer with the connection's number instead of its session's id, which is noted if it is a new one."""
-        if key is not ApiKey.FETCH or version < FIRST_VERSION_WITH_SESSIONS:
+        if key is not ApiKey.FETCH or version < FetchResponse.FIRST_VERSION_WITH_SESSION_ID:
             return answer
-        at = SESSION_ID_AT + (version >= FIRST_FLEXIBLE_FETCH)
+        at = SESSION_ID_AT + (version >= FetchResponse.FLEXIBLE_VERSION)
         session_id = int.from_bytes(answer[at : at + 4], "big")
         if not session_id:
             return answer

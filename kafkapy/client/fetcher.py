@@ -176,17 +176,18 @@ class Fetcher:
             ApiKey.FETCH,
             lambda version: self._request(plan, version, longest_wait_ms),
             on_response,
-            highest=None if with_ids else 12,
+            highest=None if with_ids else FetchRequest.FIRST_VERSION_WITH_TOPIC_ID - 1,
         )
 
     def _request(self, plan: FetchPlan, version: int, longest_wait_ms: int) -> FetchRequest:
         config = self._config
+        with_ids = version >= FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
         topics: dict[str, FetchRequest.FetchTopic] = {}
         for topic_partition, position in plan.wanted.items():
             topic = topics.get(topic_partition.topic)
             if topic is None:
                 topic = FetchRequest.FetchTopic(partitions=[])
-                if version >= 13:
+                if with_ids:
                     topic.topic_id = position.topic_id
                 else:
                     topic.topic = topic_partition.topic
@@ -196,7 +197,7 @@ class Fetcher:
                 fetch_offset=position.fetch_offset,
                 partition_max_bytes=config["max.partition.fetch.bytes"],
             )
-            if version >= 9:
+            if version >= FetchRequest.FIRST_VERSION_WITH_CURRENT_LEADER_EPOCH:
                 partition.current_leader_epoch = position.leader_epoch
             topic.partitions.append(partition)
         request = FetchRequest(
@@ -206,15 +207,15 @@ class Fetcher:
             isolation_level=self.isolation_level,
             topics=list(topics.values()),
         )
-        if version >= 7:
+        if version >= FetchRequest.FIRST_VERSION_WITH_SESSION_ID:
             request.session_id, request.session_epoch = plan.session_id, plan.epoch
             request.forgotten_topics_data = [
                 FetchRequest.ForgottenTopic(topic_id=topic_id, partitions=[topic_partition.partition])
-                if version >= 13
+                if with_ids
                 else FetchRequest.ForgottenTopic(topic=topic_partition.topic, partitions=[topic_partition.partition])
                 for topic_partition, topic_id in plan.forgotten.items()
             ]
-        if version >= 11:
+        if version >= FetchRequest.FIRST_VERSION_WITH_RACK_ID:
             request.rack_id = config["client.rack"]
         return request
 
@@ -244,8 +245,9 @@ class Fetcher:
         session.confirm(plan, response.session_id)
         names = {position.topic_id: topic_partition.topic for topic_partition, position in positions.items()}
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
+        with_ids = version >= FetchResponse.FIRST_VERSION_WITH_TOPIC_ID
         for topic in response.responses:
-            name = names.get(topic.topic_id) if version >= 13 else topic.topic
+            name = names.get(topic.topic_id) if with_ids else topic.topic
             for data in topic.partitions:
                 topic_partition = TopicPartition(name or "", data.partition_index)
                 state = self._subscription.partitions.get(topic_partition)

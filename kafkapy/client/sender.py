@@ -213,7 +213,7 @@ class Sender:
         for batch, topic_id in zip(batches, ids, strict=True):
             topic = topics.get(batch.queue.topic)
             if topic is None:
-                if version >= 13:
+                if version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID:
                     topic = ProduceRequest.TopicProduceData(topic_id=topic_id, partition_data=[])
                 else:
                     topic = ProduceRequest.TopicProduceData(name=batch.queue.topic, partition_data=[])
@@ -248,10 +248,10 @@ class Sender:
         found: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
         for topic in response.responses:
             for partition in topic.partition_responses:
-                found[topic.topic_id if version >= 13 else topic.name, partition.index] = partition
+                found[topic.topic_id if with_ids else topic.name, partition.index] = partition
         nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
         for batch, topic_id in zip(batches, ids, strict=True):
-            name: str | bytes = topic_id if version >= 13 else batch.queue.topic
+            name: str | bytes = topic_id if with_ids else batch.queue.topic
             result = found.get((name, batch.queue.partition))
             if result is None:
                 self._handle_error(batch, ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the partition"))

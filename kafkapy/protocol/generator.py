@@ -1,5 +1,7 @@
 """Turns the definitions into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
 
+The first versions of the gated APIs also become a Cython enumeration in `_core/gate`, which may not import from here.
+
 Run by setup.py (and by hand: `python kafkapy/protocol/generator.py`). Standard library only. Files whose content stays
 the same are left alone, so that a rebuild compiles only what changed. The messages of `COMPILED` become Cython.
 """
@@ -17,6 +19,7 @@ from kafkapy.protocol.generator_classes import ClassWriter  # noqa: E402
 from kafkapy.protocol.generator_compiled import compiled_lines, stub_lines  # noqa: E402
 from kafkapy.protocol.generator_notation import (  # noqa: E402
     Definition,
+    DefinitionError,
     Message,
     Versions,
     read_definitions,
@@ -25,6 +28,8 @@ from kafkapy.protocol.generator_notation import (  # noqa: E402
 
 DEFINITIONS = HERE / "definitions"
 MESSAGES = HERE / "messages"
+GATE_VERSIONS = HERE.parent / "_core" / "gate" / "request_versions.pxd"
+GATED = ("produce", "fetch")
 # Modules on the way of every request: compiled. Anything else stays plain Python, which costs no build time.
 COMPILED = frozenset(["header", "api_versions", "metadata", "produce", "fetch"])
 # Definition files that share a module.
@@ -113,6 +118,30 @@ def stub_module(definition: Definition) -> str:
     return "\n".join(lines) + "\n"
 
 
+def gate_versions(definitions: Iterable[Definition]) -> str:
+    """Returns the enumeration of the gated APIs' keys and first versions. DefinitionError if a name has two values."""
+    by_name = {definition.name: definition for definition in definitions}
+    lines = [
+        "# The keys of the APIs that the gate serves, and the first versions with their fields and behaviours.",
+        "#",
+        f"# {MARK}produce.msg and fetch.msg: do not edit.",
+        "cdef enum:",
+    ]
+    for name in GATED:
+        firsts: dict[str, int] = {}
+        for message in by_name[name].messages:
+            for attribute, first in message.first_versions().items():
+                if firsts.setdefault(attribute, first) != first:
+                    raise DefinitionError(f"{name}: {attribute} has two first versions")
+        request = by_name[name].messages[0]
+        lines += [
+            f"    {name.upper()} = {request.key}",
+            f"    FIRST_FLEXIBLE_{name.upper()} = {request.first_flexible}",
+        ]
+        lines += [f"    FIRST_{name.upper()}_WITH_{key.upper()} = {first}" for key, first in sorted(firsts.items())]
+    return "\n".join(lines) + "\n"
+
+
 def span(versions: Versions) -> tuple[int, int] | None:
     return (min(versions), max(versions)) if versions else None
 
@@ -173,9 +202,11 @@ def generate(definitions: list[Definition]) -> dict[str, str]:
 
 def main() -> None:
     MESSAGES.mkdir(exist_ok=True)
-    files = generate(read_definitions(DEFINITIONS))
-    for name, content in files.items():
-        path = MESSAGES / name
+    definitions = read_definitions(DEFINITIONS)
+    files = generate(definitions)
+    contents = {MESSAGES / name: content for name, content in files.items()}
+    contents[GATE_VERSIONS] = gate_versions(definitions)
+    for path, content in contents.items():
         if not path.exists() or path.read_text() != content:
             path.write_text(content)
     for path in MESSAGES.iterdir():

@@ -86,6 +86,8 @@ class ClassWriter:
         self.line(f"HIGHEST_VERSION = {versions[-1]}")
         self.line(f"FLEXIBLE_VERSION = {self.message.first_flexible}")
         self.line("VERSIONS = " + (f"range({versions[0]}, {versions[-1] + 1})" if gapless else repr(tuple(versions))))
+        for name, first in sorted(self.message.first_versions().items()):
+            self.line(f"FIRST_VERSION_WITH_{name.upper()} = {first}")
 
     def write_body(self, struct: Struct) -> None:
         self.line(f"__slots__ = FIELDS = {self.field_names(struct)}")

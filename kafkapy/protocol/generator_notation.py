@@ -76,6 +76,7 @@ class Message:
     """One request, response, header or record. `structs` holds the nested ones, those that others use first."""
 
     __slots__ = (
+        "behaviours",
         "flexible",
         "key",
         "kind",
@@ -99,12 +100,23 @@ class Message:
         self.module = "kafka-clients"
         self.unstable = False
         self.served: dict[str, Versions] = {}
+        self.behaviours: dict[str, int] = {}  # first version by name, of the since lines
         self.root = Struct(name, versions)
         self.structs: dict[str, Struct] = {}
 
     @property
     def first_flexible(self) -> int:
         return min(self.flexible, default=FLEXIBLE_NEVER)
+
+    def first_versions(self) -> dict[str, int]:
+        """Returns the first version of each behaviour, and of each field that is younger than what encloses it."""
+        found = {snake_case(name): first for name, first in self.behaviours.items()}
+        for struct in (self.root, *self.structs.values()):
+            for field in struct.fields:
+                first = min(field.versions, default=0)
+                if first > min(struct.versions, default=first) and found.setdefault(field.attribute, first) != first:
+                    raise DefinitionError(f"{self.name}: {field.name} has two first versions")
+        return found
 
 
 class Definition(NamedTuple):
@@ -172,6 +184,11 @@ class MessageParser:
             for number, line in self.lines[1:]:  # noqa: B007 the number is for the error below
                 if line.startswith("  served: "):
                     self.parse_served(line.split(": ", 1)[1])
+                elif line.startswith("  since "):
+                    _, first, name = line.split()
+                    if int(first) not in self.message.versions or name in self.message.behaviours:
+                        raise DefinitionError("not a version of the message, or a name twice")
+                    self.message.behaviours[name] = int(first)
             number = self.parse_fields()
             self.link()
         except (DefinitionError, ValueError, KeyError, IndexError) as error:
@@ -203,7 +220,7 @@ class MessageParser:
         stack: list[Struct] = [self.message.root]
         number = 0
         for number, line in self.lines[1:]:
-            if line.startswith("  served: "):
+            if line.startswith(("  served: ", "  since ")):
                 continue
             depth = (len(line) - len(line.lstrip())) // 2
             words = line.split()

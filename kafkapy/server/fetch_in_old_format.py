@@ -12,6 +12,7 @@ from typing import Any
 
 from kafkapy._core.bytes.segment_file import FileRange
 from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.server.fetch_session import Results
 from kafkapy.server.request_context import RequestContext
@@ -21,7 +22,6 @@ logger = logging.getLogger("kafka.server.KafkaApis")
 
 # What one request reads at most for conversion: it is in memory as a whole, twice.
 LARGEST_CONVERSION_BYTES = 8 << 20
-FIRST_VERSION_WITH_MAGIC_1 = 2
 
 Answer = Callable[[Results], None]
 
@@ -73,7 +73,7 @@ def fetch_in_old_format(
     The partition that may exceed the limits, the first one with records, is another one each time: these clients always
     name their partitions in the same order.
     """
-    magic = 1 if context.api_version >= FIRST_VERSION_WITH_MAGIC_1 else 0
+    magic = 1 if context.api_version >= FetchRequest.FIRST_VERSION_WITH_MAGIC1 else 0
     if not partitions:
         answer([])
         return

@@ -31,7 +31,6 @@ from kafkapy.types import ZERO_UUID, Clock
 
 INVALID_SESSION_ID = 0
 FINAL_EPOCH = -1
-FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 TopicName = Callable[[bytes], str | None]
 Results = list[tuple[FetchPartition, FetchResult]]
@@ -129,7 +128,7 @@ class FetchSessions:
         """The context of `request`; `topic_name` resolves topic ids (versions 13 and later)."""
         session_id: int = request.session_id
         epoch: int = request.session_epoch
-        uses_topic_ids = version >= FIRST_VERSION_WITH_TOPIC_IDS
+        uses_topic_ids = version >= FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
         if epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
             return self._incremental(request, uses_topic_ids, topic_name)
         if session_id != INVALID_SESSION_ID:

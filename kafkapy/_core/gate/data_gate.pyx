@@ -17,16 +17,13 @@ from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead, expect_n
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
+from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FIRST_FLEXIBLE_PRODUCE, PRODUCE
 from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Request
 from kafkapy._core.reactor.reactor_state cimport (
     GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame)
 
 cdef enum:
-    PRODUCE = 0
-    PRODUCE_FLEXIBLE_FROM = 9
-    FETCH = 1
-    FETCH_FLEXIBLE_FROM = 12
     UUID_BYTES = 16
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
@@ -52,7 +49,7 @@ cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
     if (<GateContext> context).is_shut or not read_header(&cursor, &head, frame.data, frame.size):
         return GATE_DECLINED
     if head.api_key == PRODUCE and LOWEST_GATED_PRODUCE <= head.version <= HIGHEST_GATED_PRODUCE:
-        skip_client_id(&cursor, head.version >= PRODUCE_FLEXIBLE_FROM)
+        skip_client_id(&cursor, head.version >= FIRST_FLEXIBLE_PRODUCE)
         return GATE_DECLINED if cursor.failed else produce_gather(<GateContext> context, frame, &head, &cursor)
     if head.api_key == FETCH and LOWEST_GATED_FETCH <= head.version <= HIGHEST_GATED_FETCH:
         return serve_fetch(<GateContext> context, frame.connection, &head, &cursor, FETCH_ON_ARRIVAL)
@@ -61,7 +58,7 @@ cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
 
 cdef int serve_fetch(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
                      FetchMoment moment) noexcept nogil:
-    skip_client_id(cursor, head.version >= FETCH_FLEXIBLE_FROM)
+    skip_client_id(cursor, head.version >= FIRST_FLEXIBLE_FETCH)
     return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, moment)
 
 

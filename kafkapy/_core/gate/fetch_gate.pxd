@@ -1,10 +1,11 @@
 # Fetch without the interpreter lock.
 from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead
 from kafkapy._core.gate.gate_context cimport GateContext
+from kafkapy._core.gate.request_versions cimport FIRST_FETCH_WITH_BATCHES
 from kafkapy._core.reactor.reactor_state cimport ConnectionState
 
 cdef enum:
-    LOWEST_GATED_FETCH = 4
+    LOWEST_GATED_FETCH = FIRST_FETCH_WITH_BATCHES
     HIGHEST_GATED_FETCH = 18
 
 cdef enum FetchMoment:

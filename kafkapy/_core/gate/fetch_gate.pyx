@@ -21,6 +21,11 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
 from kafkapy._core.gate.gate_context cimport FetchedPartition
+from kafkapy._core.gate.request_versions cimport (
+    FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH, FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA, FIRST_FETCH_WITH_LAST_FETCHED_EPOCH,
+    FIRST_FETCH_WITH_LOG_START_OFFSET, FIRST_FETCH_WITH_PREFERRED_READ_REPLICA, FIRST_FETCH_WITH_RACK_ID,
+    FIRST_FETCH_WITH_REPLICA_STATE, FIRST_FETCH_WITH_SESSION_ID, FIRST_FETCH_WITH_TOPIC_ID, FIRST_FETCH_WITH_ZSTD,
+    FIRST_FLEXIBLE_FETCH)
 from kafkapy._core.broker_state.log_state cimport LogState, SegmentState, SegmentsState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
@@ -32,14 +37,6 @@ from kafkapy._core.bytes.segment_scan cimport locate_batch
 from kafkapy._core.broker_state.topic_counters cimport count_fetch
 
 cdef enum:
-    SESSIONS_FROM = 7
-    LEADER_EPOCH_FROM = 9
-    LOG_START_OFFSET_FROM = 5
-    ZSTD_FROM = 10
-    RACK_FROM = 11
-    FLEXIBLE_FROM = 12
-    TOPIC_IDS_FROM = 13
-    REPLICA_STATE_FROM = 15
     UUID_BYTES = 16
     CONSUMER = -1
     READ_COMMITTED = 1
@@ -136,7 +133,7 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
     partition.last_request = gate.serial
     if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
-    if request.version < ZSTD_FROM and partition.log.config.codec == CODEC_ZSTD:
+    if request.version < FIRST_FETCH_WITH_ZSTD and partition.log.config.codec == CODEC_ZSTD:
         return False  # Python refuses it
     if max_bytes > request.remaining:
         max_bytes = request.remaining
@@ -154,12 +151,13 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
 
 cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
     """Reads the next partition of the request: returns its number and fills in the client's place in it."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t partition = take_int32(cursor)
-    place.current_leader_epoch = take_int32(cursor) if request.version >= LEADER_EPOCH_FROM else -1
+    place.current_leader_epoch = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH else -1
     place.fetch_offset = take_int64(cursor)
-    place.last_fetched_epoch = take_int32(cursor) if flexible else -1
-    place.log_start_offset = take_int64(cursor) if request.version >= LOG_START_OFFSET_FROM else -1
+    place.last_fetched_epoch = (
+        take_int32(cursor) if request.version >= FIRST_FETCH_WITH_LAST_FETCHED_EPOCH else -1)
+    place.log_start_offset = take_int64(cursor) if request.version >= FIRST_FETCH_WITH_LOG_START_OFFSET else -1
     place.max_bytes = take_int32(cursor)
     expect_no_tags(cursor, flexible)
     return partition
@@ -181,7 +179,7 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
     read.position = 0
     read.length = 0
     read.available = 0
-    if request.version >= TOPIC_IDS_FROM:
+    if request.version >= FIRST_FETCH_WITH_TOPIC_ID:
         read.partition = gate.by_id.find(topic, topic_length, partition)
     else:
         read.partition = gate.by_name.find(topic, topic_length, partition)
@@ -190,7 +188,7 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
 
 cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *cursor) noexcept nogil:
     """Reads all partitions of the request. Returns their number, or -1 if Python has to serve the request."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef const uint8_t *topic
     cdef const uint8_t *previous = NULL
     cdef int32_t topic_length, previous_length = -1, partition, partitions, topics
@@ -200,7 +198,7 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
     if cursor.failed or request.topic_count <= 0:
         return -1
     for topics in range(request.topic_count):
-        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic_length = UUID_BYTES if request.version >= FIRST_FETCH_WITH_TOPIC_ID else take_string_length(cursor, flexible)
         topic = take_bytes(cursor, topic_length)
         partitions = take_length(cursor, flexible)
         if cursor.failed or partitions <= 0:
@@ -223,14 +221,14 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     """Reads the fields before the topics. Returns False if Python has to serve the request."""
     cdef int32_t max_bytes
     cdef int8_t isolation_level
-    if request.version < REPLICA_STATE_FROM and take_int32(cursor) != CONSUMER:
+    if request.version < FIRST_FETCH_WITH_REPLICA_STATE and take_int32(cursor) != CONSUMER:
         return False
     gate.max_wait_ms = take_int32(cursor)
     request.min_bytes = take_int32(cursor)
     max_bytes = take_int32(cursor)
     isolation_level = take_int8(cursor)
-    request.session_id = take_int32(cursor) if request.version >= SESSIONS_FROM else 0
-    request.session_epoch = take_int32(cursor) if request.version >= SESSIONS_FROM else FINAL_EPOCH
+    request.session_id = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_SESSION_ID else 0
+    request.session_epoch = take_int32(cursor) if request.version >= FIRST_FETCH_WITH_SESSION_ID else FINAL_EPOCH
     if max_bytes > gate.fetch_max_bytes:
         max_bytes = gate.fetch_max_bytes
     if request.min_bytes > max_bytes:
@@ -260,10 +258,10 @@ cdef int may_answer(GateContext gate, const FetchRequest *request, int count) no
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
     """Reads the fields behind the topics. Returns False, for Python, if the request forgets topics or has tags."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
-    if request.version >= SESSIONS_FROM and take_length(cursor, flexible) != 0:
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
+    if request.version >= FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA and take_length(cursor, flexible) != 0:
         return False
-    if request.version >= RACK_FROM:
+    if request.version >= FIRST_FETCH_WITH_RACK_ID:
         skip_plain_string(cursor, take_string_length(cursor, flexible))
     expect_no_tags(cursor, flexible)
     return not cursor.failed and cursor.pos == cursor.end
@@ -275,7 +273,7 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
                       SessionPartitions partitions) noexcept nogil:
     """Stores the client's place in the partitions that the request names. Returns False, for Python, if one of them is
     not in the session."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef int32_t topics, count, topic_length, partition
     cdef const uint8_t *topic
     cdef FetchPlace place
@@ -284,7 +282,7 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
     if topics < 0:
         return False
     while topics > 0 and not cursor.failed:
-        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic_length = UUID_BYTES if request.version >= FIRST_FETCH_WITH_TOPIC_ID else take_string_length(cursor, flexible)
         topic = take_bytes(cursor, topic_length)
         count = take_length(cursor, flexible)
         if count <= 0:
@@ -390,7 +388,7 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
     verdict; `count` becomes the number of partitions in the answer."""
     cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
-            or session.uses_topic_ids != (request.version >= TOPIC_IDS_FROM)):
+            or session.uses_topic_ids != (request.version >= FIRST_FETCH_WITH_TOPIC_ID)):
         return GATE_DECLINED
     if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
         return GATE_DECLINED
@@ -436,13 +434,13 @@ cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noex
 
 cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogil:
     """Writes the answer up to the number of topics. The size prefix is filled in later."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef Py_ssize_t pos
     store_int32(at + 4, request.correlation_id)
     pos = put_tags(at, 8, flexible)
     store_int32(at + pos, 0)  # throttle time
     pos += 4
-    if request.version >= SESSIONS_FROM:
+    if request.version >= FIRST_FETCH_WITH_SESSION_ID:
         store_int16(at + pos, 0)
         store_int32(at + pos + 2, request.session_id)
         pos += 6
@@ -450,8 +448,8 @@ cdef Py_ssize_t put_head(uint8_t *at, const FetchRequest *request) noexcept nogi
 
 
 cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const FetchedPartition *read, int version) noexcept nogil:
-    cdef bint flexible = version >= FLEXIBLE_FROM
-    if version < TOPIC_IDS_FROM:
+    cdef bint flexible = version >= FIRST_FLEXIBLE_FETCH
+    if version < FIRST_FETCH_WITH_TOPIC_ID:
         if flexible:
             pos = write_unsigned_varlong(at, pos, <uint64_t> (read.topic_length + 1))
         else:
@@ -464,17 +462,17 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const FetchedPartition *r
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const FetchRequest *request, const FetchedPartition *read,
                               LogState log) noexcept nogil:
     """Writes a partition up to the length of its records."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     store_int32(at + pos, read.partition_index)
     store_int16(at + pos + 4, 0)
     store_int64(at + pos + 6, log.high_watermark)
     store_int64(at + pos + 14, log.high_watermark)  # the last stable offset: no transaction is open
     pos += 22
-    if request.version >= LOG_START_OFFSET_FROM:
+    if request.version >= FIRST_FETCH_WITH_LOG_START_OFFSET:
         store_int64(at + pos, log.log_start_offset)
         pos += 8
     pos = put_length(at, pos, 0 if request.is_committed else -1, flexible)
-    if request.version >= RACK_FROM:
+    if request.version >= FIRST_FETCH_WITH_PREFERRED_READ_REPLICA:
         store_int32(at + pos, -1)  # no preferred replica
         pos += 4
     return put_length(at, pos, read.length, flexible)
@@ -502,7 +500,7 @@ cdef bint append_range(GateContext gate, ConnectionState *connection, const Fetc
 cdef bint answer(GateContext gate, ConnectionState *connection, const FetchRequest *request,
                  int count) noexcept nogil:
     """Writes the answer. Returns False if memory is short; the output then holds a part of it."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     cdef uint8_t *at = output_reserve(gate.shared, HEAD_ROOM + TOPIC_ROOM + PARTITION_ROOM + UUID_BYTES)
     cdef uint8_t *prefix = at
     cdef Py_ssize_t pos

@@ -21,6 +21,9 @@ from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
 from kafkapy._core.gate.gate_context cimport GatheredBatch, GatheredRequest
+from kafkapy._core.gate.request_versions cimport (
+    FIRST_FLEXIBLE_PRODUCE, FIRST_PRODUCE_WITH_LOG_START_OFFSET, FIRST_PRODUCE_WITH_RECORD_ERRORS,
+    FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
 from kafkapy._core.broker_state.log_state cimport LogLimits, LogState, SegmentState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
@@ -33,11 +36,6 @@ from kafkapy._core.bytes.slab cimport slab_release, slab_retain
 from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_append, count_failed_append
 
 cdef enum:
-    FLEXIBLE_FROM = 9
-    TOPIC_IDS_FROM = 13
-    ZSTD_FROM = 7
-    LOG_START_OFFSET_FROM = 5
-    RECORD_ERRORS_FROM = 8
     UUID_BYTES = 16
     KAFKA_STORAGE_ERROR = 56
     ANSWER_OVERHEAD = 32                 # size prefix, header, array length, throttle time, tags
@@ -87,7 +85,7 @@ cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
     """Whether the attributes say nothing but a codec, which the version may bring and the topic keeps."""
-    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < ZSTD_FROM):
+    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD):
         return False
     return config.codec < 0 or config.codec == attributes
 
@@ -133,7 +131,7 @@ cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
                          int32_t topic_length, int version, int64_t now_ms) noexcept nogil:
     """The next partition of the request becomes a batch of `gate`, not yet counted. False: for Python."""
-    cdef bint flexible = version >= FLEXIBLE_FROM
+    cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     cdef int32_t index = take_int32(cursor)
     cdef int32_t size = take_length(cursor, flexible)
     cdef const uint8_t *data = take_bytes(cursor, size)
@@ -142,7 +140,7 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
     if cursor.failed or gate.reserve_batch():
         return False
     batch = &gate.batches[gate.batch_count]
-    if version >= TOPIC_IDS_FROM:
+    if version >= FIRST_PRODUCE_WITH_TOPIC_ID:
         batch.partition = gate.by_id.find(topic, topic_length, index)
     else:
         batch.partition = gate.by_name.find(topic, topic_length, index)
@@ -177,7 +175,7 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
     if cursor.failed or request.topic_count <= 0:
         return False
     for topics in range(request.topic_count):
-        topic_length = UUID_BYTES if request.version >= TOPIC_IDS_FROM else take_string_length(cursor, flexible)
+        topic_length = UUID_BYTES if request.version >= FIRST_PRODUCE_WITH_TOPIC_ID else take_string_length(cursor, flexible)
         topic = take_bytes(cursor, topic_length)
         partitions = take_length(cursor, flexible)
         if cursor.failed or partitions <= 0:
@@ -215,7 +213,7 @@ cdef void keep(GateContext gate, PartitionState partition, GatheredBatch *batch,
 
 cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head,
                         FrameCursor *cursor) noexcept nogil:
-    cdef bint flexible = head.version >= FLEXIBLE_FROM
+    cdef bint flexible = head.version >= FIRST_FLEXIBLE_PRODUCE
     cdef GatheredRequest *request
     cdef int first = gate.batch_count
     cdef int index
@@ -323,16 +321,16 @@ cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noex
 
 cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int64_t log_start_offset,
                               int version) noexcept nogil:
-    cdef bint flexible = version >= FLEXIBLE_FROM
+    cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     store_int32(at + pos, batch.partition_index)
     store_int16(at + pos + 4, KAFKA_STORAGE_ERROR if batch.failed else 0)
     store_int64(at + pos + 6, -1 if batch.failed else batch.base_offset)
     store_int64(at + pos + 14, -1)  # log append time
     pos += 22
-    if version >= LOG_START_OFFSET_FROM:
+    if version >= FIRST_PRODUCE_WITH_LOG_START_OFFSET:
         store_int64(at + pos, -1 if batch.failed else log_start_offset)
         pos += 8
-    if version >= RECORD_ERRORS_FROM:
+    if version >= FIRST_PRODUCE_WITH_RECORD_ERRORS:
         pos = put_length(at, pos, 0, flexible)
         if flexible:
             at[pos] = 0  # no message
@@ -349,8 +347,8 @@ cdef inline int64_t log_start_offset_of(PartitionState partition) noexcept nogil
 
 cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int version) noexcept nogil:
     """The topic's name or id, and how many partitions follow."""
-    cdef bint flexible = version >= FLEXIBLE_FROM
-    if version < TOPIC_IDS_FROM:
+    cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
+    if version < FIRST_PRODUCE_WITH_TOPIC_ID:
         if flexible:
             pos = write_unsigned_varlong(at, pos, <uint64_t> (batch.topic_length + 1))
         else:
@@ -362,7 +360,7 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batc
 
 cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uint8_t *at) noexcept nogil:
     """The answer with its size prefix; its length."""
-    cdef bint flexible = request.version >= FLEXIBLE_FROM
+    cdef bint flexible = request.version >= FIRST_FLEXIBLE_PRODUCE
     cdef Py_ssize_t pos
     cdef int index
     cdef int32_t left = 0

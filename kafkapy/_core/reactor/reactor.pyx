@@ -31,7 +31,7 @@ from kafkapy._core.reactor.reactor_state cimport (
     connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
     state_initialize, state_release, state_reserve_queues,
 )
-from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meter_settle
+from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meters_settle
 from kafkapy._core.bytes.slab cimport slab_pool_trim
 
 from kafkapy._core.reactor.timing_wheel import TimingWheel
@@ -53,8 +53,6 @@ cdef enum:
     CACHE_BYTES = 33554432          # of slabs kept while busy
     CACHE_IDLE_BYTES = 1048576      # of slabs kept when quiet
     QUIET_MS = 1000
-    PRODUCE = 0                     # the APIs that a gate answers
-    FETCH = 1
 
 # Part of this module for those who use it.
 globals().update(Connection=Connection, Request=Request)
@@ -353,12 +351,11 @@ cdef class Reactor:
         return 0
 
     cdef void end_wakeup(self) noexcept nogil:
-        """What the gate answered is measured: all of a wake-up leaves together."""
+        """Measures what the gate answered: all answers of a wake-up are sent together."""
         cdef int64_t ended_us = monotonic_us()
         cdef int64_t elapsed_us = ended_us - self.native.now_us
         self.native.waiting_since_us = ended_us
-        meter_settle(self.native.meters[PRODUCE], elapsed_us)
-        meter_settle(self.native.meters[FETCH], elapsed_us)
+        meters_settle(&self.native.pending_meters, elapsed_us)
 
     cdef int timeout_ms(self) noexcept nogil:
         """How long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""

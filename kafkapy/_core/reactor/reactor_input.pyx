@@ -19,7 +19,7 @@ from kafkapy._core.reactor.reactor_state cimport (
     GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
     connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
 )
-from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_of
+from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add_pending, meter_of
 from kafkapy._core.bytes.slab cimport Slab, slab_grow, slab_release, slab_retain, slab_take, slab_take_cached
 
 cdef extern from "<sys/uio.h>" nogil:
@@ -126,10 +126,10 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """How long it took is known when this wake-up has written its answers."""
+    """Counts a request that the gate served. How long it took is known at the end of the wake-up."""
     cdef RequestMeter *meter = meter_of(state.meters, connection.frame.api_key)
     if meter != NULL:
-        meter.pending += 1
+        meter_add_pending(&state.pending_meters, meter)
         meter.request_bytes += connection.frame.size
 
 

@@ -147,7 +147,8 @@ cdef struct ReactorState:
     int64_t wakeups
     int64_t python_phases
     int64_t idle_us                 # spent waiting in epoll
-    RequestMeter *meters[METERS]    # by API key; NULL until one is needed
+    RequestMeter *meters[METERS]    # by API key; NULL until the first request of the API
+    RequestMeter *pending_meters    # those of requests that the gate answered in this wake-up
 
 # Takes what is queued: the caller works through spare_queue while new entries gather in `queue`.
 cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:

@@ -1,19 +1,20 @@
-# How many requests of an API were answered and how long each took. Leaf stratum; the reactor's thread only writes.
+# Counts the answered requests of each API and how long they took. Leaf stratum; only the reactor's thread writes.
 #
-#   buckets[index]: 0..3 us one each, then four for each power of two; the last one takes all that is longer
+#   buckets[index]: one for each of 0..3 us, then four for each power of two; the last one has no upper end
 from libc.stdint cimport int16_t, int64_t, uint64_t
 from libc.stdlib cimport calloc
 
 cdef enum:
     METER_BUCKETS = 104                  # up to 2**27 us
-    METERS = 128                         # by API key; the last one for whatever has none
+    METERS = 128                         # by API key; the last one counts requests without a known API
     OTHER_METER = 127
 
 cdef struct RequestMeter:
     int64_t requests
     int64_t request_bytes
     int64_t time_us
-    int64_t pending                      # answered in this wake-up without the interpreter lock, not yet in a bucket
+    int64_t pending                      # answered by the gate in this wake-up and not yet in a bucket
+    RequestMeter *next_pending           # meters with pending requests, from ReactorState.pending_meters
     int64_t buckets[METER_BUCKETS]
 
 cdef extern from *:
@@ -30,7 +31,7 @@ cdef inline int meter_bucket(int64_t elapsed_us) noexcept nogil:
 
 
 cdef inline RequestMeter *meter_of(RequestMeter **meters, int api_key) noexcept nogil:
-    """Of an API; made when it is first asked for. NULL: no memory, and then nothing is counted."""
+    """Returns the meter of an API, allocated on first use. NULL if memory is short: nothing is counted then."""
     cdef int index = api_key if 0 <= api_key < OTHER_METER else OTHER_METER
     if meters[index] == NULL:
         meters[index] = <RequestMeter *> calloc(1, sizeof(RequestMeter))
@@ -43,8 +44,19 @@ cdef inline void meter_add(RequestMeter *meter, int64_t requests, int64_t elapse
     meter.buckets[meter_bucket(elapsed_us)] += requests
 
 
-cdef inline void meter_settle(RequestMeter *meter, int64_t elapsed_us) noexcept nogil:
-    """At the end of a wake-up: what the gate answered in it took this long at most."""
-    if meter != NULL and meter.pending:
+cdef inline void meter_add_pending(RequestMeter **pending, RequestMeter *meter) noexcept nogil:
+    """Counts a request whose time is known only at the end of the wake-up. `pending` is the list of such meters."""
+    if meter.pending == 0:
+        meter.next_pending = pending[0]
+        pending[0] = meter
+    meter.pending += 1
+
+
+cdef inline void meters_settle(RequestMeter **pending, int64_t elapsed_us) noexcept nogil:
+    """Counts the pending requests as having taken `elapsed_us`, at the end of a wake-up, and empties the list."""
+    cdef RequestMeter *meter = pending[0]
+    while meter != NULL:
         meter_add(meter, meter.pending, elapsed_us)
         meter.pending = 0
+        meter = meter.next_pending
+    pending[0] = NULL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkapy._core.bytes.compression import ZSTD
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -9,19 +10,10 @@ from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.server.api_registry import serves
 from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
-from kafkapy.server.fetch_session import FIRST_VERSION_WITH_TOPIC_IDS, FetchContext, Results
+from kafkapy.server.fetch_session import FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.request_context import RequestContext
 
-FIRST_VERSION_WITH_BATCHES = 4
-FIRST_VERSION_WITH_TOP_LEVEL_ERROR = 7
-FIRST_VERSION_WITH_ZSTD = 10
-FIRST_VERSION_WITH_RACK = 11
-FIRST_VERSION_WITH_DIVERGING_EPOCH = 12
-FIRST_VERSION_WITH_REPLICA_STATE = 15
-FIRST_VERSION_WITH_NODE_ENDPOINTS = 16
-
-_ZSTD = 4
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
@@ -72,14 +64,14 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
             interesting.append(partition)
 
     def answer(results: Results) -> None:
-        if version < FIRST_VERSION_WITH_ZSTD:
+        if version < FetchRequest.FIRST_VERSION_WITH_ZSTD:
             results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
         count_answers(context, results)
         if erroneous:
             count_answers(context, erroneous)
         context.respond(fetch_response(context, session, results + erroneous if erroneous else results))
 
-    if version < FIRST_VERSION_WITH_BATCHES:
+    if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
         fetch_in_old_format(context, params, interesting, answer)
     elif interesting:
         manager.fetch_messages(params, interesting, answer)
@@ -100,9 +92,9 @@ def count_answers(context: RequestContext, results: Results) -> None:
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     version = context.api_version
-    has_replica_state = version >= FIRST_VERSION_WITH_REPLICA_STATE
+    has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
-    if version < FIRST_VERSION_WITH_BATCHES:
+    if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
         max_bytes = min(max_bytes, LARGEST_CONVERSION_BYTES)
     return FetchParams(
         replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
@@ -111,7 +103,7 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
-        only_leader=version < FIRST_VERSION_WITH_RACK,
+        only_leader=version < FetchRequest.FIRST_VERSION_WITH_RACK_ID,
     )
 
 
@@ -122,7 +114,7 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
     nodes: dict[int, LeaderNode] = {}
     topics: list[FetchResponse.FetchableTopicResponse] = []
     previous: object = None
-    with_topic_ids = version >= FIRST_VERSION_WITH_TOPIC_IDS
+    with_topic_ids = version >= FetchResponse.FIRST_VERSION_WITH_TOPIC_ID
     for asked, result in to_send:
         key: object = asked.topic_id if with_topic_ids else asked.topic
         if key != previous:
@@ -130,7 +122,7 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
             topics.append(FetchResponse.FetchableTopicResponse(topic=asked.topic or "", topic_id=asked.topic_id))
             topics[-1].partitions = []
         data = partition_data(asked, result, version)
-        if result.error in _WRONG_LEADER and version >= FIRST_VERSION_WITH_NODE_ENDPOINTS:
+        if result.error in _WRONG_LEADER and version >= FetchResponse.FIRST_VERSION_WITH_NODE_ENDPOINTS:
             hint = leader_hint(context, asked.topic_partition)
             data.current_leader = FetchResponse.LeaderIdAndEpoch(
                 leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
@@ -139,7 +131,7 @@ def fetch_response(context: RequestContext, session: FetchContext, results: Resu
                 nodes[hint.leader_id] = hint.node
         topics[-1].partitions.append(data)
     response = FetchResponse(
-        error_code=error if version >= FIRST_VERSION_WITH_TOP_LEVEL_ERROR else 0,
+        error_code=error if version >= FetchResponse.FIRST_VERSION_WITH_ERROR_CODE else 0,
         session_id=session_id,
         responses=topics,
     )
@@ -168,7 +160,7 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
             for each in aborted
         ]
     diverging = result.diverging_epoch
-    if diverging is not None and version >= FIRST_VERSION_WITH_DIVERGING_EPOCH:
+    if diverging is not None and version >= FetchResponse.FIRST_VERSION_WITH_DIVERGING_EPOCH:
         data.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging.epoch, end_offset=diverging.offset)
     return data
 
@@ -176,6 +168,6 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
 def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
     """A topic whose own codec is zstd is nothing for clients that came before it, whatever its log holds."""
     partition = manager.partitions.get(asked.topic_partition)
-    if partition is not None and partition.log.config.codec == _ZSTD:
+    if partition is not None and partition.log.config.codec == ZSTD:
         return FetchResult(Error.UNSUPPORTED_COMPRESSION_TYPE)
     return result

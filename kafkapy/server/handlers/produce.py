@@ -29,12 +29,6 @@ from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import TopicPartition
 
 ADMIN_CLIENT_ID = "__admin_client"
-FIRST_VERSION_WITH_BATCHES = 3
-FIRST_VERSION_WITH_ZSTD = 7
-FIRST_VERSION_WITH_LEADER_HINTS = 10
-FIRST_VERSION_WITH_ABORTABLE = 11
-FIRST_VERSION_WITH_IMPLICIT_PARTITIONS = 12
-FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 _PRODUCER = struct.Struct(">qh")
 
@@ -75,14 +69,14 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
     refused: dict[TopicPartition, PartitionResponse] = {}
     names: list[str] = []
     for topic in request.topic_data:
-        if version >= FIRST_VERSION_WITH_TOPIC_IDS:
+        if version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID:
             known = by_id.get(topic.topic_id)
             name = known.name if known is not None else ""
         else:
             name = topic.name
         names.append(name)
         for data in topic.partition_data:
-            if not name and version >= FIRST_VERSION_WITH_TOPIC_IDS:
+            if not name and version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID:
                 continue  # answered with UNKNOWN_TOPIC_ID below
             topic_partition = TopicPartition(name, data.index)
             if topic_partition not in manager.partitions:
@@ -91,7 +85,11 @@ def produce(context: RequestContext, request: ProduceRequest) -> None:
                     refused[topic_partition] = PartitionResponse(error)
                     continue
             records = data.records
-            if version < FIRST_VERSION_WITH_BATCHES and records is not None and not has_whole_message(records):
+            if (
+                version < ProduceRequest.FIRST_VERSION_WITH_BATCHES
+                and records is not None
+                and not has_whole_message(records)
+            ):
                 refused[topic_partition] = PartitionResponse()  # an empty set of old is no error, and appends nothing
                 continue
             error = check_records(records, version, request.transactional_id)
@@ -168,9 +166,13 @@ def verify_transaction(
 
 
 def transaction_support(version: int) -> ClientSupport:
-    if version >= FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
+    if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
-    return ClientSupport.VERIFY_ABORTABLE if version >= FIRST_VERSION_WITH_ABORTABLE else ClientSupport.VERIFY
+    return (
+        ClientSupport.VERIFY_ABORTABLE
+        if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS
+        else ClientSupport.VERIFY
+    )
 
 
 def producer_of(records: memoryview) -> ProducerIdAndEpoch:
@@ -194,7 +196,7 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
     """
     if records is None:
         return Error.INVALID_RECORD
-    if version < FIRST_VERSION_WITH_BATCHES:
+    if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES:
         is_batch = len(records) > LOW_ATTRIBUTES_AT and records[MAGIC_AT] == BATCH_MAGIC
         is_transactional = is_batch and records[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE
         return Error.INVALID_PRODUCER_ID_MAPPING if is_transactional else Error.NONE
@@ -202,7 +204,7 @@ def check_records(records: memoryview | None, version: int, transactional_id: st
     if not size or records[MAGIC_AT] != BATCH_MAGIC:
         return Error.INVALID_RECORD
     attributes = records[LOW_ATTRIBUTES_AT]
-    if attributes & ATTRIBUTES_MASK == ZSTD and version < FIRST_VERSION_WITH_ZSTD:
+    if attributes & ATTRIBUTES_MASK == ZSTD and version < ProduceRequest.FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE
     if size < len(records) and batch_size(records, size):
         return Error.INVALID_RECORD
@@ -267,7 +269,10 @@ def produce_response(
                     ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
                     for index, message in found.record_errors
                 ]
-                if found.error is Error.NOT_LEADER_OR_FOLLOWER and version >= FIRST_VERSION_WITH_LEADER_HINTS:
+                if (
+                    found.error is Error.NOT_LEADER_OR_FOLLOWER
+                    and version >= ProduceResponse.FIRST_VERSION_WITH_CURRENT_LEADER
+                ):
                     hint = leader_hint(context, topic_partition)
                     answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
                         leader_id=hint.leader_id, leader_epoch=hint.leader_epoch

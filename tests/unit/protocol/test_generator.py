@@ -6,6 +6,9 @@ import pytest
 
 from kafkapy.protocol import generator
 from kafkapy.protocol.generator_notation import read_definitions
+from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.protocol.messages.join_group import JoinGroupRequest
+from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +19,19 @@ def files():
 def test_files_on_disk_are_up_to_date(files):
     for name, content in files.items():
         assert (generator.MESSAGES / name).read_text() == content, f"{name} is old: build again"
+
+
+def test_the_gate_s_versions_are_up_to_date():
+    definitions = read_definitions(generator.DEFINITIONS)
+    assert generator.GATE_VERSIONS.read_text() == generator.gate_versions(definitions), "old: build again"
+
+
+def test_first_versions_are_those_of_the_definitions():
+    assert ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID == ProduceResponse.FIRST_VERSION_WITH_TOPIC_ID == 13
+    assert ProduceRequest.FIRST_VERSION_WITH_ZSTD == 7
+    assert FetchRequest.FIRST_VERSION_WITH_CURRENT_LEADER_EPOCH == 9
+    assert not hasattr(FetchRequest, "FIRST_VERSION_WITH_MIN_BYTES")  # in every version
+    assert JoinGroupRequest.FIRST_VERSION_WITH_GROUP_INSTANCE_ID == 5
 
 
 def test_plain_modules_are_python(files):
