@@ -197,7 +197,7 @@ class Sender:
 
         highest = self._identity.highest_produce_version
         if highest is None and ZERO_UUID in ids:
-            highest = 12  # the last version that names topics
+            highest = ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID - 1
         self._network.submit(node_id, ApiKey.PRODUCE, build, on_response, highest=highest, expects_response=acks != 0)
         if acks == 0:
             for batch in batches:
@@ -246,6 +246,7 @@ class Sender:
                 self._complete(batches[0], only.base_offset, only.log_append_time_ms)
                 return
         found: dict[tuple[str | bytes, int], ProduceResponse.PartitionProduceResponse] = {}
+        with_ids = version >= ProduceResponse.FIRST_VERSION_WITH_TOPIC_ID
         for topic in response.responses:
             for partition in topic.partition_responses:
                 found[topic.topic_id if with_ids else topic.name, partition.index] = partition

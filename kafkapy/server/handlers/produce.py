@@ -1,22 +1,21 @@
-"""Produce: takes record batches to their partitions and answers where they landed (step "handler")."""
+"""Produce: appends record batches to partitions and responds with their offsets.
+
+Behaviour: a request is split into partitions, and each is appended or refused on its own. With acks=0 nothing is sent
+back, and an error closes the connection. With acks=-1 the response waits for the in-sync replicas.
+
+Version notes: versions 0 to 2 accept message sets of magic 0 and 1; versions from 3 accept exactly one batch of magic 2
+for each partition. zstd from version 7. Hints to the leader from 10 (KIP-951). From 11 transactional errors may be
+TRANSACTION_ABORTABLE, and from 12 the broker adds the partitions to the transaction (KIP-890). Topic ids from 13.
+
+The data gate (`_core/gate/produce_gate`) serves plain requests before they come here.
+"""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from kafkapy._core.bytes.compression import ATTRIBUTES_MASK, ZSTD
-from kafkapy._core.bytes.record_batch import (
-    BATCH_MAGIC,
-    LENGTH_AT,
-    LOG_OVERHEAD,
-    LOW_ATTRIBUTES_AT,
-    MAGIC_AT,
-    PRODUCER_ID_AT,
-    SMALLEST_LENGTH,
-    TRANSACTIONAL_ATTRIBUTE,
-)
-from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
+from kafkapy._core.bytes.compression import ZSTD
+from kafkapy._core.bytes.record_batch import BATCH_MAGIC, MAGIC_AT
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -24,19 +23,18 @@ from kafkapy.replica.append import PartitionResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
 from kafkapy.server.opening_ahead import Checked, open_ahead
+from kafkapy.server.produced_records import ProducedRecords
 from kafkapy.server.request_context import RequestContext
 from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import TopicPartition
 
 ADMIN_CLIENT_ID = "__admin_client"
 
-_PRODUCER = struct.Struct(">qh")
-
 Responses = Mapping[TopicPartition, PartitionResponse]
 
 
 def produce_error(request: ProduceRequest, version: int, error: Error, message: str | None) -> ProduceResponse | None:
-    """The same error for every partition; nothing with acks 0."""
+    """Returns a response with `error` for every partition; None with acks=0."""
     if request.acks == 0:
         return None
     has_message = message is not None and message != error.message
@@ -62,192 +60,179 @@ def produce_error(request: ProduceRequest, version: int, error: Error, message: 
 
 @serves(ApiKey.PRODUCE, 0, 13, on_error=produce_error)
 def produce(context: RequestContext, request: ProduceRequest) -> None:
-    version = context.api_version
-    manager = context.services.replica_manager
-    by_id = context.services.metadata.image.topics.by_id
-    entries: dict[TopicPartition, memoryview] = {}
-    refused: dict[TopicPartition, PartitionResponse] = {}
-    names: list[str] = []
-    for topic in request.topic_data:
-        if version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID:
-            known = by_id.get(topic.topic_id)
-            name = known.name if known is not None else ""
+    ProduceOperation(context, request).run()
+
+
+class ProduceOperation:
+    """One produce request, from its partitions to its response. Reactor thread only.
+
+    Each step calls the next one, at once or when what it waits for is done:
+
+        split        sorts the partitions into those to append to and those that are refused
+        verify       asks the transaction coordinator, for transactional records
+        open ahead   validates on the handler pool what takes long to decompress
+        append       appends to the logs, and waits for the in-sync replicas with acks=-1
+        respond
+    """
+
+    __slots__ = ("_context", "_entries", "_manager", "_names", "_refused", "_request")
+
+    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
+        self._context = context
+        self._request = request
+        self._manager = context.services.replica_manager
+        self._names: list[str] = []  # of the request's topics, in its order; "" for an unknown topic id
+        self._entries: dict[TopicPartition, memoryview] = {}  # what is to be appended
+        self._refused: dict[TopicPartition, PartitionResponse] = {}  # what is answered without an append
+
+    def run(self) -> None:
+        """Starts the operation. Raises ApiError if the request is refused as a whole."""
+        self._split()
+        if self._request.transactional_id is None:
+            self._open_ahead()
         else:
-            name = topic.name
-        names.append(name)
-        for data in topic.partition_data:
-            if not name and version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID:
-                continue  # answered with UNKNOWN_TOPIC_ID below
-            topic_partition = TopicPartition(name, data.index)
-            if topic_partition not in manager.partitions:
-                error = manager.find_partition(topic_partition)
-                if error is Error.UNKNOWN_TOPIC_OR_PARTITION:
-                    refused[topic_partition] = PartitionResponse(error)
-                    continue
-            records = data.records
-            if (
-                version < ProduceRequest.FIRST_VERSION_WITH_BATCHES
-                and records is not None
-                and not has_whole_message(records)
-            ):
-                refused[topic_partition] = PartitionResponse()  # an empty set of old is no error, and appends nothing
-                continue
-            error = check_records(records, version, request.transactional_id)
-            if error or records is None:
-                refused[topic_partition] = PartitionResponse(error)
+            self._verify(self._request.transactional_id)
+
+    def _split(self) -> None:
+        with_ids = self._context.api_version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID
+        by_id = self._context.services.metadata.image.topics.by_id
+        for topic in self._request.topic_data:
+            if with_ids:
+                known = by_id.get(topic.topic_id)
+                name = known.name if known is not None else ""
             else:
-                entries[topic_partition] = records
+                name = topic.name
+            self._names.append(name)
+            if with_ids and not name:
+                continue  # the response has UNKNOWN_TOPIC_ID for partitions that nothing is known of
+            for data in topic.partition_data:
+                self._split_partition(TopicPartition(name, data.index), data.records)
 
-    def answer(appended: Responses) -> None:
-        responses = {**refused, **appended} if refused else appended
-        for response in responses.values():
-            if response.error:
-                context.services.request_errors.count(context.api_key, response.error)
-        if request.acks == 0:
-            answer_without_acks(context, request, names, responses)
+    def _split_partition(self, topic_partition: TopicPartition, records: memoryview | None) -> None:
+        version = self._context.api_version
+        error = Error.NONE
+        if topic_partition not in self._manager.partitions:
+            error = self._manager.find_partition(topic_partition)
+        if error is Error.UNKNOWN_TOPIC_OR_PARTITION:
+            self._refused[topic_partition] = PartitionResponse(error)
+            return
+        if records is None:
+            self._refused[topic_partition] = PartitionResponse(Error.INVALID_RECORD)
+            return
+        produced = ProducedRecords(records)
+        if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES and not produced.has_whole_message:
+            self._refused[topic_partition] = PartitionResponse()  # an empty message set is no error
+            return
+        error = first_batch_error(produced, version, self._request.transactional_id)
+        if error:
+            self._refused[topic_partition] = PartitionResponse(error)
         else:
-            context.respond(produce_response(context, request, names, responses))
+            self._entries[topic_partition] = records
 
-    def append(checked: Checked) -> None:
-        manager.append_records(
-            request.timeout_ms,
-            request.acks,
-            entries,
-            answer,
-            internal_topics_allowed=context.client_id == ADMIN_CLIENT_ID,
+    def _verify(self, transactional_id: str) -> None:
+        """Refuses partitions that do not belong to the producer's open transaction.
+
+        Raises ApiError, INVALID_PRODUCER_ID_MAPPING, for batches of several producers.
+        """
+        producers = {}
+        for topic_partition, records in self._entries.items():
+            produced = ProducedRecords(records)
+            if produced.is_transactional:
+                producers[topic_partition] = produced.producer
+        if not producers:
+            self._open_ahead()
+            return
+        if len(set(producers.values())) > 1:
+            text = "Transactional records contained more than one producer ID"
+            raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING, text)
+        producer = next(iter(producers.values()))
+        support = transaction_support(self._context.api_version)
+        verification = self._context.services.transaction_verification
+        verification.check(transactional_id, producer, tuple(producers), support, self._on_verified)
+
+    def _on_verified(self, results: Mapping[TopicPartition, Error]) -> None:
+        for topic_partition, error in results.items():
+            if error:
+                del self._entries[topic_partition]
+                message = "Partition was not added to the transaction" if error is Error.INVALID_TXN_STATE else None
+                self._refused[topic_partition] = PartitionResponse(error, error_message=message)
+        self._open_ahead()
+
+    def _open_ahead(self) -> None:
+        if self._entries:
+            open_ahead(self._context.services.handler_pool, self._manager, self._entries, self._append)
+        else:
+            self._respond({})
+
+    def _append(self, checked: Checked) -> None:
+        self._manager.append_records(
+            self._request.timeout_ms,
+            self._request.acks,
+            self._entries,
+            self._respond,
+            internal_topics_allowed=self._context.client_id == ADMIN_CLIENT_ID,
             checked=checked,
         )
 
-    def open_and_append() -> None:
-        if entries:
-            open_ahead(context.services.handler_pool, manager, entries, append)
+    def _respond(self, appended: Responses) -> None:
+        context = self._context
+        responses = {**self._refused, **appended} if self._refused else appended
+        for response in responses.values():
+            if response.error:
+                context.services.request_errors.count(context.api_key, response.error)
+        if self._request.acks != 0:
+            context.respond(produce_response(context, self._request, self._names, responses))
+        elif self._has_error(responses):
+            # A producer that expects no response notices nothing but a closed connection.
+            context.connection.close(f"produce with acks=0 from client {context.client_id} failed")
         else:
-            answer({})
+            context.respond(None)
 
-    if request.transactional_id is None:
-        open_and_append()
-    else:
-        verify_transaction(context, request.transactional_id, entries, refused, open_and_append)
-
-
-def verify_transaction(
-    context: RequestContext,
-    transactional_id: str,
-    entries: dict[TopicPartition, memoryview],
-    refused: dict[TopicPartition, PartitionResponse],
-    then: Callable[[], None],
-) -> None:
-    """Moves what does not belong to the producer's open transaction from `entries` to `refused`, and goes on.
-
-    ApiError: INVALID_PRODUCER_ID_MAPPING for batches of several producers.
-    """
-    producers = {
-        topic_partition: producer_of(records)
-        for topic_partition, records in entries.items()
-        if records[MAGIC_AT] == 2 and records[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE
-    }
-    if not producers:
-        then()
-        return
-    if len(set(producers.values())) > 1:
-        raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING, "Transactional records contained more than one producer ID")
-    producer = next(iter(producers.values()))
-
-    def verified(results: Mapping[TopicPartition, Error]) -> None:
-        for topic_partition, error in results.items():
-            if error:
-                del entries[topic_partition]
-                message = "Partition was not added to the transaction" if error is Error.INVALID_TXN_STATE else None
-                refused[topic_partition] = PartitionResponse(error, error_message=message)
-        then()
-
-    support = transaction_support(context.api_version)
-    context.services.transaction_verification.check(transactional_id, producer, tuple(producers), support, verified)
+    def _has_error(self, responses: Responses) -> bool:
+        if not responses:
+            return bool(self._request.topic_data)
+        for topic, name in zip(self._request.topic_data, self._names, strict=True):
+            for data in topic.partition_data:
+                response = responses.get(TopicPartition(name, data.index))
+                if response is None or response.error:
+                    return True
+        return False
 
 
 def transaction_support(version: int) -> ClientSupport:
+    """Returns what a client of this produce version expects of the verification of its transaction."""
     if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
-    return (
-        ClientSupport.VERIFY_ABORTABLE
-        if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS
-        else ClientSupport.VERIFY
-    )
+    if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS:
+        return ClientSupport.VERIFY_ABORTABLE
+    return ClientSupport.VERIFY
 
 
-def producer_of(records: memoryview) -> ProducerIdAndEpoch:
-    """Of the batch at the beginning, which is a whole one in the newest format."""
-    return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, PRODUCER_ID_AT))
+def first_batch_error(produced: ProducedRecords, version: int, transactional_id: str | None) -> Error:
+    """Returns the error of what the produce version does not allow in the first batch's header; the log validates the
+    rest.
 
-
-def has_whole_message(records: memoryview) -> bool:
-    """Whether anything of an old message set would be read: all else is the cut-off tail that old readers expect."""
-    if len(records) < LOG_OVERHEAD:
-        return False
-    length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
-    return length + LOG_OVERHEAD <= len(records)
-
-
-def check_records(records: memoryview | None, version: int, transactional_id: str | None) -> Error:
-    """What a produce version does not allow, seen in the header of the first batch; the log checks all the rest.
-
-    ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional id.
-    Versions below 3 allow every format: message sets are for the log to judge, each partition on its own.
+    Raises ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional
+    id. Versions without batches allow every format, and the log judges their message sets.
     """
-    if records is None:
-        return Error.INVALID_RECORD
     if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES:
-        is_batch = len(records) > LOW_ATTRIBUTES_AT and records[MAGIC_AT] == BATCH_MAGIC
-        is_transactional = is_batch and records[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE
-        return Error.INVALID_PRODUCER_ID_MAPPING if is_transactional else Error.NONE
-    size = batch_size(records, 0)
-    if not size or records[MAGIC_AT] != BATCH_MAGIC:
+        return Error.INVALID_PRODUCER_ID_MAPPING if produced.is_transactional else Error.NONE
+    size = produced.size_at(0)
+    if not size or produced.data[MAGIC_AT] != BATCH_MAGIC:
         return Error.INVALID_RECORD
-    attributes = records[LOW_ATTRIBUTES_AT]
-    if attributes & ATTRIBUTES_MASK == ZSTD and version < ProduceRequest.FIRST_VERSION_WITH_ZSTD:
+    if produced.codec == ZSTD and version < ProduceRequest.FIRST_VERSION_WITH_ZSTD:
         return Error.UNSUPPORTED_COMPRESSION_TYPE
-    if size < len(records) and batch_size(records, size):
+    if size < len(produced.data) and produced.size_at(size):
         return Error.INVALID_RECORD
-    if attributes & TRANSACTIONAL_ATTRIBUTE and transactional_id is None:
+    if produced.is_transactional and transactional_id is None:
         raise ApiError(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return Error.NONE
-
-
-def batch_size(records: memoryview, pos: int) -> int:
-    """Bytes of the batch, of whatever format, at `pos`; 0 if there is no whole one. ApiError: CORRUPT_MESSAGE."""
-    available = len(records) - pos
-    if available < LOG_OVERHEAD:
-        return 0
-    length = int.from_bytes(records[pos + LENGTH_AT : pos + LOG_OVERHEAD], "big", signed=True)
-    if length < SMALLEST_LENGTH:
-        text = f"Record size {length} is less than the minimum record overhead ({SMALLEST_LENGTH})"
-        raise ApiError(Error.CORRUPT_MESSAGE, text)
-    if available <= MAGIC_AT:
-        return 0
-    if records[pos + MAGIC_AT] > BATCH_MAGIC:
-        raise ApiError(Error.CORRUPT_MESSAGE, f"Invalid magic found in record: {records[pos + MAGIC_AT]}")
-    return length + LOG_OVERHEAD if length + LOG_OVERHEAD <= available else 0
-
-
-def answer_without_acks(
-    context: RequestContext, request: ProduceRequest, names: list[str], responses: Responses
-) -> None:
-    """Nothing is sent. An error closes the connection: the only way to tell a producer that does not listen."""
-    has_error = len(responses) == 0 and bool(request.topic_data)
-    for topic, name in zip(request.topic_data, names, strict=True):
-        for data in topic.partition_data:
-            response = responses.get(TopicPartition(name, data.index))
-            if response is None or response.error:
-                has_error = True
-    if has_error:
-        context.connection.close(f"produce with acks=0 from client {context.client_id} failed")
-    else:
-        context.respond(None)
 
 
 def produce_response(
     context: RequestContext, request: ProduceRequest, names: list[str], responses: Responses
 ) -> ProduceResponse:
+    """Builds the response in the request's order; `names` are the topics' names, `responses` has one per partition."""
     version = context.api_version
     nodes: dict[int, LeaderNode] = {}
     topics = []
@@ -256,7 +241,7 @@ def produce_response(
         for data in topic.partition_data:
             topic_partition = TopicPartition(name, data.index)
             found = responses.get(topic_partition) or PartitionResponse(Error.UNKNOWN_TOPIC_ID)
-            answer = ProduceResponse.PartitionProduceResponse(
+            partition = ProduceResponse.PartitionProduceResponse(
                 index=data.index,
                 error_code=found.error,
                 base_offset=found.base_offset,
@@ -264,8 +249,8 @@ def produce_response(
                 log_start_offset=found.log_start_offset,
             )
             if found.error:
-                answer.error_message = found.error_message
-                answer.record_errors = [
+                partition.error_message = found.error_message
+                partition.record_errors = [
                     ProduceResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
                     for index, message in found.record_errors
                 ]
@@ -274,12 +259,12 @@ def produce_response(
                     and version >= ProduceResponse.FIRST_VERSION_WITH_CURRENT_LEADER
                 ):
                     hint = leader_hint(context, topic_partition)
-                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                    partition.current_leader = ProduceResponse.LeaderIdAndEpoch(
                         leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
                     )
                     if hint.node is not None:
                         nodes[hint.leader_id] = hint.node
-            partitions.append(answer)
+            partitions.append(partition)
         topics.append(
             ProduceResponse.TopicProduceResponse(
                 name=topic.name, topic_id=topic.topic_id, partition_responses=partitions
