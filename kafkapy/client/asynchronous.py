@@ -31,8 +31,10 @@ class AsyncProducer:
     Configured like `Producer`. It must be created and used within one running loop. `producer` is the wrapped Producer.
     """
 
+    _producer_class = Producer
+
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
-        self.producer = Producer(properties, **settings)
+        self.producer = self._producer_class(properties, **settings)
         self._loop = asyncio.get_running_loop()
 
     async def send(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
@@ -95,8 +97,10 @@ class AsyncConsumer:
     `assignment` and so on).
     """
 
+    _consumer_class = Consumer
+
     def __init__(self, properties: Mapping[str, Any] | None = None, **settings: Any) -> None:
-        self.consumer = Consumer(properties, **settings)
+        self.consumer = self._consumer_class(properties, **settings)
         self._unreturned: list[ArrowBatches] = []
 
     def subscribe(self, topics: Topics, listener: RebalanceListener | None = None) -> None:

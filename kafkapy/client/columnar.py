@@ -32,22 +32,37 @@ _IN_FLIGHT_LIMIT = 100
 _RANGE_DEFAULTS = {"max.partition.fetch.bytes": 4 << 20, "fetch.max.bytes": 64 << 20, "auto.offset.reset": "none"}
 
 
-class ArrowBatches(list[ArrowBatch]):
-    """The record batches that `Consumer.poll_arrow` returned; all have the same columns.
+class ArrowBatches:
+    """The record batches that `Consumer.poll_arrow` returned; all have the same columns. Immutable.
 
-    A list, and an Arrow stream (PyCapsule interface), also if it is empty: `pyarrow.table(batches)`,
-    `polars.DataFrame(batches)`. The batches share their memory with what reads them.
+    It can be iterated, indexed and measured with `len`, and is false without batches. It is also an Arrow stream
+    (PyCapsule interface), even if it is empty: `pyarrow.table(batches)`, `polars.DataFrame(batches)`. What reads it
+    shares its memory. It is not a list, because these libraries treat lists as rows.
     """
+
+    __slots__ = ("_batches", "_template")
 
     def __init__(self, batches: Iterable[ArrowBatch], template: ArrowBatch) -> None:
         """`template` is a batch without rows that defines the columns."""
-        super().__init__(batches)
+        self._batches = tuple(batches)
         self._template = template
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[ArrowBatch]:
+        return iter(self._batches)
+
+    def __getitem__(self, index: int) -> ArrowBatch:
+        return self._batches[index]
+
+    def __repr__(self) -> str:
+        return f"<ArrowBatches of {len(self)} batches, {self.row_count} rows: {', '.join(self._template.columns)}>"
 
     @property
     def row_count(self) -> int:
         """The number of records in all batches."""
-        return sum(map(len, self))
+        return sum(map(len, self._batches))
 
     def __arrow_c_schema__(self) -> object:
         """Returns the columns' names and types as a PyCapsule of an ArrowSchema."""
@@ -55,7 +70,7 @@ class ArrowBatches(list[ArrowBatch]):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Returns the batches as a PyCapsule of an ArrowArrayStream; `requested_schema` is ignored."""
-        return export_stream(self._template, list(self))
+        return export_stream(self._template, self._batches)
 
 
 def collect_columns(network: Network, fetcher: Fetcher, make: Callable[[], ArrowBatch]) -> list[ArrowBatch]:
@@ -125,9 +140,9 @@ class RangeReader:
 
     @property
     def position(self) -> int | None:
-        """The offset behind the last record that was returned, from which to continue after an error.
+        """The offset from which to continue after an error: behind the last record that was returned.
 
-        None before the first range.
+        None before the first range; `until` or a later offset after a whole range.
         """
         return None if self._state is None else self._state.position
 

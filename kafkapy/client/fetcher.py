@@ -161,15 +161,14 @@ class Fetcher:
     ) -> None:
         session = self._sessions.setdefault(node_id, FetchSession())
         plan = session.plan(positions, partition_count=partition_count)
-        generations = {
-            topic_partition: self._subscription.partitions[topic_partition].generation for topic_partition in positions
-        }
+        partitions = self._subscription.partitions
+        states = {each: (partitions[each], partitions[each].generation) for each in positions}
         self._busy.add(node_id)
         with_ids = all(position.topic_id != ZERO_UUID for position in positions.values())
 
         def on_response(response: FetchResponse | None, version: int, error: Exception | None) -> None:
             self._busy.discard(node_id)
-            self._on_response(session, plan, positions, generations, response, version)
+            self._on_response(session, plan, positions, states, response, version)
 
         self._network.submit(
             node_id,
@@ -224,7 +223,7 @@ class Fetcher:
         session: FetchSession,
         plan: FetchPlan,
         positions: dict[TopicPartition, FetchPosition],
-        generations: dict[TopicPartition, int],
+        states: dict[TopicPartition, tuple[PartitionState, int]],
         response: FetchResponse | None,
         version: int,
     ) -> None:
@@ -251,11 +250,8 @@ class Fetcher:
             for data in topic.partitions:
                 topic_partition = TopicPartition(name or "", data.partition_index)
                 state = self._subscription.partitions.get(topic_partition)
-                if (
-                    state is None
-                    or topic_partition not in positions
-                    or generations[topic_partition] != state.generation
-                ):
+                # The partition may have been unassigned, assigned again, or moved by a seek since the request.
+                if state is None or states.get(topic_partition) != (state, state.generation):
                     continue
                 self._add(topic_partition, state, data, nodes)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kafkapy._core.bytes.message import Message
-from kafkapy.client import Consumer, Producer, RangeReader
+from kafkapy.client import AsyncConsumer, AsyncProducer, Consumer, Producer, RangeReader
 from kafkapy.client.admin import Admin
 from kafkapy.client.api_versions import SPOKEN
 from kafkapy.client.cluster import Node
@@ -97,10 +97,24 @@ class MemoryBrokers:
         """Returns an admin client of these brokers."""
         return self._client(Admin, settings)
 
-    def _client(self, kind: type[Client], settings: dict[str, Any]) -> Client:
-        """Makes a client whose class attribute `_environment` is that of these brokers."""
-        made: Client = type(kind.__name__, (kind,), {"_environment": self.environment})(client_settings(**settings))
+    def async_producer(self, **settings: Any) -> AsyncProducer:
+        """Returns a producer for asyncio; must be called within the event loop."""
+        kind = type("AsyncProducer", (AsyncProducer,), {"_producer_class": self._bound(Producer)})
+        made: AsyncProducer = kind(client_settings(**settings))
         return made
+
+    def async_consumer(self, **settings: Any) -> AsyncConsumer:
+        """Returns a consumer for asyncio."""
+        kind = type("AsyncConsumer", (AsyncConsumer,), {"_consumer_class": self._bound(Consumer)})
+        made: AsyncConsumer = kind(client_settings(**settings))
+        return made
+
+    def _client(self, kind: type[Client], settings: dict[str, Any]) -> Client:
+        return self._bound(kind)(client_settings(**settings))
+
+    def _bound(self, kind: type[Client]) -> Any:
+        """Returns a subclass whose instances use the environment of these brokers."""
+        return type(kind.__name__, (kind,), {"_environment": self.environment})
 
     def add_topic(self, name: str, leaders: list[tuple[int, int]], topic_id: bytes | None = None) -> bytes:
         """Adds or replaces a topic; returns its id."""

@@ -86,6 +86,15 @@ def test_what_passes_is_tried_again_with_the_same_sequence(brokers, code):
     assert len(brokers.of(ApiKey.PRODUCE)) == 3
 
 
+@pytest.mark.parametrize("retries", [1, 3])
+def test_a_batch_is_sent_once_and_then_as_often_as_retries_allows(brokers, retries):
+    brokers.refusals += [Error.NOT_ENOUGH_REPLICAS] * 10
+    with producer_of(brokers, retries=retries, enable_idempotence=False) as producer:
+        error = producer.send("t", "a").exception(60)
+        assert isinstance(error, ApiError) and error.error is Error.NOT_ENOUGH_REPLICAS
+    assert len(brokers.of(ApiKey.PRODUCE)) == 1 + retries
+
+
 def test_a_connection_that_breaks_keeps_the_order(brokers):
     with producer_of(brokers, batch_size=100, linger_ms=0) as producer:
         producer.send("t", "first").result(60)

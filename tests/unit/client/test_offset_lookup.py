@@ -1,0 +1,100 @@
+"""Offsets by timestamp and at the ends: one request to each leader, retries, and requests by version."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.client import ApiError, RequestTimedOut, TopicPartition
+from kafkapy.client.offset_lookup import OffsetAndTimestamp
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from tests.harness.client_log import LogBrokers
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def brokers():
+    harness = LogBrokers(node_ids=(1, 2))
+    harness.fill("t", ["a"] * 20, ["b"] * 5)
+    harness.add_topic("t", [(1, 3), (2, 4)])
+    harness.starts[T0] = 6
+    yield harness
+    harness.close()
+
+
+def test_each_leader_is_requested_once(brokers):
+    with brokers.consumer() as consumer:
+        consumer.partitions_for("t")
+        assert consumer.end_offsets([T0, T1]) == {T0: 20, T1: 5}
+        requests = [each for each in brokers.asked if each.key == ApiKey.LIST_OFFSETS]
+        assert sorted((each.node_id, each.request.topics[0].partitions[0].timestamp) for each in requests) == [
+            (1, -1), (2, -1)
+        ]  # fmt: skip
+        assert consumer.beginning_offsets([T0, ("t", 1)]) == {T0: 6, T1: 0}
+        assert brokers.of(ApiKey.LIST_OFFSETS)[-1].topics[0].partitions[0].timestamp == -2
+
+
+def test_a_time_has_an_offset_a_timestamp_and_an_epoch_or_none(brokers):
+    with brokers.consumer() as consumer:
+        assert consumer.offsets_for_times({T0: 1012, T1: 5000}) == {T0: OffsetAndTimestamp(12, 1012, 3), T1: None}
+        with pytest.raises(ValueError, match="negative"):
+            consumer.offsets_for_times({T0: -1})
+
+
+@pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.OFFSET_NOT_AVAILABLE])
+def test_only_the_partition_with_a_retriable_error_is_requested_again(brokers, error):
+    brokers.add_topic("t", [(1, 3), (1, 3)])
+    brokers.offset_errors[T1] = [error]
+    with brokers.consumer() as consumer:
+        consumer.partitions_for("t")
+        metadata = len(brokers.of(ApiKey.METADATA))
+        begun = brokers.clock.monotonic_ms()
+        assert consumer.end_offsets([T0, T1]) == {T0: 20, T1: 5}
+        assert brokers.clock.monotonic_ms() - begun >= 80
+    first, second = brokers.of(ApiKey.LIST_OFFSETS)
+    assert [each.partition_index for each in first.topics[0].partitions] == [0, 1]
+    assert [each.partition_index for each in second.topics[0].partitions] == [1]
+    assert len(brokers.of(ApiKey.METADATA)) > metadata
+
+
+def test_an_error_that_is_not_retriable_is_raised(brokers):
+    brokers.offset_errors[T1] = [Error.TOPIC_AUTHORIZATION_FAILED]
+    with brokers.consumer() as consumer, pytest.raises(ApiError) as raised:
+        consumer.end_offsets([T0, T1])
+    assert raised.value.error is Error.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_a_lost_connection_is_retried(brokers):
+    brokers.breaks.append(ApiKey.LIST_OFFSETS)
+    with brokers.consumer() as consumer:
+        assert consumer.end_offsets([T0]) == {T0: 20}
+
+
+def test_a_partition_that_the_response_lacks_is_requested_again(brokers):
+    answer = brokers.answers[ApiKey.LIST_OFFSETS]
+
+    def empty(request, version):
+        brokers.answers[ApiKey.LIST_OFFSETS] = answer
+        response = answer(request, version)
+        response.topics = []
+        return response
+
+    brokers.answers[ApiKey.LIST_OFFSETS] = empty
+    with brokers.consumer() as consumer:
+        assert consumer.end_offsets([T0]) == {T0: 20}
+
+
+def test_a_lookup_ends_when_its_time_is_over(brokers):
+    brokers.offset_errors[T0] = [Error.NOT_LEADER_OR_FOLLOWER] * 1000
+    with brokers.consumer() as consumer, pytest.raises(RequestTimedOut, match="offsets by times in 2 s"):
+        consumer.end_offsets([T0], timeout=2)
+
+
+@pytest.mark.parametrize(("version", "isolation", "timeout_ms"), [(1, 0, 0), (2, 1, 0), (9, 1, 0), (10, 1, 30_000)])
+def test_the_request_has_the_fields_of_its_version(brokers, version, isolation, timeout_ms):
+    brokers.versions[ApiKey.LIST_OFFSETS] = (1, version)
+    with brokers.consumer(isolation_level="read_committed") as consumer:
+        consumer.end_offsets([T0])
+    request = brokers.of(ApiKey.LIST_OFFSETS)[0]
+    assert (request.replica_id, request.isolation_level, request.timeout_ms) == (-1, isolation, timeout_ms)
