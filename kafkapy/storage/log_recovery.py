@@ -1,8 +1,8 @@
 """Opens a partition directory as a Log, after a clean stop or an unclean one.
 
-After an unclean stop every batch from the segment of the recovery point on is read: its checksum is verified, its index
-entries, leader epochs and producers are rebuilt. The first batch that is torn or damaged ends the log: its segment is
-cut there and later segments are deleted. After a clean stop nothing is read but the tail behind the last index entry.
+After an unclean stop recovery reads every batch from the segment of the recovery point on, verifies its checksum, and
+rebuilds indexes, leader epochs and producers. The first torn or damaged batch ends the log: recovery truncates its
+segment there and deletes later segments. After a clean stop only the tail behind the last index entry is read.
 """
 
 import logging
@@ -40,16 +40,16 @@ INDEX_SUFFIXES = SEGMENT_SUFFIXES[1:]
 SIZED_SUFFIXES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 BASE_OFFSET_DIGITS = 20
 
-# How often a long recovery of a log says how far it is.
+# The time between two messages about the progress of one log's recovery.
 PROGRESS_PERIOD_MS = 5000
 
-# Recovery saves the producers before the last segments, and before others when so much would have to be read again.
+# Recovery takes a producer snapshot before each of the last segments, and before others after so many bytes.
 SEGMENTS_WITH_SNAPSHOT = 2
 BYTES_PER_SNAPSHOT = 64 << 20
 
 
 class LogLoader:
-    """Loads one log; used once, by one thread."""
+    """The loader of one log; used once, by one thread."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class LogLoader:
         log_start_offset: int = 0,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
-        """`recovery_point` and `log_start_offset` are the checkpointed ones, 0 if there is none."""
+        """Takes `recovery_point` and `log_start_offset` from the checkpoints; 0 where there is none."""
         self.topic_partition = topic_partition
         self.directory = directory
         self.path = path
@@ -82,7 +82,7 @@ class LogLoader:
         self.snapshots_taken: list[str] = []
 
     def load(self) -> Log:
-        """The log, ready for use. OSError, StorageError."""
+        """Returns the log, ready for use. OSError, StorageError."""
         wall_ms = self.ports.clock.now_ms()
         self._list_files()
         self._load_segments(wall_ms)
@@ -91,12 +91,12 @@ class LogLoader:
         log_end_offset = self._recover(wall_ms)
         if log_end_offset < self.log_start_offset:
             logger.warning(
-                "%s ends at %d, below its start offset %d: it begins there anew",
+                "%s ends at %d, below its start offset %d: its segments are deleted, and it starts there empty",
                 self.topic_partition,
                 log_end_offset,
                 self.log_start_offset,
             )
-            log_end_offset = self._start_anew(wall_ms)
+            log_end_offset = self._start_empty(wall_ms)
         self.leader_epochs.truncate_from_end(log_end_offset)
         self.leader_epochs.truncate_from_start(self.log_start_offset)
         log = Log(
@@ -116,14 +116,15 @@ class LogLoader:
         )
         log.mark_unsynced(self.rebuilt, self.snapshots_taken)
         if log_end_offset - log.recovery_point >= self.config.flush_messages:
-            # A killed broker has written it, this one serves it and takes a retry for a duplicate: it may not be lost.
+            # A killed broker wrote these records. This one serves them and treats a retry as a duplicate, so that a
+            # power failure must not lose them.
             log.flush()
         return log
 
     # -- files ---------------------------------------------------------------------------------------------------
 
     def _list_files(self) -> None:
-        """Lists the directory after removing what an interrupted deletion, cleaning or swap left behind."""
+        """Lists the directory after finishing an interrupted deletion, cleaning or swap. OSError."""
         self._scan()
         leftovers = [name for name in self.sizes if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX))]
         if leftovers:
@@ -132,11 +133,12 @@ class LogLoader:
             self._scan()
         for name in [name for name in self.sizes if name.endswith(INDEX_SUFFIXES)]:
             if name.rpartition(".")[0] + LOG_SUFFIX not in self.sizes:
-                logger.warning("%s belongs to no segment of %s: deleted", name, self.topic_partition)
+                logger.warning("Deleting %s, which belongs to no segment of %s", name, self.topic_partition)
                 self._remove(name)
 
     def _scan(self) -> None:
-        sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES  # sizes of indexes tell what is new, or was
+        """Reads the names in the directory, and the sizes of logs; after an unclean stop those of indexes, too."""
+        sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES
         self.sizes = dict.fromkeys(os.listdir(self.path), 0)
         for name in self.sizes:
             if name.endswith(sized):
@@ -147,8 +149,11 @@ class LogLoader:
         self.sizes.pop(name, None)
 
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
-        """`.cleaned` is unfinished work; a `.swap` at or above its base offset belongs to it and goes too, before it:
-        if this is interrupted, the `.swap` is not taken for complete the next time."""
+        """Removes `.deleted` and `.cleaned` files, and each `.swap` that belongs to a `.cleaned`. OSError.
+
+        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably: otherwise
+        the next start would treat it as complete if this one is interrupted.
+        """
         leftovers = list(leftovers)
         first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)
         swaps = [name for name in leftovers if name.endswith(SWAP_SUFFIX)]
@@ -162,8 +167,11 @@ class LogLoader:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """A `.log.swap` is complete: it replaces every segment that it covers. Its indexes follow it; one whose log has
-        its name already follows too. The log goes first: as long as it is a `.swap`, what else has its name is old."""
+        """Replaces the segments that a complete `.log.swap` covers by it, then renames its indexes. OSError.
+
+        The log is renamed first: as long as it is a `.swap`, all other files with its base offset are old. An index
+        `.swap` whose log already has its name is renamed as well.
+        """
         filesystem = self.ports.filesystem
         for name in sorted(self.sizes):
             if not name.endswith(LOG_SUFFIX + SWAP_SUFFIX):
@@ -183,6 +191,7 @@ class LogLoader:
         filesystem.sync_directory(self.path)
 
     def _end_of(self, path: str, base_offset: int) -> int:
+        """Returns the offset after the last batch of a segment file. OSError."""
         file = self.ports.filesystem.open_segment(path)
         try:
             end_offset = base_offset
@@ -213,7 +222,7 @@ class LogLoader:
         try:
             self.leader_epochs.load()
         except MalformedCheckpoint as error:
-            logger.warning("%s: the leader epochs of %s are read from its batches", error, self.topic_partition)
+            logger.warning("Reading the leader epochs of %s from its batches: %s", self.topic_partition, error)
             self.leader_epochs.clear()
             self.is_clean = False
             self._scan()
@@ -222,7 +231,7 @@ class LogLoader:
     # -- recovery ------------------------------------------------------------------------------------------------
 
     def _recover(self, wall_ms: int) -> int:
-        """Returns the log end offset."""
+        """Verifies what may be damaged and loads the producers; returns the log end offset. OSError."""
         log_end_offset = self._end_after_clean_stop() if self.is_clean else None
         suspects = self._suspects() if log_end_offset is None else []
         ports = self.ports
@@ -235,10 +244,10 @@ class LogLoader:
         end_offset = suspects[0].base_offset
         logger.info("Recovering %d segments of %s from offset %d", len(suspects), self.topic_partition, end_offset)
         unsaved_bytes = 0
-        told_ms = ports.clock.monotonic_ms()
+        reported_ms = ports.clock.monotonic_ms()
         for left, segment in enumerate(suspects, -len(suspects)):
-            if ports.clock.monotonic_ms() - told_ms >= PROGRESS_PERIOD_MS:
-                told_ms = ports.clock.monotonic_ms()
+            if ports.clock.monotonic_ms() - reported_ms >= PROGRESS_PERIOD_MS:
+                reported_ms = ports.clock.monotonic_ms()
                 logger.info("Recovering %s: %d of %d segments are left", self.topic_partition, -left, len(suspects))
             self.producers.map_end_offset = segment.base_offset
             if unsaved_bytes >= BYTES_PER_SNAPSHOT or left >= -SEGMENTS_WITH_SNAPSHOT:
@@ -248,10 +257,12 @@ class LogLoader:
             self.rebuilt.append(segment)
             end_offset, truncated = self._recover_segment(segment)
             if truncated:
-                logger.warning("%s is cut at offset %d: %d bytes dropped", self.topic_partition, end_offset, truncated)
+                logger.warning(
+                    "Truncating %s at offset %d: %d damaged bytes", self.topic_partition, end_offset, truncated
+                )
                 later = [later for later in self.segments if later.base_offset > segment.base_offset]
                 for doomed in later:
-                    logger.warning("Segment %d of %s is deleted", doomed.base_offset, self.topic_partition)
+                    logger.warning("Deleting segment %d of %s", doomed.base_offset, self.topic_partition)
                     self.segments.remove(doomed)
                     for path in doomed.mark_deleted():
                         ports.filesystem.unlink(path)
@@ -264,18 +275,21 @@ class LogLoader:
         return end_offset
 
     def _end_after_clean_stop(self) -> int | None:
-        """The log end offset; None if something has to be read whole all the same."""
+        """Returns the log end offset, or None if a segment must be recovered despite the clean stop. OSError."""
         if not all(map(self._has_indexes, self.segments)):
             return None
         log_end_offset = self.segments.active.next_offset_if_whole()
         if log_end_offset is None:
-            # Kafka does not look, and would append behind the torn bytes, where nothing can be read.
-            logger.warning("%s was stopped cleanly and yet its end is torn", self.topic_partition)
+            # Kafka does not check this, and would append behind the torn bytes, where nothing can be read.
+            logger.warning("The end of %s is torn, although the broker stopped cleanly", self.topic_partition)
         return log_end_offset
 
     def _suspects(self) -> list[LogSegment]:
-        """The segments to read whole: after an unclean stop from the recovery point on, else those without an index,
-        or the torn one, and what follows."""
+        """Returns the segments to recover, oldest first.
+
+        After an unclean stop these are the ones from the recovery point on. Otherwise they begin at the first segment
+        without an index, or else at the active one, whose end is torn.
+        """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:
             return self.segments.from_offset((first_suspect or self.segments.active).base_offset)
@@ -285,7 +299,7 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
-        """Whether the segment's indexes exist and its transaction index, if there is one, can be read. OSError."""
+        """Returns whether the indexes exist and the transaction index, if there is one, can be read. OSError."""
         stem = f"{segment.base_offset:020d}"
         if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
             try:
@@ -296,7 +310,7 @@ class LogLoader:
         return not segment.size or (stem + OFFSET_INDEX_SUFFIX in self.sizes and stem + TIME_INDEX_SUFFIX in self.sizes)
 
     def _is_new(self, segment: LogSegment) -> bool:
-        """Whether nothing was ever written to it: then there is nothing to recover either."""
+        """Returns whether nothing was ever written to the segment, so that it needs no recovery."""
         stem = f"{segment.base_offset:020d}"
         return not any(self.sizes.get(stem + suffix) for suffix in SIZED_SUFFIXES)
 
@@ -311,7 +325,7 @@ class LogLoader:
             self.snapshots_taken.append(path)
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
-        """Verifies and re-indexes a segment; (offset after its last valid batch, bytes cut off behind it)."""
+        """Verifies and re-indexes a segment; returns the offset after its last valid batch and the bytes cut off."""
         name = os.path.basename(segment.path(TRANSACTION_INDEX_SUFFIX))
         if name in self.sizes:
             self._remove(name)
@@ -322,7 +336,7 @@ class LogLoader:
         return next_offset, self._cut(segment, position)
 
     def _read_segment(self, segment: LogSegment, indexes: RebuiltIndexes) -> tuple[int, int]:
-        """Verifies and accounts for the batches; (position, offset) after the last valid one."""
+        """Verifies and accounts for the batches; returns the position and the offset after the last valid one."""
         position, next_offset = 0, segment.base_offset
         for chunk, chunk_position, batches in scan_segment(segment.file, 0, segment.size, check_crc=True):
             for batch in batches:
@@ -340,13 +354,15 @@ class LogLoader:
         return position, next_offset
 
     def _cut(self, segment: LogSegment, position: int) -> int:
+        """Truncates the segment at `position`; returns the number of bytes removed. OSError."""
         truncated = segment.size - position
         if truncated:
             segment.file.truncate(position)
             segment.size = position
         return truncated
 
-    def _start_anew(self, wall_ms: int) -> int:
+    def _start_empty(self, wall_ms: int) -> int:
+        """Replaces all segments by an empty one at the log start offset, which is returned. OSError."""
         for segment in list(self.segments):
             self.segments.remove(segment)
             for path in segment.mark_deleted():
@@ -360,10 +376,11 @@ class LogLoader:
 
 
 def base_of(name: str) -> int:
-    """The base offset in a segment file's name; -1 if there is none."""
+    """Returns the base offset in a segment file's name, or -1 if it has none."""
     stem = name.split(".", 1)[0]
     return int(stem) if is_base_offset(stem) else -1
 
 
 def is_base_offset(stem: str) -> bool:
+    """Returns whether `stem` is an offset of 20 digits, as segment files and snapshots are named."""
     return len(stem) == BASE_OFFSET_DIGITS and stem.isdigit()

@@ -1,8 +1,8 @@
 """One segment of a log: `<base offset>.log` with its offset, time and transaction index (step "segment").
 
-An index entry is added every `index.interval.bytes`, for the batch that is about to follow: (its last offset, its
-position), and with it (greatest timestamp so far, last offset of the batch that has it). What a reader needs is opened
-when it is first needed; the segment that is appended to is opened whole.
+An append adds index entries when more than `index.interval.bytes` have been written since the last ones: the last
+offset and the position of the new batch, and the greatest timestamp so far with the last offset of its batch. A reader
+opens each file when it first needs it; an append opens the log and both indexes.
 """
 
 import logging
@@ -45,10 +45,11 @@ NOT_LOADED = -2
 
 
 class LogSegment(SegmentState):
-    """Owns the four files of a segment.
+    """A segment; owns its four files.
 
-    Invariants: base_offset <= every offset in it; size is the length of the valid batches; indexes point at batch
-    starts. Changed by the log's owner thread only; `file` may be read and synced by any.
+    Invariants: every offset is in [base_offset, base_offset + 2^31); `size` is the length of the valid batches; index
+    entries point to the beginning of batches. Only the log's owner thread changes a segment; any thread may read and
+    sync `file`.
     """
 
     __slots__ = (
@@ -67,7 +68,7 @@ class LogSegment(SegmentState):
         size: int = 0,
         created_ms: int = 0,
     ) -> None:
-        """A segment whose .log file exists with `size` bytes; opens nothing."""
+        """Describes a segment whose .log file exists with `size` bytes; opens nothing."""
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
@@ -88,7 +89,7 @@ class LogSegment(SegmentState):
     def create(
         cls, directory: str, base_offset: int, config: LogConfig, filesystem: Filesystem, created_ms: int
     ) -> "Self":
-        """Creates the files, all empty; their names are durable when the directory is synced. OSError."""
+        """Creates the files, all empty; their names are durable once the directory is synced. OSError."""
         segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms)
         preallocate = config.segment_bytes if config.preallocate else 0
         segment._file = filesystem.open_segment(segment.path(LOG_SUFFIX), create=True, preallocate=preallocate)
@@ -97,6 +98,7 @@ class LogSegment(SegmentState):
         return segment
 
     def path(self, suffix: str) -> str:
+        """Returns the path of the file with this suffix, such as ".log"."""
         return f"{self.directory}/{self.base_offset:020d}{suffix}"
 
     # -- what is opened when needed ------------------------------------------------------------------------------
@@ -123,18 +125,18 @@ class LogSegment(SegmentState):
         return index
 
     def _sound(self, index: AnyIndex) -> AnyIndex:
-        """The index, emptied if it cannot be right: then reading begins at the start of the segment. OSError.
+        """Returns the index, emptied if it is damaged, so that reads begin at the start of the segment. OSError.
 
-        After an unclean stop indexes are built anew; after a clean one nobody has looked at them yet.
+        Recovery rebuilds indexes after an unclean stop only; after a clean stop this is the first check.
         """
         try:
             index.sanity_check()
             if not isinstance(index, OffsetIndex) or not index.entries or index.entry(index.entries - 1)[1] < self.size:
                 return index
-            reason = f"its last entry is behind the {self.size} bytes of the segment"
+            reason = f"its last entry points behind the {self.size} bytes of the segment"
         except CorruptIndexError as error:
             reason = str(error)
-        logger.warning("%s is damaged and is emptied: %s", index.path, reason)
+        logger.warning("Emptying the damaged index %s: %s", index.path, reason)
         index.close()
         self._filesystem.write_file(index.path, b"", sync=False)
         return type(index)(index.path, self.base_offset, self._config.segment_index_bytes, False)
@@ -152,12 +154,12 @@ class LogSegment(SegmentState):
         return TimeIndex(path, self.base_offset, self._config.segment_index_bytes, writable)
 
     def open_for_append(self) -> None:
-        """Opens file and indexes for writing, indexes preallocated. OSError."""
+        """Opens the log and the indexes for writing, the indexes at their greatest size. OSError."""
         if self.is_open_for_append:
             return
-        self.file  # noqa: B018 - opened for the side effect
+        self.file  # noqa: B018 - opens the file
         if self.size:
-            self.offset_index, self.time_index  # noqa: B018 - damaged ones are emptied
+            self.offset_index, self.time_index  # noqa: B018 - empties damaged indexes
         self._close_indexes(trim=False)
         self._offset_index = self._open_offset_index(writable=True)
         self._time_index = self._open_time_index(writable=True)
@@ -169,7 +171,7 @@ class LogSegment(SegmentState):
     # -- append --------------------------------------------------------------------------------------------------
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, wall_ms: int) -> bool:
-        """Whether a batch set of `size` bytes belongs into a new segment. Only for a segment open for append."""
+        """Returns whether batches of `size` bytes need a new segment. The segment must be open for append. OSError."""
         config = self._config
         if self.size > config.segment_bytes - size:
             return True
@@ -180,17 +182,17 @@ class LogSegment(SegmentState):
         first = self._first_timestamp
         if first == NOT_LOADED:
             first = self._first_timestamp = first_batch_timestamp(self.file.fd, self.size)
-        waited = max_timestamp - first if first >= 0 and max_timestamp >= 0 else wall_ms - self.created_ms
-        return waited > config.segment_ms - self.roll_jitter_ms or self.has_full_index
+        age_ms = max_timestamp - first if first >= 0 and max_timestamp >= 0 else wall_ms - self.created_ms
+        return age_ms > config.segment_ms - self.roll_jitter_ms or self.has_full_index
 
     @property
     def has_full_index(self) -> bool:
         return self.offset_index.is_full or self.time_index.is_full
 
     def append(self, records: "Buffer", batches: Sequence[BatchSummary]) -> int:
-        """Appends whole batches in one write and indexes them; returns the position of the first.
+        """Appends whole batches with one write, indexes them, and returns the position of the first.
 
-        `batches` describe `records`, offsets assigned. OSError with nothing of them visible.
+        `batches` describes `records`, which carry their offsets. OSError; then none of the batches is visible.
         """
         assert self.base_offset <= batches[0].base_offset, (self, batches[0].base_offset)
         assert batches[-1].last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET, (self, batches[-1].last_offset)
@@ -208,7 +210,7 @@ class LogSegment(SegmentState):
         return first_position
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Accounts for a batch at `position`; adds index entries if enough bytes have passed. OSError."""
+        """Accounts for a batch at `position`, and adds index entries if they are due. OSError."""
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._offset_of_max_timestamp = last_offset
@@ -222,9 +224,10 @@ class LogSegment(SegmentState):
     # -- read ----------------------------------------------------------------------------------------------------
 
     def find(self, offset: int) -> tuple[int, int, int, int] | None:
-        """The batch that holds `offset`, or the first after it: (position, size, base offset, last offset).
+        """Returns position, size, base offset and last offset of the batch that holds `offset`, or of the next one.
 
-        None if the segment ends before. ApiError(CORRUPT_MESSAGE): the bytes there are no batch; OSError.
+        Returns None if the segment ends before `offset`. Raises ApiError CORRUPT_MESSAGE if there are bytes that are no
+        batch. OSError.
         """
         position = self.offset_index.lookup(offset)[1]
         try:
@@ -233,7 +236,7 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def find_timestamp(self, timestamp: int, starting_offset: int) -> tuple[int, int, int, int] | None:
-        """As find: the first batch at or after `starting_offset` with a record of `timestamp` or later."""
+        """Finds the first batch at or after `starting_offset` with a record of `timestamp` or later, as `find` does."""
         from_offset = max(self.time_index.lookup(timestamp)[1], starting_offset)
         position = self.offset_index.lookup(from_offset)[1]
         try:
@@ -242,18 +245,18 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def next_offset(self) -> int:
-        """The offset after the last batch, found from the last index entry on. OSError."""
+        """Returns the offset after the last batch; reads from the last index entry on. OSError."""
         return max(self.base_offset, self._scan_tail()[1])
 
     def next_offset_if_whole(self) -> int | None:
-        """As next_offset; None if the file does not end with a complete batch. OSError."""
+        """Returns `next_offset`, or None if the file does not end with a complete batch. OSError."""
         if not self.size:
             return self.base_offset
         end, next_offset, _, _, _ = self._scan_tail()
         return max(self.base_offset, next_offset) if end == self.size else None
 
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
-        """segment_scan.scan_to_end from the last index entry on; leaves a closed file closed."""
+        """Returns scan_to_end from the last index entry on; does not keep the file open. OSError."""
         position = self._last_indexed_position()
         if self._file is not None:
             return scan_to_end(self._file.fd, position, self.size)
@@ -268,7 +271,7 @@ class LogSegment(SegmentState):
             entries = self._offset_index.entries
             return self._offset_index.entry(entries - 1)[1] if entries else 0
         if self.size <= self._config.index_interval_bytes:
-            return 0  # too short for an entry
+            return 0  # the segment is too short for an index entry
         tail = read_tail(self.path(OFFSET_INDEX_SUFFIX), 8)
         position = int.from_bytes(tail[4:], "big")
         return position if position < self.size else 0
@@ -290,7 +293,7 @@ class LogSegment(SegmentState):
         return self._offset_of_max_timestamp
 
     def largest_timestamp(self) -> int:
-        """What retention calls the segment's age: the greatest timestamp, else the file's modification time (ms)."""
+        """Returns the greatest timestamp, or the file's modification time if no record has one (ms). OSError."""
         if self.max_timestamp >= 0:
             return self._max_timestamp
         return os.stat(self.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
@@ -310,7 +313,7 @@ class LogSegment(SegmentState):
     # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
 
     def truncate_to(self, offset: int, wall_ms: int) -> None:
-        """Drops the batch that holds `offset` and all after it. OSError."""
+        """Removes the batch that holds `offset` and all later ones. OSError."""
         self.open_for_append()
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
@@ -325,7 +328,7 @@ class LogSegment(SegmentState):
         self.reload_max_timestamp()
 
     def reload_max_timestamp(self) -> None:
-        """Reads the greatest timestamp from the batches behind the last index entry, and the index. OSError."""
+        """Finds the greatest timestamp again, from the index and the batches behind its last entry. OSError."""
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
         if self.time_index.entries:
             self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
@@ -336,7 +339,7 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = 0
 
     def replace_indexes(self, rebuilt: RebuiltIndexes) -> None:
-        """Writes indexes that were built from the batches in place of whatever there is; not synced. OSError."""
+        """Replaces the indexes by ones that were built from the batches; they are not durable yet. OSError."""
         self._close_indexes(trim=False)
         self.is_open_for_append = False
         self._filesystem.write_file(self.path(OFFSET_INDEX_SUFFIX), bytes(rebuilt.offsets), sync=False)
@@ -347,7 +350,7 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = rebuilt.bytes_since_last_entry
 
     def become_inactive(self) -> None:
-        """The last time index entry is the greatest timestamp; indexes and file are cut to what they hold. OSError."""
+        """Ends appending: adds the last time index entry and cuts the files to their contents. OSError."""
         if not self.is_open_for_append:
             return
         if self._max_timestamp >= 0:
@@ -358,8 +361,8 @@ class LogSegment(SegmentState):
         self.is_open_for_append = False
 
     def flush(self, *, with_indexes: bool) -> None:
-        """The batches (and indexes) are durable on return. Any thread. OSError."""
-        pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment meanwhile
+        """Makes the batches, and with `with_indexes` the indexes, durable. Any thread. OSError."""
+        pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
         self._filesystem.sync_file(pin.fd)
         if with_indexes:
             self._filesystem.sync_path(self.path(OFFSET_INDEX_SUFFIX))
@@ -373,7 +376,10 @@ class LogSegment(SegmentState):
         self._offset_index = self._time_index = None
 
     def close(self, *, trim: bool = True) -> None:
-        """Closes what is open; `trim` not after a failure of the directory. Ranges that were read stay valid."""
+        """Closes all files, which are cut to their contents with `trim`. Ranges that were read stay valid. OSError.
+
+        After a failure of the directory `trim` must be False, because it writes.
+        """
         if trim:
             self.become_inactive()
         self._close_indexes(trim=trim)
@@ -383,6 +389,7 @@ class LogSegment(SegmentState):
             self._file = None
 
     def update_config(self, config: LogConfig) -> None:
+        """Sets the configuration for the next append."""
         self._config = config
 
     def mark_deleted(self) -> list[str]:
@@ -397,7 +404,7 @@ class LogSegment(SegmentState):
         return renamed
 
     def moved_to(self, directory: str) -> None:
-        """The directory was renamed: descriptors stay good, what is opened later needs the new name."""
+        """Sets the new path of the renamed partition directory; open descriptors stay valid."""
         self.directory = directory
         if self._file is not None:
             self._file.path = self.path(LOG_SUFFIX)
@@ -411,7 +418,7 @@ class LogSegment(SegmentState):
 
 
 def read_tail(path: str, length: int) -> bytes:
-    """The last whole entry of `length` bytes of an index file, b"" if there is none. OSError."""
+    """Returns the last whole entry of `length` bytes of an index file, or b"" if there is none. OSError."""
     try:
         with open(path, "rb", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size // length * length
