@@ -1,7 +1,7 @@
-"""The seam to the disk: every fsync, every rename and every creation of a name goes through one Filesystem.
+"""The seam to the disk: every fsync, rename, deletion and creation of a file goes through one Filesystem.
 
-What is on disk after a power failure is exactly what passed through `sync_file` (contents) and `sync_directory`
-(names); a test replaces this class by one that remembers nothing else (tests/lossy_filesystem.py).
+After a power failure the disk holds what passed through `sync_file` (contents) and `sync_directory` (names). Tests
+replace this class by one that keeps nothing else (tests/lossy_filesystem.py).
 """
 
 import os
@@ -13,7 +13,7 @@ SMALL_FILE = 65_536
 
 
 def read_small_file(path: str) -> bytes:
-    """A whole file in as few system calls as there can be: a start reads several of each partition. OSError."""
+    """Returns the content of a file with as few system calls as possible, because a start reads thousands. OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = part = os.read(fd, SMALL_FILE)
@@ -26,19 +26,20 @@ def read_small_file(path: str) -> bytes:
 
 
 class Filesystem:
-    """Owns nothing; stateless and usable from any thread. Every method raises OSError as the system call does."""
+    """The operations on files. Stateless; any thread may use it. Every method raises the system call's OSError."""
 
     __slots__ = ()
 
     def open_segment(self, path: str, *, create: bool = False, preallocate: int = 0) -> SegmentFile:
+        """Opens a .log file, which `create` creates with `preallocate` bytes reserved."""
         return SegmentFile(path, create=create, preallocate=preallocate)
 
     def sync_file(self, fd: int) -> None:
-        """Contents and size of the file are durable on return; its name is not (sync_directory)."""
+        """Makes content and size of the file durable, but not its name (see sync_directory)."""
         os.fdatasync(fd)
 
     def sync_path(self, path: str) -> None:
-        """As sync_file, for a file that is not open here (or only mapped)."""
+        """Makes content and size of a file durable that is not open, or only mapped."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.sync_file(fd)
@@ -46,7 +47,7 @@ class Filesystem:
             os.close(fd)
 
     def sync_directory(self, path: str) -> None:
-        """The names in the directory are durable on return."""
+        """Makes the names in the directory durable."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
@@ -54,7 +55,7 @@ class Filesystem:
             os.close(fd)
 
     def sync_filesystem(self, path: str) -> None:
-        """Everything on the file system that holds `path` is durable on return: one call in place of thousands."""
+        """Makes everything on the file system of `path` durable, with one call instead of thousands."""
         import ctypes
 
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -66,11 +67,11 @@ class Filesystem:
             os.close(fd)
 
     def rename(self, source: str, target: str) -> None:
-        """Renames without waiting for durability: for names whose loss only brings back the old one."""
+        """Renames without making it durable, for files whose old name is harmless after a power failure."""
         os.replace(source, target)
 
     def replace(self, source: str, target: str) -> None:
-        """Renames durably."""
+        """Renames a file and makes both directories durable."""
         os.replace(source, target)
         target_parent = os.path.dirname(target) or "."
         source_parent = os.path.dirname(source) or "."
@@ -79,9 +80,9 @@ class Filesystem:
             self.sync_directory(source_parent)
 
     def write_atomically(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
-        """The file holds its old content or all of the new one, whenever the power fails; the new one on return.
+        """Replaces the content of a file: after a power failure the file has all of its old content or all of the new.
 
-        Without `sync` that holds for a kill of the process only, until the file system is synced.
+        The new content is durable on return. Without `sync` the file is only safe from a kill of the process.
         """
         temporary = path + ".tmp"
         self.write_file(temporary, content, mode=mode, sync=sync)
@@ -117,7 +118,7 @@ class Filesystem:
         os.truncate(path, size)
 
     def make_directory(self, path: str) -> None:
-        """Creates a directory, and those above it, and makes the names durable; an existing one is left as it is."""
+        """Creates a directory and its missing parents, and makes their names durable; keeps an existing one."""
         if not os.path.isdir(path):
             parent = os.path.dirname(path) or "."
             self.make_directory(parent)
@@ -125,14 +126,14 @@ class Filesystem:
             self.sync_directory(parent)
 
     def unlink(self, path: str) -> None:
-        """Removes a file if it is there."""
+        """Removes a file if it exists."""
         try:
             os.unlink(path)
         except FileNotFoundError:
             return
 
     def remove_tree(self, path: str) -> None:
-        """Removes a directory with everything in it, if it is there."""
+        """Removes a directory with everything in it, if it exists."""
         try:
             shutil.rmtree(path)
         except FileNotFoundError:

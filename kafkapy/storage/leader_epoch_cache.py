@@ -1,7 +1,8 @@
-"""Which leader epoch wrote which offsets of a log (KIP-101), and `leader-epoch-checkpoint`, where that is kept.
+"""The leader epochs of a log with their start offsets (KIP-101), and the file `leader-epoch-checkpoint`.
 
-Entries are (epoch, start offset), both strictly rising. Batches carry their epoch too, so that the file may lag behind:
-the log writes it before its recovery point passes an entry; behind that, recovery lets the batches correct it.
+Both numbers of the entries (epoch, start offset) rise strictly. The file may lag behind the log, because batches carry
+their epoch as well: the log writes the file before its recovery point passes an entry, and recovery corrects later
+entries by the batches.
 """
 
 from bisect import bisect_right
@@ -18,9 +19,10 @@ UNDEFINED_OFFSET = -1
 
 
 class LeaderEpochCache:
-    """Owns the epoch history of one log. Invariants: epochs rise strictly, start offsets rise strictly, none below 0.
+    """The leader epochs of one log; owns the checkpoint file.
 
-    Changed by the log's owner thread only; `entries` and `write` may be used on others, at the same time.
+    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0. Only the log's owner thread changes
+    it; other threads may use `entries` and `write` at the same time.
     """
 
     __slots__ = ("_entries", "_filesystem", "_write_lock", "_written", "directory")
@@ -53,7 +55,10 @@ class LeaderEpochCache:
         return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Records that `epoch` begins at `start_offset`; entries that contradict it go. False if nothing changed."""
+        """Records that `epoch` begins at `start_offset` and removes entries that contradict it.
+
+        Returns False if nothing has changed. ValueError below 0.
+        """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")
         entries = self._entries
@@ -65,8 +70,11 @@ class LeaderEpochCache:
         return True
 
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
-        """A batch that recovery reads has the last word: entries at odds with it, made void by a truncation that the
-        file did not see, go from the end of the batch before it on. A batch without an epoch (-1) says nothing."""
+        """Corrects the entries by a batch that recovery has read; a batch without an epoch (-1) changes nothing.
+
+        A contradicting entry is left from before a truncation that the file does not contain. All entries from the end
+        of the previous batch on are removed then.
+        """
         newest = self._entries[-1] if self._entries else None
         if epoch < 0 or (newest is not None and newest[0] == epoch and newest[1] <= first_offset):
             return
@@ -77,7 +85,10 @@ class LeaderEpochCache:
             self.assign(epoch, first_offset)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
-        """The largest known epoch <= `epoch` and where it ends (exclusive); (-1, -1) if that is not known."""
+        """Returns the end offset (exclusive) of the largest known epoch <= `epoch`, and that epoch.
+
+        Both are -1 if this is not known.
+        """
         if epoch == UNDEFINED_EPOCH:
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
         if epoch == self.latest_epoch:
@@ -88,33 +99,34 @@ class LeaderEpochCache:
         return OffsetAndEpoch(self._entries[higher][1], self._entries[higher - 1][0] if higher else epoch)
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that wrote `offset`, or -1."""
+        """Returns the epoch that wrote `offset`, or -1."""
         index = bisect_right(self._entries, offset, key=start_offset_of)
         return self._entries[index - 1][0] if index else UNDEFINED_EPOCH
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forgets epochs that begin at or after `end_offset`."""
+        """Removes epochs that begin at or after `end_offset`."""
         while self._entries and self._entries[-1][1] >= end_offset:
             self._entries.pop()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forgets epochs that ended before `start_offset`; the one that holds it begins there."""
+        """Removes epochs that ended before `start_offset`; the epoch that holds it begins there."""
         covered = bisect_right(self._entries, start_offset, key=start_offset_of)
         if covered:
             self._entries[:covered] = [(self._entries[covered - 1][0], start_offset)]
 
     def clear(self) -> None:
+        """Removes all entries."""
         self._entries.clear()
 
     def is_written(self, log_end_offset: int) -> bool:
-        """Whether the file holds the entries; one without a batch can wait."""
+        """Returns whether the file contains the entries; a last entry without a batch may be missing."""
         entries = self.entries
         if entries == self._written:
             return True
         return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
-        """Writes the file unless it holds the entries; with `sync` durable on return. OSError."""
+        """Writes the file unless it contains the entries; with `sync` it is durable on return. OSError."""
         with self._write_lock:
             if self.is_written(log_end_offset):
                 return
@@ -126,7 +138,7 @@ class LeaderEpochCache:
 
 
 def are_ascending(entries: Sequence[tuple[int, int]]) -> bool:
-    """Whether both epochs and start offsets rise strictly."""
+    """Returns whether both epochs and start offsets rise strictly."""
     return all(one[0] < next_one[0] and one[1] < next_one[1] for one, next_one in pairwise(entries))
 
 

@@ -1,4 +1,4 @@
-"""Reading a partition's log: by offset, by timestamp, by leader epoch, and the places of offsets (step "log")."""
+"""The reading half of a partition's log: by offset, by timestamp and by leader epoch (step "log")."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogState):
-    """The reading half of Log, which owns the attributes named here. Changes nothing; owner thread only."""
+    """The reading half of Log, which owns the attributes. It changes nothing. Owner thread only."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class LogReader(LogState):
 
     @property
     def size(self) -> int:
-        """Bytes of all batches of the log."""
+        """The size of all batches of the log in bytes."""
         return self.segments.size
 
     @property
@@ -42,7 +42,7 @@ class LogReader(LogState):
 
     @property
     def last_stable_offset(self) -> int:
-        """Below it every transaction has ended: the high watermark, or where the first unstable one begins."""
+        """The offset below which every transaction has ended; at most the high watermark."""
         high_watermark = self.high_watermark
         if not self.producers.has_transactions:
             return high_watermark
@@ -51,6 +51,7 @@ class LogReader(LogState):
 
     @property
     def end_offset_metadata(self) -> LogOffsetMetadata:
+        """The log end offset and its position."""
         active = self.segments.active
         return LogOffsetMetadata(self.log_end_offset, active.base_offset, active.size)
 
@@ -59,9 +60,10 @@ class LogReader(LogState):
     def read(
         self, offset: int, max_bytes: int, *, max_offset: int | None = None, min_one_message: bool = True
     ) -> FetchData:
-        """Batches from the one that holds `offset`, below `max_offset` (the log end offset), at most `max_bytes`.
+        """Returns up to `max_bytes` of batches from the one that holds `offset`, below `max_offset`.
 
-        With `min_one_message` the first batch is returned whole however large it is. OFFSET_OUT_OF_RANGE; StorageError.
+        `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, however
+        large it is. Raises ApiError OFFSET_OUT_OF_RANGE outside the log. StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -100,7 +102,7 @@ class LogReader(LogState):
         return FetchData(b"", self.end_offset_metadata)
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """The place of the batch that holds `offset`, or begins at it; without positions if there is none."""
+        """Returns the offset with the position of its batch, or of the next one; without a position above the end."""
         if offset >= self.log_end_offset:
             return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)
         index = self.segments.index_of(offset)
@@ -116,7 +118,7 @@ class LogReader(LogState):
         return LogOffsetMetadata(offset)
 
     def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
-        """Bytes of batches from one place to a later one; 0 if they are not in order or not known."""
+        """Returns the bytes of batches from `start` to `end`; 0 if they are not in order or not known."""
         if start.position < 0 or end.position < 0 or end.offset <= start.offset:
             return 0
         if start.segment_base_offset == end.segment_base_offset:
@@ -129,7 +131,7 @@ class LogReader(LogState):
     # -- by timestamp --------------------------------------------------------------------------------------------
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record at or after the log start offset with this timestamp (ms) or a later one. StorageError."""
+        """Returns the first record of the log with this timestamp (ms) or a later one. StorageError."""
         try:
             return self._find_timestamp(timestamp)
         except OSError as error:
@@ -150,7 +152,7 @@ class LogReader(LogState):
         return None
 
     def fetch_max_timestamp(self) -> TimestampAndOffset | None:
-        """The first record with the greatest timestamp of the log; None if no record has one. StorageError."""
+        """Returns the first record with the greatest timestamp; None if no record has one. StorageError."""
         try:
             return self._find_max_timestamp()
         except OSError as error:
@@ -172,11 +174,14 @@ class LogReader(LogState):
     # -- by epoch, by transaction --------------------------------------------------------------------------------
 
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
-        """Where the largest epoch <= `epoch` ends (exclusive), and which that is; (-1, -1) if unknown (KIP-279)."""
+        """Returns the end offset (exclusive) of the largest epoch <= `epoch`, and that epoch (KIP-279).
+
+        Both are -1 if this is not known.
+        """
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records in [start, end). StorageError."""
+        """Returns the aborted transactions with records in [start, end). StorageError."""
         aborted: list[AbortedTransaction] = []
         try:
             for segment in self.segments.between(start_offset, self.log_end_offset):
@@ -194,7 +199,7 @@ class LogReader(LogState):
 
 
 def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
-    """(timestamp, offset, leader epoch) of every record of the batch that `data` holds. ApiError if it is corrupt."""
+    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`. ApiError if it is corrupt."""
     if data[MAGIC_AT] < BATCH_MAGIC:
         return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
     batch = RecordBatch(data)

@@ -9,9 +9,9 @@ from kafkapy.storage.log_segment import LogSegment
 
 
 class LogSegments(SegmentsState):
-    """Owns the order. Invariants: never empty once the log is published; base offsets rise strictly.
+    """The segments of one log in order. Invariants: not empty once the log is published; base offsets rise strictly.
 
-    Changed by the log's owner thread only; `between` gives other threads a list of their own.
+    Only the log's owner thread changes it; `between` returns a new list and may be called by any thread.
     """
 
     __slots__ = ("_base_offsets", "_segments")
@@ -31,10 +31,12 @@ class LogSegments(SegmentsState):
 
     @property
     def first(self) -> LogSegment:
+        """The oldest segment."""
         return self._segments[0]
 
     @property
     def base_offsets(self) -> Sequence[int]:
+        """The base offsets, ascending."""
         return self._base_offsets
 
     def __len__(self) -> int:
@@ -51,34 +53,35 @@ class LogSegments(SegmentsState):
 
     @property
     def size(self) -> int:
-        """Bytes of all batches."""
+        """The size of all batches in bytes."""
         return sum(segment.size for segment in self._segments)
 
     def add(self, segment: LogSegment) -> None:
-        """Inserts a segment at its place; no other may have its base offset."""
+        """Inserts a segment; no other segment may have its base offset."""
         assert segment.base_offset not in self._base_offsets, segment
         insort(self._segments, segment, key=base_offset_of)
         insort(self._base_offsets, segment.base_offset)
         self._note_segments()
 
     def remove(self, segment: LogSegment) -> None:
+        """Removes a segment from the list, but not its files. ValueError if it is not in the list."""
         self._segments.remove(segment)
         self._base_offsets.remove(segment.base_offset)
         self._note_segments()
 
     def index_of(self, offset: int) -> int:
-        """The place of the segment that would hold `offset`; -1 before the first."""
+        """Returns the index of the segment that would hold `offset`; -1 below the first segment."""
         return bisect_right(self._base_offsets, offset) - 1
 
     def between(self, start_offset: int, end_offset: int) -> list[LogSegment]:
-        """The segments that may hold offsets in [start, end), oldest first."""
+        """Returns the segments that may hold offsets in [start, end), oldest first."""
         segments = list(self._segments)
         bases = [segment.base_offset for segment in segments]
         first = max(0, bisect_right(bases, start_offset) - 1)
         return [segment for segment in segments[first:] if segment.base_offset < end_offset]
 
     def from_offset(self, offset: int) -> list[LogSegment]:
-        """The segments whose base offset is at or after `offset`."""
+        """Returns the segments whose base offset is at or after `offset`."""
         return [segment for segment in self._segments if segment.base_offset >= offset]
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 class CompletedTransaction(NamedTuple):
+    """A transaction that a marker has ended."""
+
     producer_id: int
     first_offset: int
     last_offset: int  # of the marker
@@ -22,10 +24,10 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerStateManager(ProducersState):
-    """Owns the producers of one log, and its `.snapshot` files.
+    """The producers of one log; owns its `.snapshot` files.
 
-    `map_end_offset` is the offset up to which batches are accounted for. Invariants: every offset in `_ongoing` is some
-    entry's `transaction_first_offset`; snapshot offsets rise. Changed by the log's owner thread only.
+    All batches below `map_end_offset` are accounted for. Invariants: every offset in `_ongoing` is the
+    `transaction_first_offset` of an entry; snapshot offsets rise. Only the log's owner thread changes it.
     """
 
     __slots__ = (
@@ -44,19 +46,19 @@ class ProducerStateManager(ProducersState):
         self.map_end_offset = 0
         self._filesystem = filesystem
         self._snapshots: list[int] = []
-        self._strays: list[int] = []  # forgotten, their files still there
+        self._strays: list[int] = []  # snapshots no longer used, whose files still exist
         self._ongoing: dict[int, int] = {}  # first offset -> producer id
-        self._unreplicated: dict[int, int] = {}  # first offset -> last offset, ended but not below the high watermark
+        self._unreplicated: dict[int, int] = {}  # first -> last offset, not known to be below the high watermark
 
     # -- checks: raise ApiError, change nothing ------------------------------------------------------------------
 
     def check_client_append(
         self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
     ) -> BatchMetadata | None:
-        """The batch that this one repeats, or None if it may be appended.
+        """Returns the earlier batch that this one repeats, or None if this one may be appended.
 
-        INVALID_PRODUCER_EPOCH: fenced by a newer epoch. OUT_OF_ORDER_SEQUENCE_NUMBER: a gap. A producer that is not
-        known (expired, or its records deleted) may begin with any sequence.
+        Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch fences the producer, and OUT_OF_ORDER_SEQUENCE_NUMBER if
+        sequences are missing. An unknown producer (expired, or its records deleted) may begin with any sequence.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -84,7 +86,7 @@ class ProducerStateManager(ProducersState):
         return None
 
     def check_epoch(self, producer_id: int, producer_epoch: int) -> None:
-        """INVALID_PRODUCER_EPOCH if a newer epoch of the producer has written."""
+        """Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch of the producer has written."""
         entry = self.entries.get(producer_id)
         if entry is not None and producer_epoch < entry.producer_epoch:
             raise ApiError(
@@ -94,7 +96,7 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_coordinator_epoch(self, producer_id: int, coordinator_epoch: int) -> None:
-        """TRANSACTION_COORDINATOR_FENCED if a newer coordinator has written a marker."""
+        """Raises ApiError TRANSACTION_COORDINATOR_FENCED if a newer coordinator has written a marker."""
         entry = self.entries.get(producer_id)
         if entry is not None and coordinator_epoch < entry.coordinator_epoch:
             raise ApiError(
@@ -104,7 +106,7 @@ class ProducerStateManager(ProducersState):
             )
 
     def check_transactional(self, producer_id: int, is_transactional: bool) -> None:
-        """INVALID_TXN_STATE for a plain batch inside the producer's transaction."""
+        """Raises ApiError INVALID_TXN_STATE for a plain batch inside the producer's transaction."""
         entry = self.entries.get(producer_id)
         if entry is not None and entry.transaction_first_offset >= 0 and not is_transactional:
             raise ApiError(
@@ -137,7 +139,7 @@ class ProducerStateManager(ProducersState):
         offset: int,
         timestamp: int,
     ) -> CompletedTransaction | None:
-        """Accounts for an end-of-transaction marker; the transaction that it ended, if one was open."""
+        """Accounts for an end-of-transaction marker; returns the transaction that it ended, if one was open."""
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
@@ -157,32 +159,34 @@ class ProducerStateManager(ProducersState):
 
     @property
     def has_transactions(self) -> bool:
+        """Whether a transaction is open, or its end is not known to be below the high watermark."""
         found = self.may_have_transactions = bool(self._ongoing or self._unreplicated)
         return found
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Where the first transaction begins that is open or whose end is not below the high watermark."""
+        """Returns the first offset of a transaction that is open or does not end below the high watermark."""
         for first_offset in [first for first, last in self._unreplicated.items() if last < high_watermark]:
             del self._unreplicated[first_offset]
         return min([*self._ongoing, *self._unreplicated], default=None)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """The last stable offset that the end of a transaction leads to: what its index entry records."""
+        """Returns the last stable offset after the end of a transaction, for its entry in the transaction index."""
         others = [first for first in self._ongoing if first != completed.first_offset]
         return min(others, default=completed.last_offset + 1)
 
     # -- snapshots, truncation, expiry ---------------------------------------------------------------------------
 
     def set_snapshots(self, offsets: Iterable[int]) -> None:
-        """The snapshot files that the directory holds."""
+        """Sets the offsets of the snapshot files in the directory."""
         self._snapshots = sorted(offsets)
 
     @property
     def snapshots(self) -> list[int]:
+        """The offsets of the snapshots, ascending."""
         return list(self._snapshots)
 
     def take_snapshot(self, *, sync: bool) -> str | None:
-        """Writes `<map end offset>.snapshot` unless a later or equal one exists. Its path if written. OSError."""
+        """Writes `<map end offset>.snapshot` unless an equal or later one exists; returns its path if so. OSError."""
         if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
             return None
         entries = self.entries.values()
@@ -191,33 +195,34 @@ class ProducerStateManager(ProducersState):
         return path
 
     def delete_snapshots(self, *, before: int = -1, after: int | None = None) -> None:
-        """Deletes snapshots at offsets < before, or > after."""
+        """Deletes snapshots at offsets below `before` or above `after`. OSError."""
         for offset in list(self._snapshots):
             if offset < before or (after is not None and offset > after):
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Forgets snapshots that no segment begins with, except the last one; `delete_strays` deletes their files."""
+        """Drops snapshots at which no segment begins, but not the last one; `delete_strays` deletes their files."""
         wanted = {*base_offsets, *self._snapshots[-1:]}
         self._strays += [offset for offset in self._snapshots if offset not in wanted]
         self._snapshots = [offset for offset in self._snapshots if offset in wanted]
 
     @property
     def has_strays(self) -> bool:
+        """Whether `delete_strays` has files to delete."""
         return bool(self._strays)
 
     def delete_strays(self) -> None:
-        """Any thread: one that may wait for the disk. OSError."""
+        """Deletes the files of dropped snapshots. Any thread that may wait for the disk. OSError."""
         while self._strays:
             offset = self._strays.pop()
             if offset not in self._snapshots:
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
 
     def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
-        """Goes back to the newest valid snapshot in (log start offset, log end offset], or to nothing.
+        """Restores the newest valid snapshot in (log start offset, log end offset], or starts empty. OSError.
 
-        The caller replays the batches from `map_end_offset` on. OSError.
+        Damaged and later snapshots are deleted. The caller replays the batches from `map_end_offset` on.
         """
         self.delete_snapshots(before=log_start_offset + 1, after=log_end_offset)
         self.clear(log_start_offset)
@@ -239,14 +244,14 @@ class ProducerStateManager(ProducersState):
             return
 
     def clear(self, map_end_offset: int) -> None:
-        """Forgets all producers; snapshots stay."""
+        """Removes all producers, but no snapshots."""
         self.entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
         self.map_end_offset = map_end_offset
 
     def take_over(self, other: "ProducerStateManager") -> None:
-        """Knows from now on what `other` knows, of a log with the same records; that one is not used any more."""
+        """Copies the state of `other`, which belongs to a log with the same records and is no longer used."""
         self.clear(other.map_end_offset)
         for producer_id, entry in other.entries.items():
             self.entries[producer_id] = entry
@@ -255,12 +260,13 @@ class ProducerStateManager(ProducersState):
         self.may_have_transactions = other.may_have_transactions
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
+        """Drops transactions that ended below the new log start offset."""
         for first_offset in [first for first, last in self._unreplicated.items() if last < log_start_offset]:
             del self._unreplicated[first_offset]
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
 
     def remove_expired(self, wall_ms: int, expiration_ms: int) -> int:
-        """Forgets producers silent for `expiration_ms` and outside a transaction; how many."""
+        """Removes producers silent for `expiration_ms` and outside a transaction; returns their number."""
         expired = [
             producer_id
             for producer_id, entry in self.entries.items()

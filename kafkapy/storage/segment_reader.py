@@ -1,4 +1,4 @@
-"""Reads a segment file in chunks and yields the headers of its batches, all formats, up to the first invalid one."""
+"""Reads the batch headers of a segment file, in chunks and in all formats, up to the first invalid batch."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -18,9 +18,9 @@ OLD_MINIMUM = {0: 14, 1: 22}
 
 
 class OldEntry:
-    """A message of magic 0 or 1, with the attributes of a BatchSummary that recovery looks at; immutable.
+    """A message of magic 0 or 1, with the attributes of a BatchSummary that recovery needs; immutable.
 
-    The offset of a compressed wrapper is that of its last record; the first is not known from outside.
+    The offset of a compressed wrapper is the offset of its last record; the header does not contain the first.
     """
 
     __slots__ = ("base_offset", "last_offset", "max_timestamp", "position", "size")
@@ -40,9 +40,9 @@ class OldEntry:
 def scan_segment(
     file: SegmentFile, position: int, end: int, *, check_crc: bool
 ) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
-    """(chunk, its position in the file, headers of the batches in it) from `position`, where a batch begins. OSError.
+    """Yields chunks of the file with their positions and the headers of their batches, from a batch's `position` on.
 
-    Ends where no complete valid batch follows: at `end`, or at the first torn or damaged one.
+    Stops where no complete valid batch follows: at `end`, or at the first torn or damaged batch. OSError.
     """
     length = CHUNK
     while position < end:
@@ -59,20 +59,21 @@ def scan_segment(
 
 
 def scan_chunk(chunk: bytes, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
+    """Returns the headers of the whole valid batches at the start of a chunk, and their length in bytes."""
     if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < BATCH_MAGIC:
         return scan_old_entries(chunk, position, check_crc)
     return scan_batches(chunk, position, check_crc)
 
 
 def batch_size(chunk: bytes) -> int:
-    """The size that the first batch says it has; 0 if not even that is there."""
+    """Returns the size in the header of the first batch; 0 if the chunk is too short to contain it."""
     if len(chunk) < LOG_OVERHEAD:
         return 0
     return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
 
 
 def scan_old_entries(chunk: bytes, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:
-    """The messages of magic 0 and 1 at the start of a chunk, and their length in bytes."""
+    """Returns the whole valid messages of magic 0 and 1 at the start of a chunk, and their length in bytes."""
     entries: list[OldEntry] = []
     position = 0
     while len(chunk) - position >= OLD_HEADER.size:

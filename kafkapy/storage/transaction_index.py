@@ -14,6 +14,8 @@ VERSION = 0
 
 
 class AbortedTransaction(NamedTuple):
+    """An entry: offsets are inclusive, and `last_offset` is the offset of the marker."""
+
     producer_id: int
     first_offset: int
     last_offset: int
@@ -21,13 +23,13 @@ class AbortedTransaction(NamedTuple):
 
 
 class CorruptTransactionIndex(ValueError):
-    """A transaction index that contradicts itself; names the file."""
+    """A damaged transaction index; the message names the file."""
 
 
 class TransactionIndex:
-    """Owns one file, which is opened for each use: aborted transactions are rare. Last offsets rise strictly.
+    """One file, opened for each use, because aborted transactions are rare. Last offsets rise strictly.
 
-    Changed by the log's owner thread only.
+    Only the log's owner thread changes it.
     """
 
     __slots__ = ("_filesystem", "path")
@@ -37,7 +39,7 @@ class TransactionIndex:
         self._filesystem = filesystem
 
     def entries(self) -> list[AbortedTransaction]:
-        """All entries; [] without a file. CorruptTransactionIndex, OSError."""
+        """Returns all entries, or [] if there is no file. CorruptTransactionIndex, OSError."""
         try:
             with open(self.path, "rb") as file:
                 content = file.read()
@@ -53,17 +55,21 @@ class TransactionIndex:
         return entries
 
     def is_absent(self) -> bool:
-        """Whether there is no file, and so no entry."""
+        """Returns whether there is no file, and therefore no entry."""
         return not os.path.exists(self.path)
 
     def append(self, aborted: AbortedTransaction) -> None:
+        """Appends an entry; not durable on return. ValueError if the last offset does not rise, OSError."""
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
         self._filesystem.append_file(self.path, ENTRY.pack(VERSION, *aborted))
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Transactions that touch [fetch offset, upper bound), and whether later segments cannot hold more of them."""
+        """Returns the transactions that overlap [fetch offset, upper bound), and whether these are all.
+
+        If they are not, later segments may contain more. CorruptTransactionIndex, OSError.
+        """
         found = []
         for aborted in self.entries():
             if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound_offset:
@@ -73,14 +79,14 @@ class TransactionIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Drops entries whose last offset is at or after `offset`."""
+        """Removes entries whose last offset is at or after `offset`. CorruptTransactionIndex, OSError."""
         entries = self.entries()
         kept = [aborted for aborted in entries if aborted.last_offset < offset]
         if len(kept) != len(entries):
             self._filesystem.truncate_file(self.path, len(kept) * ENTRY.size)
 
     def flush(self) -> None:
-        """Durable on return, if there is a file. OSError."""
+        """Makes the file durable, if there is one. OSError."""
         if os.path.exists(self.path):
             self._filesystem.sync_path(self.path)
 
