@@ -1,10 +1,11 @@
-"""The future replicas of a broker: logs in `<topic>-<partition>.<unique>-future`, on their way to another directory.
+"""The future replicas of a broker: logs in `<topic>-<partition>.<unique>-future` that move to another directory.
 
     create | copy, see future_replica | promote: in the table, then by name
     the names: the current directory becomes `-delete`, then the future one loses its suffix
 
-A start finds a future log beside its current one and goes on copying; after an unclean stop from what is durable. If
-the future log was appended to, or the current one has gone already, it takes its place.
+A broker that starts with both logs of a partition continues the copy; after an unclean stop it truncates the future log
+to what is durable first. If the future log was appended to instead of the current one, or the current one no longer
+exists, the future log becomes the current one.
 """
 
 from __future__ import annotations
@@ -27,17 +28,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-# (topic id, partition, directory id) -> whether the metadata has that replica in that directory, or in none.
+# (topic id, partition, directory id) -> whether the metadata assigns the replica to that directory, or to none.
 IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 
 
 def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
+    """Returns True, for callers without metadata."""
     return True
 
 
 class FutureLogs:
-    """Owns the table of future logs. The table may be read from any thread, and is changed by one at a time: the log
-    manager's while it starts, later the one that alters log directories. At most one future log per partition."""
+    """The table of future logs, at most one per partition.
+
+    Any thread may read the table. One thread at a time changes it: the log manager's during the start, later the one
+    that alters log directories.
+    """
 
     def __init__(
         self,
@@ -51,15 +56,17 @@ class FutureLogs:
         self._logs: dict[TopicPartition, Log] = {}
 
     def get(self, partition: TopicPartition) -> Log | None:
+        """Returns the future log of the partition, or None."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
+        """Returns all future logs."""
         return list(self._logs.values())
 
     # -- start ---------------------------------------------------------------------------------------------------
 
     def add(self, log: Log) -> None:
-        """One that a start found. StorageError if there is another."""
+        """Adds a future log that was found at the start. StorageError if the partition has another one."""
         other = self._logs.setdefault(log.topic_partition, log)
         if other is not log:
             raise StorageError(
@@ -67,9 +74,10 @@ class FutureLogs:
             )
 
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
-        """After a start: future logs that were current when the last one ended take their place. OSError, StorageError.
+        """Replaces current logs by future ones that had already taken their place before this start.
 
-        Being assigned, and ahead of the current log, means that records were appended to it instead.
+        A future log that is assigned to its directory and is ahead of the current log was appended to instead of it.
+        OSError, StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -78,12 +86,12 @@ class FutureLogs:
                 if not assigned or future.log_end_offset <= current.log_end_offset:
                     if not future.directory.was_clean:
                         future.truncate_to(future.recovery_point)
-                    logger.info("The move of %s to %s goes on", partition, future.directory.path)
+                    logger.info("Continuing the move of %s to %s", partition, future.directory.path)
                     continue
             elif current is not None or not assigned:
-                logger.warning("%s is left alone: its current replica is not here", future.path)
+                logger.warning("Ignoring %s, because its current replica is not on this broker", future.path)
                 continue
-            logger.info("%s has been copied to %s as a whole and goes on there", partition, future.directory.path)
+            logger.info("Completing the move of %s to %s, where all records are", partition, future.directory.path)
             del self._logs[partition]
             if current is not None:
                 future.flush()
@@ -94,7 +102,7 @@ class FutureLogs:
     # -- moving --------------------------------------------------------------------------------------------------
 
     def create(self, current: Log, directory: LogDirectory) -> Log:
-        """A new, empty future log of `current` in `directory`, durable. OSError, StorageError."""
+        """Creates an empty future log of `current` in `directory`, durably. OSError, StorageError."""
         partition, filesystem = current.topic_partition, self._ports.filesystem
         path = os.path.join(directory.path, unique_directory_name(partition, FUTURE_SUFFIX))
         filesystem.make_directory(path)
@@ -104,35 +112,35 @@ class FutureLogs:
         ).load()
         self._logs[partition] = log
         logger.info("Created log for partition %s in %s", partition, path)
-        # Another log of the partition may have been there before: its recovery point is not this one's.
+        # The checkpoint may still contain the recovery point of an earlier log of the partition in this directory.
         self._ports.schedule(0, self._write_recovery_points)
         return log
 
     def discard(self, partition: TopicPartition) -> None:
-        """The move is given up, or its topic deleted. OSError. Its owner closes the files."""
+        """Deletes a future log whose move or topic no longer exists; its owner closes the files. OSError."""
         log = self._logs.pop(partition, None)
         if log is not None and log.directory.is_online:
             self.discard_files(log, close=False)
 
     def forget_directory(self, directory: LogDirectory) -> None:
-        """It went offline: its future logs are not written any more."""
+        """Removes the future logs of a directory that went offline."""
         for partition in [partition for partition, log in self._logs.items() if log.directory is directory]:
             del self._logs[partition]
 
     def take_out(self, log: Log) -> None:
-        """It is the current log from now on."""
+        """Removes a log that becomes the current one. ApiError REPLICA_NOT_AVAILABLE if it is not in the table."""
         if self._logs.get(log.topic_partition) is not log:
-            raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{log} is not the future replica any more")
+            raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{log} is no longer the future replica")
         del self._logs[log.topic_partition]
 
     def discard_files(self, log: Log, *, close: bool = True) -> None:
-        """Renames the directory of a log that nobody finds any more to `-delete`; its files go later. OSError."""
+        """Renames the directory of a log that is in no table to `-delete`; its files are deleted later. OSError."""
         ports = self._ports
         log.mark_deleted()
         target = os.path.join(log.directory.path, unique_directory_name(log.topic_partition, DELETE_SUFFIX))
         log.rename_to(target)
         ports.filesystem.sync_directory(log.directory.path)
-        logger.info("%s becomes %s and is scheduled for deletion", log.topic_partition, target)
+        logger.info("Renamed the directory of %s to %s; it is scheduled for deletion", log.topic_partition, target)
 
         def remove() -> None:
             if close:
@@ -142,7 +150,7 @@ class FutureLogs:
         ports.schedule(log.config.file_delete_delay_ms, remove)
 
     def rename_promoted(self, log: Log) -> None:
-        """Gives the new current log its plain name, durably. Not the owner's thread. OSError."""
+        """Removes the suffix from the new current log's directory, durably. Not the owner's thread. OSError."""
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))
         self._ports.filesystem.sync_directory(log.directory.path)

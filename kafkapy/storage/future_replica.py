@@ -1,7 +1,7 @@
-"""Copies a log into its future replica: the log in another log directory that is to take its place (KIP-113).
+"""Copies a log into its future replica, a log in another log directory that will replace it (KIP-113).
 
-The bytes of the batches are copied and their checksums verified on the way; indexes, producers and epochs of the future
-log come about as it is appended to. Its segments begin where those of the current log do.
+The batches are copied byte by byte and their checksums verified; each append updates indexes, producers and epochs of
+the future log. Its segments begin at the base offsets of the current log's segments.
 """
 
 import logging
@@ -17,10 +17,10 @@ logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsThread")
 
 
 class FutureReplica:
-    """Owns the future log until it is the current one, and a descriptor of the segment that is being read.
+    """A copy in progress; owns the future log until it is the current one, and a descriptor of the segment being read.
 
-    One thread, which is not the current log's owner: of that log it reads numbers, and files by descriptors of its own.
-    Only `finish` is called on the owner's thread, while the other one waits for it.
+    Used by one thread, which is not the current log's owner: it reads that log's offsets, and its files through
+    descriptors of its own. Only `finish` is called on the owner's thread, while the other thread waits for it.
     """
 
     def __init__(self, current: Log, future: Log) -> None:
@@ -32,16 +32,16 @@ class FutureReplica:
         self._position = 0
 
     def close(self) -> None:
-        """Lets go of the segment that is read."""
+        """Closes the segment being read."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     def copy_some(self) -> int:
-        """Copies the next piece, about a megabyte; its size in bytes, 0 if there is nothing more at this moment.
+        """Copies the next piece, about a megabyte; returns its size in bytes, 0 if there is nothing to copy now.
 
-        ApiError(CORRUPT_MESSAGE): the current log is damaged there. StorageError: the future log's directory failed.
-        OSError: the current one's.
+        Raises ApiError CORRUPT_MESSAGE if the current log is damaged, StorageError if the directory of the future log
+        failed, and OSError if the directory of the current log failed.
         """
         current = self.current
         if self._truncations != current.truncations or current.segments.first.base_offset > self.future.log_end_offset:
@@ -49,7 +49,7 @@ class FutureReplica:
         try:
             return self._copy_next()
         except FileNotFoundError:
-            # Retention took the segment that was about to be opened: the log starts behind it now.
+            # Retention has deleted the segment that was about to be opened; the log starts behind it now.
             self._start_over()
             return self._copy_next()
         except ApiError:
@@ -59,7 +59,7 @@ class FutureReplica:
             return self._copy_next()
 
     def _start_over(self) -> None:
-        """What was copied is not in the current log any more: from its beginning."""
+        """Empties the future log, because its records are no longer in the current log."""
         self.close()
         self._truncations = self.current.truncations
         self.future.truncate_fully_and_start_at(self.current.segments.first.base_offset)
@@ -100,9 +100,9 @@ class FutureReplica:
         return valid
 
     def finish(self, most_bytes: int) -> bool:
-        """Copies the rest and makes the future log the equal of the current one; False if it is more than `most_bytes`.
+        """Copies the rest, unless it is more than `most_bytes`; returns whether both logs are equal now.
 
-        The owner's thread: nothing is appended meanwhile. Errors as `copy_some`.
+        Runs on the owner's thread, so that nothing is appended at the same time. Raises the errors of `copy_some`.
         """
         copied = 0
         while copied <= most_bytes:
@@ -116,10 +116,10 @@ class FutureReplica:
         current, future = self.current, self.future
         active = current.segments.active
         if future.log_end_offset < current.log_end_offset and not active.size:
-            future.skip_to(active.base_offset)  # the offsets before it have no records: they were compacted away
+            future.skip_to(active.base_offset)  # compaction has removed all records before it
         if future.log_end_offset != current.log_end_offset:
             return False
         future.take_over(current)
         if current.recovery_point == current.log_end_offset:
-            future.flush()  # what was durable stays durable: a topic whose every record is synced
+            future.flush()  # records that were durable, such as with flush.messages=1, remain durable
         return True

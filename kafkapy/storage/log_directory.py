@@ -1,4 +1,4 @@
-"""One entry of `log.dirs`: its lock, its identity, its clean-shutdown marker and whether it is usable."""
+"""One entry of `log.dirs`: its lock, its id, its clean-shutdown marker, its checkpoints and its state."""
 
 import fcntl
 import json
@@ -22,11 +22,11 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 class LogDirectory(DirectoryState):
-    """Owns the directory's lock and its checkpoint files.
+    """A log directory; owns its lock and its checkpoint files.
 
-    The lock is POSIX (`lockf`), because Kafka's is: it is lost as soon as this process closes *any* descriptor of
-    `.lock`, so that the file is opened once and never again. `is_online` only goes from True to False. Lock, marker and
-    checkpoints are used by one thread at a time; `is_online` may be read by any.
+    The lock is a POSIX lock (`lockf`), as Kafka's: the kernel releases it when this process closes *any* descriptor of
+    `.lock`, so that the file must be opened only once. `is_online` only changes from True to False, and any thread may
+    read it. One thread at a time uses lock, marker and checkpoints.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class LogDirectory(DirectoryState):
         self._lock_fd = -1
 
     def lock(self) -> None:
-        """Creates the directory if needed and takes its lock. StorageError if another process holds it; OSError."""
+        """Creates the directory if needed and locks it. StorageError if another process holds the lock; OSError."""
         self._filesystem.make_directory(self.path)
         if self._lock_fd >= 0:
             return
@@ -71,15 +71,16 @@ class LogDirectory(DirectoryState):
         self._lock_fd = fd
 
     def unlock(self) -> None:
+        """Releases the lock if it is held."""
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
     def take_clean_shutdown_marker(self) -> None:
-        """Reads and removes the marker, durably: what is appended from now on is not covered by it. OSError.
+        """Reads the marker and removes it durably, because it does not cover later appends. OSError.
 
-        Without one a killed broker may have left names that are not durable: from now on they are. Sets `was_clean` and
-        `clean_broker_epoch` (-1 if the marker, as older releases wrote it, has none).
+        Without a marker it syncs the directory: a killed broker may have left names that are not durable. Sets
+        `was_clean` and `clean_broker_epoch`, which is -1 if the marker of an older release has none.
         """
         path = os.path.join(self.path, CLEAN_SHUTDOWN_FILE)
         try:
@@ -94,20 +95,22 @@ class LogDirectory(DirectoryState):
         self._filesystem.sync_directory(self.path)
 
     def write_clean_shutdown_marker(self, broker_epoch: int) -> None:
-        """The last write of a clean stop; durable on return. OSError."""
+        """Writes the marker, which is the last write of a clean stop; durable on return. OSError."""
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._filesystem.write_atomically(os.path.join(self.path, CLEAN_SHUTDOWN_FILE), content.encode())
 
     def take_offline(self) -> bool:
-        """True if it was online until now."""
+        """Marks the directory as offline; returns whether it was online."""
         was_online, self.is_online = self.is_online, False
         return was_online
 
     def usable_bytes(self) -> int:
+        """Returns the bytes of the file system that are available to this process. OSError."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize
 
     def total_bytes(self) -> int:
+        """Returns the size of the file system in bytes. OSError."""
         status = os.statvfs(self.path)
         return status.f_blocks * status.f_frsize
 
@@ -116,7 +119,7 @@ class LogDirectory(DirectoryState):
 
 
 def parse_clean_shutdown(content: bytes) -> int:
-    """The broker epoch in a marker; -1 if it has none that can be read."""
+    """Returns the broker epoch in a marker, or -1 if it contains none."""
     try:
         fields = json.loads(content)
     except ValueError:

@@ -1,8 +1,8 @@
-"""All partition logs of a broker, over its `log.dirs`: lock, load, create, delete, checkpoint, stop.
+"""All partition logs of a broker in its `log.dirs`: lock, load, create, delete, checkpoint, stop.
 
-The order of durable steps: the clean-shutdown marker goes before anything is appended; a new partition directory holds
-its partition.metadata before its log is published; at a clean stop logs are closed, then the checkpoints are written,
-then the marker.
+The order of durable steps: the clean-shutdown marker is removed before anything is appended; a new partition directory
+contains its partition.metadata before its log is published; a clean stop closes the logs, writes the checkpoints, and
+writes the marker last.
 """
 
 import logging
@@ -44,21 +44,22 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 METADATA_PARTITION = TopicPartition("__cluster_metadata", 0)
 
-# Above it a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each on a good disk.
+# With more logs to sync than this, a clean stop syncs the file system once: a log takes up to eight syncs, 0.2 ms each
+# on a good disk.
 LARGEST_SYNC_EACH = 64
 
-# What mkfs makes at the root of a file system. Kafka refuses it; a disk of its own is no mistake, though.
+# The directory that mkfs creates at the root of a file system. Kafka refuses it, but a log directory may be a disk.
 LOST_AND_FOUND = "lost+found"
 MARKED_SUFFIXES = (DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)
 
-# Directories asked for partitions that are not here yet: beyond it the oldest are forgotten.
+# The greatest number of directories chosen for partitions that do not exist yet; the oldest choice is dropped.
 MOST_PREFERENCES = 10_000
 
 IsStray = Callable[[bytes | None, TopicPartition, bytes], bool]
 
 
 class DirectoryDescription(NamedTuple):
-    """What DescribeLogDirs answers for a directory. Sizes in bytes; -1 and no logs if it is offline."""
+    """The description of a directory for DescribeLogDirs. Sizes in bytes; -1 and no logs if it is offline."""
 
     directory: LogDirectory
     total_bytes: int
@@ -68,12 +69,12 @@ class DirectoryDescription(NamedTuple):
 
 
 class LogManager:
-    """Owns the log directories and the table of logs.
+    """The log directories and the table of logs, which it owns.
 
-    The table is guarded by a lock and may be used from any thread; a Log belongs to its owner thread once published.
-    `on_directory_failure` is called on the thread that met the error, after the directory's logs have left the table;
-    it must not block. `schedule(delay_ms, work)` may be called from any thread; `run_on_owner(work)`, which waits until
-    the logs' owner thread has done it, from any other than that one.
+    A lock guards the table, which any thread may use; a Log belongs to its owner thread once published.
+    `on_directory_failure` is called on the thread on which the error occurred, after the directory's logs have been
+    removed from the table; it must not block. Any thread may call `schedule(delay_ms, work)`. `run_on_owner(work)`
+    waits until the owner thread of the logs has run the work; that thread must not call it.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class LogManager:
     # -- start and stop ------------------------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Takes `.lock` of every directory. StorageError if another process holds one, or none can be used."""
+        """Locks every directory. Raises StorageError if another process holds a lock, or no directory is usable."""
         for directory in self.directories:
             try:
                 directory.lock()
@@ -120,11 +121,12 @@ class LogManager:
         self._require_online()
 
     def unlock(self) -> None:
+        """Releases the locks of all directories."""
         for directory in self.directories:
             directory.unlock()
 
     def take_clean_shutdown_markers(self) -> int:
-        """Removes the markers, durably; the broker epoch that all of them name, else -1. StorageError."""
+        """Removes the markers durably; returns the broker epoch if all of them contain it, or -1. StorageError."""
         self._refuse_foreign_directories()
         for directory in self._online():
             try:
@@ -137,7 +139,7 @@ class LogManager:
         return epochs.pop() if is_complete else UNKNOWN_BROKER_EPOCH
 
     def _refuse_foreign_directories(self) -> None:
-        """StorageError for a directory that is none of a broker's, as in Kafka: `log.dirs` may be a mistake."""
+        """Raises StorageError for a directory that no broker creates, as Kafka does: `log.dirs` may be a mistake."""
         for directory in self._online():
             try:
                 names = sorted(entry.name for entry in os.scandir(directory.path) if entry.is_dir())
@@ -154,7 +156,7 @@ class LogManager:
                     )
 
     def was_clean(self, directory: LogDirectory) -> bool:
-        """Whether the directory had a clean-shutdown marker at this start."""
+        """Returns whether the directory had a clean-shutdown marker at this start."""
         return directory.was_clean
 
     def startup(
@@ -163,7 +165,7 @@ class LogManager:
         is_stray: IsStray,
         is_assigned: IsAssigned = assigned_everywhere,
     ) -> None:
-        """Loads every log. Removes the markers first, if the caller has not. StorageError if no directory is left."""
+        """Loads every log. Removes the markers first, if the caller has not. StorageError if no directory is usable."""
         self.take_clean_shutdown_markers()
         for directory in self._online():
             try:
@@ -174,7 +176,7 @@ class LogManager:
             except (OSError, MalformedCheckpoint) as error:
                 self.take_offline(directory.path, error)
             except StorageError:
-                if directory.is_online:  # else that is what it says
+                if directory.is_online:  # otherwise the directory went offline, which is what the error reports
                     raise
         self._require_online()
         try:
@@ -211,7 +213,7 @@ class LogManager:
         logs = self._load_all(loaders, directory.was_clean)
         with_strays = [log for log in logs if log.producers.has_strays]
         if with_strays:
-            # Each clean stop leaves one to every log. To delete thousands takes longer than to load them.
+            # Each clean stop leaves a snapshot in every log. Deleting thousands takes longer than loading the logs.
             self._ports.schedule(0, lambda: self._attempt(directory, lambda: delete_strays_of(with_strays)))
         for log in logs:
             if log.path.endswith(FUTURE_SUFFIX):
@@ -222,12 +224,12 @@ class LogManager:
                 raise StorageError(
                     directory.path,
                     f"Duplicate log directories for {log.topic_partition} are found in both {log.path} and "
-                    f"{other.path}: one of them has to be removed by hand, that of a failed disk if there was one",
+                    f"{other.path}: remove one of them by hand; if a disk has failed, the one on that disk",
                 )
             self._logs[log.topic_partition] = log
 
     def _load_all(self, loaders: list[LogLoader], is_clean: bool) -> list[Log]:
-        """Recovery reads and checks everything, without the interpreter lock for the most part: on several threads."""
+        """Loads logs; recovery runs on several threads, because it mostly does not hold the interpreter lock."""
         if is_clean:
             return [loader.load() for loader in loaders]
         threads = self._config.num_recovery_threads_per_data_dir
@@ -258,7 +260,10 @@ class LogManager:
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
     ) -> tuple[TopicPartition, bytes] | None:
-        """The partition of a directory to be loaded, and its topic id; None for one that is not a log of ours."""
+        """Returns partition and topic id of a directory to be loaded, or None for any other. OSError.
+
+        Renames a stray, and deletes a directory whose deletion or creation was not finished.
+        """
         path = os.path.join(directory.path, name)
         if name.endswith(DELETE_SUFFIX):
             self._ports.schedule(0, lambda: self._filesystem.remove_tree(path))
@@ -272,20 +277,20 @@ class LogManager:
             logger.warning("%s", error)
             topic_id = None
         if topic_id is None and is_unfinished_creation(path):
-            logger.info("%s is an unfinished creation and goes", path)
+            logger.info("Deleting %s, whose creation was not finished", path)
             self._filesystem.remove_tree(path)
             return None
         if is_stray(topic_id, partition, directory.directory_id):
             target = os.path.join(directory.path, unique_directory_name(partition, STRAY_SUFFIX))
-            logger.warning("%s belongs to no known topic and becomes %s", path, target)
+            logger.warning("Renaming %s, which belongs to no known topic, to %s", path, target)
             self._filesystem.replace(path, target)
             return None
         return partition, topic_id if topic_id is not None else ZERO_UUID
 
     def shutdown(self, broker_epoch: int) -> None:
-        """Closes all logs, writes the checkpoints and, last, the markers; unlocks. Owner thread, or after its end.
+        """Closes all logs, writes the checkpoints, then the markers, and unlocks. Owner thread, or after its end.
 
-        A directory that fails meanwhile gets no marker and goes offline like any other time.
+        A directory that fails is taken offline and gets no marker.
         """
         for directory in self._online():
             self._attempt(directory, lambda of=directory: self._close_logs(of))  # type: ignore[misc]
@@ -296,7 +301,7 @@ class LogManager:
         self.unlock()
 
     def _close_logs(self, directory: LogDirectory) -> None:
-        """Many logs are closed unsynced and made durable by one sync of the file system."""
+        """Closes the logs of a directory; many logs are made durable by one sync of the file system. OSError."""
         logs = [log for log in (*self.logs(), *self.futures.logs()) if log.directory is directory]
         sync_each = sum(log.needs_sync for log in logs) <= LARGEST_SYNC_EACH
         for log in logs:
@@ -307,6 +312,7 @@ class LogManager:
                 log.mark_flushed()
 
     def _attempt(self, directory: LogDirectory, action: Callable[[], None]) -> None:
+        """Runs an action on a directory, which is taken offline if the action fails."""
         try:
             action()
         except StorageError as error:
@@ -317,23 +323,26 @@ class LogManager:
     # -- the table of logs ---------------------------------------------------------------------------------------
 
     def get_log(self, partition: TopicPartition) -> Log | None:
+        """Returns the partition's log, or None. Any thread."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
+        """Returns all current logs. Any thread."""
         with self._lock:
             return list(self._logs.values())
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
+        """Returns the log directory of the partition's log, or None. Any thread."""
         log = self._logs.get(partition)
         return None if log is None else log.directory
 
     def log_config(self, topic_config: Any) -> LogConfig:
-        """The LogConfig of a topic configuration; equal ones are one object."""
+        """Returns the LogConfig of a topic configuration; equal configurations share one object."""
         config = LogConfig(topic_config)
         return self._log_configs.setdefault(config.values(), config)
 
     def update_topic_config(self, topic: str, topic_config: "TopicConfig") -> None:
-        """Owner thread."""
+        """Sets the configuration of all logs of a topic. Owner thread."""
         config = self.log_config(topic_config)
         for log in self.logs():
             if log.topic_partition.topic == topic:
@@ -348,10 +357,11 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> Log:
-        """The partition's log, created if it does not exist: directory and partition.metadata are durable. Any thread.
+        """Returns the partition's log, which is created if it does not exist. Any thread.
 
-        It goes to the directory named, else to the one with the fewest partitions. StorageError, also for a partition
-        that is not new while a directory is offline: its records may be there, and an empty log would hide them.
+        A new log's directory and partition.metadata are durable on return. It is created in the named log directory, or
+        in the one with the fewest partitions. Raises StorageError if a partition is not new and a log directory is
+        offline: its records may be there, and an empty log would hide them.
         """
         with self._lock:
             log = self._logs.get(partition)
@@ -394,10 +404,10 @@ class LogManager:
         return min(self._online(), key=lambda directory: counts[directory.path])
 
     def delete_log(self, partition: TopicPartition) -> None:
-        """Takes the log out of the table and renames its directory to `-delete`; the files go later. Any thread.
+        """Removes a log from the table, renames its directory to `-delete` and deletes it later. Any thread.
 
-        No replica has it any more. What else the owner does with it meanwhile (retention) has no effect; only the
-        owner closes its files, so that none of their descriptors is another file's under its hands. StorageError.
+        No replica may use the log any more. The owner may still apply retention, without effect. Only the owner closes
+        the files: otherwise the kernel could give a descriptor to another file while the owner uses it. StorageError.
         """
         with self._lock:
             log = self._logs.pop(partition, None)
@@ -413,7 +423,10 @@ class LogManager:
     # -- moving between directories ------------------------------------------------------------------------------
 
     def directory_at(self, path: str) -> LogDirectory:
-        """LOG_DIR_NOT_FOUND unless `path` is one of `log.dirs`, letter by letter; KAFKA_STORAGE_ERROR: offline."""
+        """Returns the log directory with exactly this path.
+
+        Raises ApiError LOG_DIR_NOT_FOUND if it is not one of `log.dirs`, and KAFKA_STORAGE_ERROR if it is offline.
+        """
         for directory in self.directories:
             if directory.path == path:
                 if not directory.is_online:
@@ -422,7 +435,7 @@ class LogManager:
         raise ApiError(Error.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
 
     def prefer_directory(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """Where the partition's log is to be created, if it is not here yet. The oldest wish of too many is dropped."""
+        """Chooses the directory in which the partition's log will be created, unless the log exists already."""
         with self._lock:
             if partition not in self._logs:
                 self._preferred.pop(partition, None)
@@ -431,7 +444,7 @@ class LogManager:
                     del self._preferred[next(iter(self._preferred))]
 
     def create_future_log(self, current: Log, directory: LogDirectory) -> Log:
-        """StorageError, also while any directory is offline: a future log of the partition may be in it."""
+        """Creates an empty future log. StorageError, also while a directory is offline: it may contain one."""
         self._require_all_online(current.topic_partition)
         try:
             return self.futures.create(current, directory)
@@ -440,17 +453,22 @@ class LogManager:
             raise StorageError(directory.path, f"Error while creating a log in {directory.path}: {error}") from error
 
     def replace_current(self, current: Log, future: Log) -> None:
-        """The future log is the current one from now on; by name after `finish_replacement`. ApiError if either is not
-        in use any more. Owner thread."""
+        """Makes the future log current in the table; `finish_replacement` renames the directories. Owner thread.
+
+        Raises ApiError REPLICA_NOT_AVAILABLE if one of them is no longer in use.
+        """
         with self._lock:
             if self._logs.get(current.topic_partition) is not current or not future.directory.is_online:
-                raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{current} is not the current replica any more")
+                raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{current} is no longer the current replica")
             assert future.log_end_offset == current.log_end_offset, (future, current)
             self.futures.take_out(future)
             self._logs[current.topic_partition] = future
 
     def finish_replacement(self, replaced: Log, promoted: Log) -> None:
-        """The replaced log's directory goes, the promoted one's gets its name. Not the owner's thread. StorageError."""
+        """Deletes the replaced log's directory and gives its name to the promoted one. Not the owner's thread.
+
+        StorageError.
+        """
         directory = replaced.directory
         try:
             if directory.is_online:
@@ -465,11 +483,14 @@ class LogManager:
     # -- periodic work -------------------------------------------------------------------------------------------
 
     def run_retention(self) -> int:
-        """Deletes what retention allows, in all logs; the number of segments. Owner thread."""
+        """Applies retention to all logs; returns the number of segments deleted. Owner thread."""
         return sum(self.retention_steps())
 
     def retention_steps(self) -> Iterator[int]:
-        """The same, a log at a time: the segments deleted in each, so that the owner can do other work in between."""
+        """Applies retention to one log per step, so that the owner can do other work in between.
+
+        Yields the number of segments deleted in each log.
+        """
         for log in self.logs():
             try:
                 yield log.delete_old_segments()
@@ -484,16 +505,22 @@ class LogManager:
                 self._attempt(log.directory, log.flush)
 
     def remove_expired_producers(self) -> int:
-        """Owner thread, every `producer.id.expiration.check.interval.ms`."""
+        """Removes expired producers of all logs; returns their number. Owner thread.
+
+        Called every `producer.id.expiration.check.interval.ms`.
+        """
         return sum(log.remove_expired_producers() for log in self.logs())
 
     def write_recovery_points(self) -> None:
-        """Every `log.flush.offset.checkpoint.interval.ms`. One thread at a time."""
+        """Checkpoints the recovery points, every `log.flush.offset.checkpoint.interval.ms`. One thread at a time."""
         logs = [*self.logs(), *self.futures.logs()]
         self._write_checkpoints(lambda directory: directory.recovery_points, lambda log: log.recovery_point, logs)
 
     def write_log_start_offsets(self) -> None:
-        """Every `log.flush.start.offset.checkpoint.interval.ms`. Only what the segments do not say themselves."""
+        """Checkpoints the log start offsets that differ from the base offset of the first segment.
+
+        Called every `log.flush.start.offset.checkpoint.interval.ms`.
+        """
         self._write_checkpoints(
             lambda directory: directory.log_start_offsets,
             lambda log: log.log_start_offset if log.log_start_offset > log.segments.first.base_offset else None,
@@ -501,7 +528,7 @@ class LogManager:
         )
 
     def write_high_watermarks(self) -> None:
-        """Every `replica.high.watermark.checkpoint.interval.ms`."""
+        """Checkpoints the high watermarks, every `replica.high.watermark.checkpoint.interval.ms`."""
         self._write_checkpoints(
             lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs()
         )
@@ -518,12 +545,13 @@ class LogManager:
             if offset is not None and log.directory.path in offsets:
                 offsets[log.directory.path][log.topic_partition] = offset
         for directory in self._online():
-            to_write = offsets[directory.path]
-            self._attempt(directory, lambda to=directory, what=to_write: file_of(to).write(what))  # type: ignore[misc]
+            entries = offsets[directory.path]
+            self._attempt(directory, lambda to=directory, content=entries: file_of(to).write(content))  # type: ignore[misc]
 
     # -- directories ---------------------------------------------------------------------------------------------
 
     def describe_directories(self) -> list[DirectoryDescription]:
+        """Returns a description of each log directory, in the order of `log.dirs`. OSError."""
         sizes: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self.directories}
         futures: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in self.directories}
         for log in self.logs():
@@ -541,7 +569,7 @@ class LogManager:
         return described
 
     def take_offline(self, path: str, error: Exception) -> None:
-        """A directory failed: its logs leave the table, nothing more is written. Any thread, any number of times."""
+        """Removes the logs of a failed directory from the table and stops writing to it. Any thread, idempotent."""
         directory = next(directory for directory in self.directories if directory.path == path)
         with self._lock:
             if not directory.take_offline():
@@ -562,13 +590,14 @@ class LogManager:
 
 
 def delete_strays_of(logs: list[Log]) -> None:
+    """Deletes the files of producer snapshots that are no longer used. Any thread. OSError."""
     for log in logs:
         log.producers.delete_strays()
 
 
 def is_unfinished_creation(path: str) -> bool:
-    """Whether a partition directory was made and the power, or the disk, failed before it got its topic id. OSError.
+    """Returns whether power or disk failed after a partition directory was created and before it had a topic id.
 
-    A log is created behind `partition.metadata`, so that there are no records in it.
+    Such a directory contains no records, because its log is created after `partition.metadata`. OSError.
     """
     return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}
