@@ -26,9 +26,9 @@ class MalformedCheckpoint(ValueError):
 
 
 def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[list[str]]:
-    """The entries of a checkpoint file, `fields` words each; [] if it does not exist. MalformedCheckpoint, OSError.
+    """Returns the entries of a checkpoint file, `fields` words each; [] if it does not exist.
 
-    `may_be_empty`: a file with nothing in it has no entries, as in Kafka.
+    With `may_be_empty` an empty file has no entries, as in Kafka. MalformedCheckpoint, OSError.
     """
     try:
         lines = read_small_file(path).decode().split("\n")
@@ -52,16 +52,18 @@ def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[
 
 
 def is_integer(word: str) -> bool:
+    """Returns whether `word` is a decimal integer."""
     return word.lstrip("-").isdigit()
 
 
 def format_entries(lines: Iterable[str]) -> bytes:
+    """Returns the content of a checkpoint file with these entries."""
     entries = list(lines)
     return "\n".join([str(VERSION), str(len(entries)), *entries, ""]).encode()
 
 
 class OffsetCheckpointFile:
-    """One of a log directory's offset checkpoints: partition -> offset. Written by one thread at a time."""
+    """One of a log directory's offset checkpoints, partition -> offset. One thread at a time writes it."""
 
     __slots__ = ("_filesystem", "_written", "path")
 
@@ -71,14 +73,14 @@ class OffsetCheckpointFile:
         self._written: bytes | None = None
 
     def read(self) -> dict[TopicPartition, int]:
-        """Partition -> offset; empty if the file does not exist. MalformedCheckpoint, OSError."""
+        """Returns partition -> offset; empty if the file does not exist. MalformedCheckpoint, OSError."""
         return {
             TopicPartition(topic, int(partition)): int(offset)
             for topic, partition, offset in read_entries(self.path, 3, may_be_empty=True)
         }
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file atomically; nothing is written if this object wrote the same content last. OSError."""
+        """Replaces the file atomically, unless this object has written the same content last. OSError."""
         content = format_entries(
             f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items())
         )

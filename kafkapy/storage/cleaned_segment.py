@@ -1,11 +1,11 @@
-"""A segment that the log cleaner writes, and how it takes the place of those that it was made from.
+"""A segment that the log cleaner writes, and its swap with the segments from which it was made.
 
-    *.cleaned   being written; a crash drops it
-    *.swap      complete and durable; a crash finishes what began: the segments it covers go, the suffix too
+    *.cleaned   being written; the next start deletes it
+    *.swap      complete and durable; the next start deletes the segments that it covers and removes the suffix
     (none)      live
 
-While a `.cleaned` file is there, `.swap` files at or above its base offset are not complete either. The old files are
-removed after the names of the new ones are durable.
+While a `.cleaned` file exists, `.swap` files at or above its base offset are not complete either. The old files are
+deleted after the names of the new ones are durable.
 """
 
 import os
@@ -33,7 +33,7 @@ class CleanedSegment(LogSegment):
         return super().path(suffix) + CLEANED_SUFFIX
 
     def finish(self, modified_ns: int) -> None:
-        """Everything is durable on return, names aside; the files are as old as `modified_ns` (since 1970). OSError."""
+        """Makes the contents durable and sets the modification time to `modified_ns` (ns since 1970). OSError."""
         self.become_inactive()
         self.end_offset = self.next_offset()
         self.flush(with_indexes=True)
@@ -44,21 +44,21 @@ class CleanedSegment(LogSegment):
 
 
 def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesystem") -> None:
-    """What an interrupted pass of this process left behind at a base offset."""
+    """Deletes the files at a base offset that an interrupted pass of this process left. OSError."""
     for suffix in SEGMENT_SUFFIXES:
         filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
 
 
 def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem") -> list[str]:
-    """Puts a finished segment into the log in the place of `replaced`. The log's owner thread. OSError.
+    """Replaces the segments `replaced` of the log by a finished one. The log's owner thread. OSError.
 
-    Returns the renamed old files: to be unlinked once the directory is synced. SegmentsChanged, with nothing done, if
-    the log does not have all of them any more.
+    Returns the renamed old files, which the caller deletes once the directory is synced. Raises SegmentsChanged, and
+    does nothing, if the log no longer contains all of the segments.
     """
     segments = log.segments
     active = segments.active
     if log.is_deleted or any(segment is active or segment not in segments for segment in replaced):
-        raise SegmentsChanged(f"segments of {log.topic_partition} went while they were cleaned")
+        raise SegmentsChanged(f"segments of {log.topic_partition} were deleted while they were cleaned")
     assert cleaned.base_offset == replaced[0].base_offset, (cleaned, replaced)
     first = segments.index_of(cleaned.base_offset)
     assert list(segments)[first : first + len(replaced)] == list(replaced), (list(segments), replaced)
@@ -89,4 +89,4 @@ def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment],
 
 
 class SegmentsChanged(Exception):
-    """The segments that were cleaned are not those of the log any more: truncated, expired or deleted."""
+    """The cleaned segments were truncated, expired or deleted, so that the pass was useless."""

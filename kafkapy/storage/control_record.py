@@ -15,12 +15,14 @@ COMMIT = 1
 
 
 class EndTransactionMarker(NamedTuple):
+    """The content of a control record that ends a transaction."""
+
     is_commit: bool
     coordinator_epoch: int
 
 
 def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
-    """The marker in a control batch; None for control records of other types (leader change, snapshot header, ...)."""
+    """Returns the marker in a control batch, or None for other types (leader change, snapshot header and so on)."""
     for record in batch:
         if record.key is None or len(record.key) < KEY.size:
             return None
@@ -36,7 +38,7 @@ def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
 def build_end_transaction_marker(
     producer_id: int, producer_epoch: int, marker: EndTransactionMarker, timestamp: int
 ) -> bytes:
-    """A control batch, without its place in the log."""
+    """Returns a control batch with the marker, without offset and leader epoch."""
     builder = RecordBatchBuilder(
         producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
     )

@@ -1,8 +1,8 @@
-"""What a log holds, as message sets of magic 0 or 1 for consumers before 0.11 (Fetch below version 4).
+"""Converts the batches of a log to message sets of magic 0 or 1 for consumers before 0.11 (Fetch below version 4).
 
-Headers and control batches are dropped, offsets kept. A compressed batch becomes one wrapper in the same codec; of a
-plain one only the messages from the fetch offset on are made, as those clients take the first for the one they asked
-for. Entries that are old enough stay as they are.
+Offsets are kept; headers and control batches are dropped. A compressed batch becomes one wrapper in the same codec. A
+plain batch becomes messages from the fetch offset on only, because those clients expect the first message at that
+offset. Entries that are old enough are not changed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kafkapy._core.bytes.record_batch import BATCH_MAGIC, LOG_OVERHEAD, MAGIC_AT
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.segment_reader import batch_size
 
-# Bytes of a message beside key and value, by magic.
+# The size of a message without key and value in bytes, by magic.
 MESSAGE_OVERHEAD = (26, 34)
 
 LegacyFields = tuple[int, int, bytes | None, bytes | None]
 
 
 class DownConverted(NamedTuple):
-    """`records` of old, and `next_offset` behind the last entry that was looked at, whether anything was left of it."""
+    """Converted records, and the offset after the last entry that was converted or dropped."""
 
     records: bytes
     next_offset: int
@@ -38,10 +38,10 @@ class DownConverted(NamedTuple):
 def down_convert(
     data: bytes, magic: int, fetch_offset: int, max_bytes: int, max_decompressed_bytes: int
 ) -> DownConverted:
-    """The entries of `data` as messages of at most `magic`, up to about `max_bytes`, and never less than one message.
+    """Converts the entries of `data` to messages of at most `magic`, about `max_bytes` of them, and at least one.
 
-    ApiError UNSUPPORTED_COMPRESSION_TYPE where zstd comes first, and for a first entry that cannot be read; a later one
-    ends the answer before it. A cut-off last entry is left out. Any thread.
+    Raises ApiError UNSUPPORTED_COMPRESSION_TYPE if the first entry is compressed with zstd, and CORRUPT_MESSAGE if it
+    cannot be read; such a later entry ends the result. Ignores an incomplete last entry. Any thread.
     """
     converted = bytearray()
     max_bytes = max(1, max_bytes)
@@ -66,7 +66,7 @@ def down_convert(
 
 
 def is_old_enough(data: bytes, magic: int) -> bool:
-    """Whether every whole entry has at most this magic, so that nothing is to be converted."""
+    """Returns whether every whole entry has at most this magic, so that none needs conversion."""
     position = 0
     while len(data) - position > MAGIC_AT:
         if data[position + MAGIC_AT] > magic:
@@ -81,7 +81,7 @@ def is_old_enough(data: bytes, magic: int) -> bool:
 def _converted(
     entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
 ) -> tuple[bytes, int]:
-    """One entry of the log and the offset behind it."""
+    """Converts one entry of the log; returns the result and the offset after the entry."""
     if entry[MAGIC_AT] == BATCH_MAGIC:
         batch = RecordBatch(entry)
         return _from_batch(batch, magic, fetch_offset, room, max_decompressed_bytes), batch.next_offset
@@ -111,7 +111,7 @@ def _from_batch(batch: RecordBatch, magic: int, fetch_offset: int, room: int, ma
 
 
 def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterator[LegacyFields]:
-    """Records until what they become fills `room`; at least one."""
+    """Yields records until their messages fill `room` bytes, and at least one."""
     for record in records:
         yield record
         room -= overhead + len(record[2] or b"") + len(record[3] or b"")
@@ -120,7 +120,7 @@ def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterato
 
 
 def _as_magic_0(message: LegacyRecord, max_decompressed_bytes: int) -> bytes:
-    """A message of magic 1, or a wrapper of them, without timestamps."""
+    """Returns a message of magic 1, or a wrapper of several, as magic 0 without timestamps."""
     if not message.compression:
         return build_message(message.offset, -1, message.key, message.value, magic=0)
     records = open_wrapper(message, max_decompressed_bytes)

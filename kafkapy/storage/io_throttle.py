@@ -1,21 +1,24 @@
-"""Holds the reading and writing of background work (cleaning, moving between directories) to a rate."""
+"""Limits the rate at which background work (cleaning, moves between directories) reads and writes."""
 
 from collections.abc import Callable
 
 from kafkapy.types import Clock
 
 PERIOD_MS = 300
-# So long a change of the rate may be without effect.
+# The longest time until a change of the rate takes effect.
 LONGEST_WAIT_MS = 1000
 
 
 class IoThrottle:
-    """Owns the count of bytes in the current period. One thread."""
+    """A count of the bytes in the current period. One thread."""
 
     __slots__ = ("_clock", "_counted", "_period_start_ms", "_rate", "_wait_ms")
 
     def __init__(self, rate: Callable[[], float], clock: Clock, wait_ms: Callable[[int], object]) -> None:
-        """`rate()`: bytes per second, asked again and again; `wait_ms(n)` sleeps, or returns True at once to stop."""
+        """Takes `rate()`, the limit in bytes per second, which may change, and `wait_ms(n)`, which sleeps.
+
+        `wait_ms` returns True at once to end a wait.
+        """
         self._rate = rate
         self._clock = clock
         self._wait_ms = wait_ms
@@ -23,7 +26,7 @@ class IoThrottle:
         self._period_start_ms = clock.monotonic_ms()
 
     def count(self, size: int) -> None:
-        """Notes `size` bytes read or written; waits if they were too many for the time that has passed."""
+        """Counts `size` bytes read or written, and waits if they exceed the rate."""
         self._counted += size
         elapsed_ms = self._clock.monotonic_ms() - self._period_start_ms
         if elapsed_ms < PERIOD_MS and self._counted * 1000 < self._rate() * PERIOD_MS:

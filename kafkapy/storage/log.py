@@ -569,7 +569,7 @@ class Log(LogReader):
 
     @property
     def needs_sync(self) -> bool:
-        """Whether `close` must make something durable."""
+        """True if `close` must make something durable."""
         return (
             self._names_version != self._names_synced
             or self.log_end_offset > self.recovery_point

@@ -1,7 +1,7 @@
-"""The log cleaner's threads: each takes the filthiest log, cleans it, and comes again; asleep when none is due.
+"""The threads of the log cleaner: each cleans the filthiest log again and again, and sleeps while none is due.
 
-A log that fails is marked and left alone, a disk that fails goes offline; neither ends a thread. A thread that ends all
-the same is named in the log and counted: compaction would stop silently.
+A log that cannot be cleaned is marked as uncleanable, and a disk that fails is taken offline; neither ends a thread. A
+thread that ends nevertheless is logged and counted, because compaction would stop silently.
 """
 
 import logging
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.log.LogCleaner")
 
-LARGEST_MAP_BYTES = 2**31 - 1  # of one thread, as in Kafka
-# What a thread's memory is made of: when one changes, it is made anew.
+LARGEST_MAP_BYTES = 2**31 - 1  # for one thread, as in Kafka
+# The keys that determine a thread's memory, which is allocated again when one of them changes.
 MEMORY_KEYS = (
     "log.cleaner.threads",
     "log.cleaner.dedupe.buffer.size",
@@ -39,10 +39,10 @@ MEMORY_KEYS = (
 
 
 class LogCleaner:
-    """Owns the threads. `start` and `stop` once each, from one thread; the rest from any.
+    """The log cleaner; owns its threads. One thread calls `start` and `stop` once each; any thread calls the rest.
 
-    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result; when that thread is gone it
-    raises CancelledError. `schedule(delay_ms, work)` runs work later, on any thread.
+    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result; it raises CancelledError if
+    that thread has ended. `schedule(delay_ms, work)` runs work later, on any thread.
     """
 
     def __init__(
@@ -64,18 +64,19 @@ class LogCleaner:
         self._threads: dict[int, threading.Thread] = {}  # by number
         self.manager = LogCleanerManager(log_manager, clock, run_on_owner)
         self.dead_threads = 0
-        self.last_pass_ms = clock.now_ms()  # when a thread last looked for work: a cleaner that is stuck stays behind
+        self.last_pass_ms = clock.now_ms()  # when a thread last looked for work; shows a cleaner that is stuck
 
     def start(self) -> None:
+        """Starts the first thread, which starts the others, if the cleaner is enabled."""
         if self._config.log_cleaner_enable:
             self._start_thread(0)
 
     def stop(self) -> None:
-        """Ends the passes under way, which lose their work only, and waits for the threads."""
+        """Ends the threads, whose current passes lose only their work, and waits for them."""
         self._stopping.set()
         first = self._threads.get(0)
         if first is not None:
-            first.join()  # it starts the others
+            first.join()  # the first thread starts the others
         for thread in list(self._threads.values()):
             thread.join()
 
@@ -95,7 +96,7 @@ class LogCleaner:
             self._died(name)
 
     def _work(self, number: int) -> None:
-        """Follows the configuration: the first thread starts the others, and they end when they are too many."""
+        """Cleans logs until the cleaner stops. The first thread starts others; they end when there are too many."""
         worker: CleanerWorker | None = None
         built_for: list[object] = []
         while not self._stopping.is_set():
@@ -116,10 +117,10 @@ class LogCleaner:
 
     def _died(self, name: str) -> None:
         self.dead_threads += 1
-        logger.critical("%s died: no log is compacted by it until the broker restarts", name, exc_info=True)
+        logger.critical("%s died: it compacts no log until the broker restarts", name, exc_info=True)
 
     def worker(self) -> "CleanerWorker":
-        """What one thread works with: its share of the memory."""
+        """Returns a worker with one thread's share of the memory."""
         config, threads = self._config, max(1, self._config.log_cleaner_threads)
         throttle = IoThrottle(
             lambda: config.log_cleaner_io_max_bytes_per_second,
@@ -144,7 +145,7 @@ class LogCleaner:
 
 
 class CleanerWorker:
-    """Cleans a log at a time with the tools of one thread."""
+    """A worker that cleans one log at a time with the tools of one thread."""
 
     def __init__(self, log_manager: LogManager, clock: Clock, tools: CleaningTools) -> None:
         self._log_manager = log_manager
@@ -152,7 +153,7 @@ class CleanerWorker:
         self._tools = tools
 
     def clean_filthiest(self) -> bool:
-        """Whether a log was taken. CleaningAborted if the thread is to stop."""
+        """Cleans the filthiest log; returns False if none was due. Raises CleaningAborted if the thread must stop."""
         manager = self._tools.manager
         taken = manager.take_filthiest()
         if taken is None:
@@ -186,16 +187,16 @@ class CleanerWorker:
         except OSError as error:
             self._disk_failed(log, error)
         except MemoryError as error:
-            logger.error("Cleaning of %s is put off for want of memory: %s", log.topic_partition, error)
+            logger.error("Cleaning of %s is postponed, because memory is short: %s", log.topic_partition, error)
         except CancelledError:
             raise
         except Exception as error:
-            manager.mark_uncleanable(log, error)  # a damaged log or a bug; the other logs are cleaned all the same
+            manager.mark_uncleanable(log, error)  # a damaged log or a bug, which must not stop compaction of other logs
         else:
             self._report(log, result, self._clock.monotonic_ms() - started_ms)
 
     def _disk_failed(self, log: Log, error: OSError) -> None:
-        """An error of a log that went meanwhile says nothing about the disk."""
+        """Takes the log's directory offline, unless the error arose because the log was deleted."""
         if log.is_deleted or self._log_manager.get_log(log.topic_partition) is not log:
             logger.info("Cleaning of %s ended early: it was deleted", log.topic_partition)
         else:

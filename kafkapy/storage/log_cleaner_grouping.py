@@ -1,6 +1,6 @@
-"""Which segments the log cleaner merges into one: as many neighbours as fit. Pure.
+"""Groups the segments that the log cleaner merges into one: as many neighbours as fit. Pure functions.
 
-A limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
+With a limit of 1 GB: 0.4 0.4 0.3 0.7 0.3 1 -> [0.4 0.4] [0.3 0.7] [0.3] [1]
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 
 
 class SegmentSizes(NamedTuple):
-    """Bytes of a segment's files."""
+    """The sizes of a segment's files in bytes."""
 
     base_offset: int
     size: int
@@ -21,10 +21,10 @@ class SegmentSizes(NamedTuple):
 def group_segments(
     segments: Sequence[SegmentSizes], max_size: int, max_index_size: int, end_offset: int
 ) -> list[list[SegmentSizes]]:
-    """Groups in the order of `segments`. `end_offset`: above the last offset of the last of them.
+    """Returns groups in the order of `segments`; `end_offset` is above the last offset of the last segment.
 
-    A group's files stay within the limits if they do not grow, and its offsets within 32 bits of its base offset. A
-    segment that is too large by itself is a group by itself.
+    The merged files of a group do not exceed the limits if no segment grows, and its offsets are within 31 bits of its
+    base offset. A segment that is too large alone is a group of its own.
     """
     groups: list[list[SegmentSizes]] = []
     log, offset_index, time_index = 0, 0, 0

@@ -1,10 +1,10 @@
-"""Which log the cleaner takes next, and how far each has been cleaned.
+"""The choice of the log that is cleaned next, the state of each cleaning, and the cleaner's checkpoints.
 
     none -> in progress -> none            aborted: the pass stops at its next check; then paused
             in progress -> aborted -> paused -> none
 
-A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted: it is named in the log and
-counted, and its disk grows.
+A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted: this is logged and counted,
+and the log grows.
 """
 
 import logging
@@ -37,19 +37,21 @@ Result = TypeVar("Result")
 
 
 class CleaningState(Enum):
+    """The state of the cleaning of one partition."""
+
     IN_PROGRESS = "in progress"
     ABORTED = "aborted"
     PAUSED = "paused"
 
 
 class CleaningAborted(Exception):
-    """The pass is to stop: the log is paused, or the cleaner is stopping. Nothing is lost."""
+    """A pass must stop, because its log is paused or the cleaner is stopping. Nothing is lost."""
 
 
 class LogCleanerManager:
-    """Owns the states, the checkpoints and the list of uncleanable logs; guarded by `_condition`. Any thread.
+    """The states, the checkpoints and the list of uncleanable logs, all guarded by `_condition`. Any thread.
 
-    `run_on_owner(work)` runs work on the thread that owns the logs, and returns what it returns.
+    `run_on_owner(work)` runs work on the thread that owns the logs and returns its result.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class LogCleanerManager:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def take_filthiest(self) -> tuple[Log, LogToClean] | None:
-        """The log to clean next, marked as in progress; None if none is due."""
+        """Returns the log to clean next and marks it as in progress; returns None if none is due."""
         found: dict[TopicPartition, tuple[Log, LogToClean]] = {}
         for log in self._candidates():
             described = self.on_owner(lambda of=log: describe(of))  # type: ignore[misc]
@@ -86,6 +88,7 @@ class LogCleanerManager:
         return found[chosen.partition]
 
     def on_owner(self, work: Callable[[], Result]) -> Result:
+        """Runs work on the thread that owns the logs, and returns its result."""
         result: Result = self._run_on_owner(work)  # type: ignore[assignment]
         return result
 
@@ -103,7 +106,7 @@ class LogCleanerManager:
             ]
 
     def _forget_recreated(self, logs: dict[TopicPartition, Log]) -> None:
-        """The checkpoint of a topic that was deleted says nothing of the next one of that name."""
+        """Removes the checkpoints of deleted topics whose name a new topic has."""
         for partition, log in logs.items():
             if self._topic_ids.setdefault(partition, log.topic_id) != log.topic_id:
                 self._topic_ids[partition] = log.topic_id
@@ -112,15 +115,19 @@ class LogCleanerManager:
     # -- states --------------------------------------------------------------------------------------------------
 
     def check(self, partition: TopicPartition) -> None:
-        """CleaningAborted if the pass over the partition is to stop."""
+        """Raises CleaningAborted if the pass over the partition must stop."""
         if self._states.get(partition) is CleaningState.ABORTED:
             raise CleaningAborted(f"cleaning of {partition} was aborted")
 
     def state_of(self, partition: TopicPartition) -> CleaningState | None:
+        """Returns the state of the partition's cleaning, or None."""
         return self._states.get(partition)
 
     def pause(self, partition: TopicPartition) -> None:
-        """No pass over the partition runs from the return on until as many calls of `resume`. Not the owner thread."""
+        """Aborts and prevents passes over the partition until as many calls of `resume`. Not the owner thread.
+
+        Waits until a running pass has ended.
+        """
         with self._condition:
             self._pauses[partition] = self._pauses.get(partition, 0) + 1
             state = self._states.get(partition)
@@ -132,7 +139,7 @@ class LogCleanerManager:
         logger.info("The cleaning for partition %s is paused", partition)
 
     def resume(self, partition: TopicPartition) -> None:
-        """ValueError if the partition is not paused."""
+        """Ends a pause of the partition. ValueError if it is not paused."""
         with self._condition:
             pauses = self._pauses.get(partition, 0)
             if pauses == 0:
@@ -143,7 +150,7 @@ class LogCleanerManager:
         logger.info("The cleaning for partition %s is resumed", partition)
 
     def release(self, log: Log) -> None:
-        """The pass over the log has ended, whichever way."""
+        """Notes that the pass over the log has ended."""
         with self._condition:
             if self._pauses.get(log.topic_partition):
                 self._states[log.topic_partition] = CleaningState.PAUSED
@@ -154,8 +161,9 @@ class LogCleanerManager:
     # -- uncleanable ---------------------------------------------------------------------------------------------
 
     def mark_uncleanable(self, log: Log, reason: Exception) -> None:
+        """Excludes a log from cleaning until the broker restarts, and logs the reason."""
         logger.error(
-            "Unexpected error while cleaning %s in %s. Marking its partition as uncleanable: it is compacted no more "
+            "Unexpected error while cleaning %s in %s. Marking its partition as uncleanable: it is not compacted again "
             "until the broker restarts. %s",
             log.topic_partition,
             log.directory.path,
@@ -167,27 +175,33 @@ class LogCleanerManager:
 
     @property
     def uncleanable_partitions(self) -> list[TopicPartition]:
+        """The partitions of the uncleanable logs, sorted."""
         with self._condition:
             return sorted(self._uncleanable)
 
     def uncleanable_logs(self) -> list[Log]:
+        """Returns the uncleanable logs."""
         with self._condition:
             return list(self._uncleanable.values())
 
     @property
     def uncleanable_bytes(self) -> int:
+        """The size of the uncleanable logs in bytes."""
         with self._condition:
             return sum(log.size for log in self._uncleanable.values())
 
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint_of(self, log: Log) -> int | None:
-        """The first dirty offset that the last pass left."""
+        """Returns the offset at which the last pass over the log ended, or None."""
         with self._condition:
             return self._offsets_in(log.directory).get(log.topic_partition)
 
     def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
-        """Durable on return. Partitions that are gone leave the file. StorageError: the directory is offline."""
+        """Writes the log's checkpoint durably, and drops those of partitions that no longer exist.
+
+        Raises StorageError if the file cannot be written; the directory is offline then.
+        """
         directory = log.directory
         held = {other.topic_partition for other in self._log_manager.logs() if other.directory is directory}
         with self._condition:
@@ -202,7 +216,7 @@ class LogCleanerManager:
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
     def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
-        """The partition is in `target` now, as clean as it was in `source`. A file that cannot be written: offline."""
+        """Moves the partition's checkpoint to another directory; takes a directory offline that cannot be written."""
         with self._condition:
             offset = self._offsets_in(source).pop(partition, None)
             if offset is None:
@@ -222,7 +236,7 @@ class LogCleanerManager:
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """The cleaner's checkpoint; empty if it is damaged, which costs another pass and no data. OSError."""
+    """Returns the cleaner's checkpoint, or an empty one if it is damaged, which only costs another pass. OSError."""
     try:
         return file.read()
     except MalformedCheckpoint as error:
@@ -231,7 +245,7 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 
 
 def describe(log: Log) -> CompactedLog | None:
-    """What is to be known of a log to choose it; None if it is deleted or unreadable. Owner thread."""
+    """Returns the facts by which a log is chosen; None if nothing can be cleaned. Owner thread."""
     config = log.config
     segments = list(log.segments)
     if log.is_deleted or len(segments) == 1:
@@ -248,7 +262,7 @@ def describe(log: Log) -> CompactedLog | None:
             for segment in segments[:-1]
         ]
     except OSError as error:
-        logger.error("%s cannot be looked at for cleaning: %s", log.topic_partition, error)
+        logger.error("The segments of %s cannot be read for cleaning: %s", log.topic_partition, error)
         return None
     return CompactedLog(
         log.topic_partition,
@@ -264,7 +278,7 @@ def describe(log: Log) -> CompactedLog | None:
 
 
 def first_timestamp(segment: LogSegment) -> int:
-    """The greatest timestamp of a segment's first batch, or -1. OSError."""
+    """Returns the greatest timestamp of a segment's first batch, or -1. OSError."""
     fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return first_batch_timestamp(fd, segment.size)

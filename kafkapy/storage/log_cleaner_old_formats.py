@@ -1,4 +1,4 @@
-"""The log cleaner's way with messages of magic 0 and 1: record by record, as topics are that were never rewritten."""
+"""The log cleaner's handling of messages of magic 0 and 1, record by record; old topics may still contain them."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,10 @@ from kafkapy.storage.segment_reader import scan_old_entries
 def collect_old_message(
     offsets: OffsetMap, message: bytes, last_offset: int, start_offset: int, end_offset: int
 ) -> bool:
-    """Puts the keys of a message, with what it wraps, into the map. False: the map is full. ApiError if corrupt."""
+    """Puts the keys of a message, or of the messages in a wrapper, into the map; returns False if the map is full.
+
+    ApiError if the message is corrupt.
+    """
     for record in iterate_records(message):
         is_wanted = record.key is not None and start_offset <= record.offset < end_offset
         if is_wanted and not offsets.put(record.key or b"", record.offset):
@@ -25,9 +28,10 @@ def collect_old_message(
 def filter_old_message(
     batch_filter: BatchFilter, message: bytes, cleaned: CleanedSegment, *, keeps_tombstones: bool
 ) -> int:
-    """Writes what a message, with what it wraps, keeps to the cleaned segment; the bytes written. ApiError, OSError.
+    """Writes the records of a message that are kept to the cleaned segment; returns the bytes written.
 
-    `keeps_tombstones`: its segment is younger than delete.retention.ms; these formats have no delete horizon.
+    `keeps_tombstones` is True if the segment is younger than delete.retention.ms, because these formats have no delete
+    horizon. ApiError if the message is corrupt, OSError.
     """
     records = list(iterate_records(message))
     kept = [
@@ -47,7 +51,7 @@ def filter_old_message(
 
 
 def rebuilt(message: bytes, kept: list[LegacyRecord]) -> bytes:
-    """A wrapper with fewer messages, in the format and codec it had."""
+    """Returns a wrapper with fewer messages, in the same format and codec."""
     magic, attributes = message[16], message[17]
     return build_message_set(
         fields_of(kept), magic=magic, compression=attributes & 7, timestamp_type=1 if magic and attributes & 8 else 0
@@ -55,5 +59,6 @@ def rebuilt(message: bytes, kept: list[LegacyRecord]) -> bytes:
 
 
 def fields_of(records: list[LegacyRecord]) -> Iterator[tuple[int, int, bytes | None, bytes | None]]:
+    """Yields offset, timestamp, key and value of each record."""
     for record in records:
         yield record.offset, record.timestamp, record.key, record.value

@@ -1,7 +1,7 @@
-"""One pass of the log cleaner over one log: the newest offset of each dirty key, then segments without what is older.
+"""One pass of the log cleaner over one log: it maps each dirty key to its newest offset, then removes older records.
 
-Works on the cleaner's thread with descriptors of its own; looks at the log and changes it on the owner's thread only.
-Offsets, order and timestamps stay. A pass that stops anywhere leaves a log that reads the same.
+A pass runs on the cleaner's thread with descriptors of its own, and reads and changes the log on the owner's thread
+only. Offsets, order and timestamps do not change. A pass may stop anywhere; the log is always complete.
 """
 
 import os
@@ -36,7 +36,7 @@ LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 
 class ActiveProducer(NamedTuple):
-    """`last_data_offset`: of its newest data batch, -1 if only markers of it are known."""
+    """A producer that the log knows; `last_data_offset` is -1 if it knows only markers of the producer."""
 
     producer_id: int
     producer_epoch: int
@@ -44,7 +44,7 @@ class ActiveProducer(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """What a pass has to know of a log, as the owner saw it when it began. `segments`: without the active one."""
+    """The state of a log at the beginning of a pass; `segments` does not contain the active one."""
 
     segments: Sequence[LogSegment]
     aborted: Sequence[AbortedTransaction]
@@ -52,8 +52,11 @@ class LogSnapshot(NamedTuple):
 
 
 class CleaningTools(NamedTuple):
-    """What all passes of a cleaner thread share. `count_bytes(n)`: n bytes were written or read, waits if too many.
-    `check()` raises CleaningAborted when the thread is to stop."""
+    """The tools that all passes of a cleaner thread share.
+
+    `count_bytes(n)` counts n bytes read or written, and waits if they exceed the rate. `check()` raises CleaningAborted
+    when the thread must stop.
+    """
 
     offsets: OffsetMap
     buffer: CleanerBuffer
@@ -65,7 +68,7 @@ class CleaningTools(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """`end_offset`: the next pass begins there."""
+    """The figures of a pass; `end_offset` is where the next pass begins."""
 
     end_offset: int
     bytes_read: int
@@ -76,7 +79,7 @@ class CleaningResult(NamedTuple):
 
 
 class CleaningPass:
-    """Owns the files that end in `.cleaned` while it runs. One thread, used once."""
+    """One pass, which owns the log's `.cleaned` files while it runs. One thread, used once."""
 
     def __init__(self, log: Log, to_clean: LogToClean, tools: CleaningTools, wall_ms: int) -> None:
         self._log = log
@@ -89,10 +92,10 @@ class CleaningPass:
         self._bytes_written = 0
 
     def run(self) -> CleaningResult:
-        """Cleans; what has been swapped in by the time of an error stays.
+        """Cleans the log. Segments swapped in before an error remain in the log.
 
-        CleaningAborted, SegmentsChanged: to be taken up again later. OSError: the disk. CorruptSegment and what else
-        is raised (ApiError, ValueError): the log cannot be cleaned.
+        Raises CleaningAborted or SegmentsChanged if a later pass must repeat the work, OSError if the disk failed, and
+        CorruptSegment, ApiError or ValueError if the log cannot be cleaned.
         """
         self._snapshot = self._tools.manager.on_owner(self._take_snapshot)
         try:
@@ -101,7 +104,7 @@ class CleaningPass:
             return self._clean(end_offset)
         except FileNotFoundError as error:
             if any(segment not in self._log.segments for segment in self._snapshot.segments):
-                raise SegmentsChanged(f"{error.filename} went while it was cleaned") from error
+                raise SegmentsChanged(f"{error.filename} was deleted while it was cleaned") from error
             raise
         finally:
             self._tools.offsets.release()
@@ -125,7 +128,7 @@ class CleaningPass:
     # -- the map -------------------------------------------------------------------------------------------------
 
     def _build_map(self) -> int:
-        """Returns where the map ends: what lies at or after that offset stays as it is."""
+        """Fills the map; returns its end offset, from which on all records are kept."""
         start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
         offsets = self._tools.offsets
         offsets.clear(end - start)
@@ -142,12 +145,12 @@ class CleaningPass:
         return max(start, offsets.latest_offset + 1)
 
     def _collect_segment(self, segment: LogSegment, start: int, end: int, transactions: CleanedTransactions) -> bool:
-        """False: the map is full, or `end` reached."""
+        """Adds the keys of a segment to the map; returns False if the map is full or `end` is reached."""
         offsets = self._tools.offsets
-        goes_on = True
+        has_room = True
 
         def visit(view: memoryview, length: int) -> int | None:
-            nonlocal goes_on
+            nonlocal has_room
             self._check()
             at = 0
             while True:
@@ -155,7 +158,7 @@ class CleaningPass:
                 if why == DONE:
                     return at
                 if why == FULL:
-                    goes_on = False
+                    has_room = False
                     return None
                 if why == CORRUPT:
                     raise CorruptSegment(f"{path}: a corrupt batch after offset {offsets.latest_offset}")
@@ -163,7 +166,7 @@ class CleaningPass:
                 if size > length - at:
                     return at
                 if not self._collect_special(view[at : at + size], start, end, transactions):
-                    goes_on = False
+                    has_room = False
                     return None
                 at += size
 
@@ -171,7 +174,7 @@ class CleaningPass:
         position = position_of(path, segment.size, start) if segment.base_offset < start else 0
         if position is not None:
             self._tools.buffer.read(path, position, segment.size, visit)
-        return goes_on
+        return has_room
 
     def _collect_special(self, data: memoryview, start: int, end: int, transactions: CleanedTransactions) -> bool:
         offsets = self._tools.offsets
@@ -237,7 +240,7 @@ class CleaningPass:
 
 
 class GroupCleaner:
-    """Merges a group of segments into one and has it swapped in. Owns the cleaned segment. Used once."""
+    """The cleaning of one group of segments, which are merged into one. Owns the cleaned segment. Used once."""
 
     def __init__(
         self,
@@ -256,10 +259,13 @@ class GroupCleaner:
         self._check = check
         self.bytes_read = 0
         self.bytes_written = 0
-        self.tombstones_before_ms = 0  # those of magic 0 and 1 go if their segment is older
+        self.tombstones_before_ms = 0  # tombstones of magic 0 and 1 in an older segment are removed
 
     def clean(self, segments: Sequence[LogSegment]) -> None:
-        """As CleaningPass.run. The files of an error stay behind as `.cleaned`; the next pass or start removes them."""
+        """Merges the segments and swaps the result into the log. Raises the errors of CleaningPass.run.
+
+        After an error `.cleaned` files are left, which the next pass or start deletes.
+        """
         log, filesystem = self._log, self._tools.filesystem
         base_offset = segments[0].base_offset
         remove_cleaned_files(log.path, base_offset, filesystem)
@@ -328,7 +334,7 @@ class GroupCleaner:
             )
 
     def _clean_control(self, batch: RecordBatch, data: memoryview) -> None:
-        """A marker goes when its transaction is gone and its own horizon has passed."""
+        """Removes a marker once its transaction has no records and its delete horizon has passed."""
         is_useless = self._transactions.is_useless(batch)
         discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.now_ms
         producer = self._producers.get(batch.producer_id)
@@ -342,7 +348,7 @@ class GroupCleaner:
 
 
 def opened(batch: RecordBatch) -> memoryview | bytes:
-    """The records of a batch, decompressed. CorruptSegment."""
+    """Returns the decompressed records of a batch. CorruptSegment."""
     records = batch.data[OVERHEAD:]
     if not batch.compression or not batch.record_count:
         return records
@@ -353,7 +359,7 @@ def opened(batch: RecordBatch) -> memoryview | bytes:
 
 
 def position_of(path: str, size: int, offset: int) -> int | None:
-    """Where the batch begins that holds `offset`, or the first after it; None if there is none. OSError."""
+    """Returns the position of the batch that holds `offset` or is the next one; None if there is none. OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         found = find_batch(fd, 0, size, offset)
@@ -363,16 +369,17 @@ def position_of(path: str, size: int, offset: int) -> int | None:
 
 
 def sizes_of(segment: LogSegment) -> SegmentSizes:
-    """OSError."""
+    """Returns the sizes of the segment's files. OSError."""
     index, time_index = (os.stat(segment.path(suffix)).st_size for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX))
     return SegmentSizes(segment.base_offset, segment.size, index, time_index)
 
 
 def modified_ms(segment: LogSegment) -> int:
-    """OSError."""
+    """Returns the modification time of the segment (ms). OSError."""
     return os.stat(segment.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
 
 
 def unlink_all(filesystem: Filesystem, paths: Sequence[str]) -> None:
+    """Deletes files. OSError."""
     for path in paths:
         filesystem.unlink(path)

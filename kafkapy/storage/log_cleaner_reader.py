@@ -1,4 +1,4 @@
-"""Reads a closed segment for the log cleaner: through a descriptor of its own, a buffer at a time, whole batches."""
+"""Reads an inactive segment for the log cleaner, in whole batches, through a descriptor of the cleaner's own."""
 
 import os
 from collections.abc import Callable
@@ -9,37 +9,39 @@ SMALLEST_BUFFER = 4096
 
 
 class CorruptSegment(ValueError):
-    """What stands in a segment is no batch, or not what its checksum says; names the file and the position."""
+    """A segment contains bytes that are no batch, or a wrong checksum; the message says where."""
 
 
 class CleanerBuffer:
-    """Owns the memory that a cleaner thread reads into; it grows for a batch that is larger. One thread."""
+    """The memory that a cleaner thread reads into, which grows for a larger batch. One thread."""
 
     __slots__ = ("_count", "_memory")
 
     def __init__(self, size: int, count: Callable[[int], None]) -> None:
-        """`count(n)` hears of n bytes read: the throttle."""
+        """Allocates `size` bytes; `count(n)` is called after n bytes were read, and may wait."""
         self._memory = bytearray(max(size, SMALLEST_BUFFER))
         self._count = count
 
     def read(self, path: str, position: int, end: int, visit: Callable[[memoryview, int], int | None]) -> None:
-        """Calls `visit(buffer, length)` with what stands from `position` on; it returns the bytes it is done with, or
-        None to end. It has to be done with every whole batch. CorruptSegment, OSError."""
+        """Calls `visit(buffer, length)` with the bytes from `position` on until `end`. CorruptSegment, OSError.
+
+        `visit` handles every whole batch and returns their size in bytes, or None to end the reading.
+        """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             while position < end:
                 length = self._fill(fd, position, end)
                 view = memoryview(self._memory)
-                done = visit(view, length)
-                if done is None:
+                visited = visit(view, length)
+                if visited is None:
                     return
-                if done == 0:
+                if visited == 0:
                     size = batch_size(bytes(view[:12])) if length >= 12 else 0
                     if size <= length or size > end - position:
                         raise CorruptSegment(f"{path}: no whole batch at position {position}")
                     del view
                     self._memory = bytearray(size)
-                position += done
+                position += visited
         finally:
             os.close(fd)
 

@@ -1,4 +1,4 @@
-"""What of a log may be cleaned, and which log is cleaned next. Pure.
+"""The selection of the part of a log that may be cleaned, and of the log that is cleaned next. Pure functions.
 
 log start ---- clean ---- first dirty ---- dirty ---- first uncleanable ---- active segment ---- log end
 """
@@ -12,7 +12,7 @@ NO_LAG_LIMIT = 2**63 - 1
 
 
 class SegmentAge(NamedTuple):
-    """A segment before the active one. Times in ms; -1 where a limit of the topic does not ask for them."""
+    """A segment before the active one. Times in ms; -1 if no limit of the topic needs them."""
 
     base_offset: int
     size: int
@@ -21,7 +21,7 @@ class SegmentAge(NamedTuple):
 
 
 class CompactedLog(NamedTuple):
-    """A log with cleanup.policy=compact as the cleaner sees it. `segments`: without the active one."""
+    """The facts of a log with cleanup.policy=compact; `segments` does not contain the active one."""
 
     partition: TopicPartition
     segments: Sequence[SegmentAge]
@@ -35,7 +35,7 @@ class CompactedLog(NamedTuple):
 
 
 class LogToClean(NamedTuple):
-    """Offsets [first dirty, first uncleanable) are to be cleaned. `must_clean`: max.compaction.lag.ms has passed."""
+    """The offsets [first dirty, first uncleanable) of a log; `must_clean` once max.compaction.lag.ms has passed."""
 
     partition: TopicPartition
     first_dirty_offset: int
@@ -47,23 +47,25 @@ class LogToClean(NamedTuple):
 
     @property
     def cleanable_ratio(self) -> float:
+        """The share of dirty bytes in the bytes below the first uncleanable offset."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     @property
     def is_due(self) -> bool:
+        """True if the log is dirty enough, or must be cleaned because of its age."""
         return self.cleanable_bytes > 0 and (self.must_clean or self.cleanable_ratio > self.min_cleanable_ratio)
 
 
 def first_dirty_offset(log: CompactedLog, checkpoint: int | None) -> int:
-    """Where the last pass ended; the log start offset if that lies outside the log, or there was none."""
+    """Returns the offset at which the last pass ended, or the log start offset if it is not inside the log."""
     if checkpoint is None or checkpoint < log.log_start_offset or checkpoint > log.log_end_offset:
         return log.log_start_offset
     return checkpoint
 
 
 def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) -> int:
-    """Never in the active segment, never above the last stable offset, nor within min.compaction.lag.ms."""
+    """Returns the end of what may be cleaned: the active segment, the last stable offset or min.compaction.lag.ms."""
     bounds = [log.active_base_offset, log.last_stable_offset]
     if log.min_compaction_lag_ms > 0:
         youngest = wall_ms - log.min_compaction_lag_ms
@@ -74,7 +76,7 @@ def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) 
 
 
 def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
-    """Whether a dirty record is older than max.compaction.lag.ms."""
+    """Returns whether a dirty segment begins with a record older than max.compaction.lag.ms."""
     if log.max_compaction_lag_ms == NO_LAG_LIMIT:
         return False
     dirty = segments_from(log, first_dirty)
@@ -83,7 +85,7 @@ def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
 
 
 def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
-    """From the segment that holds `offset` on, the active one aside."""
+    """Returns the segments from the one that holds `offset` on, without the active one."""
     if offset >= log.active_base_offset:
         return []
     holding = [segment for segment in log.segments if segment.base_offset <= offset][-1:]
@@ -91,6 +93,7 @@ def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
 
 
 def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> LogToClean:
+    """Returns the part of a log that may be cleaned, and its sizes in bytes."""
     first_dirty = first_dirty_offset(log, checkpoint)
     uncleanable = first_uncleanable_offset(log, first_dirty, wall_ms)
     end = next(
@@ -111,5 +114,5 @@ def log_to_clean(log: CompactedLog, checkpoint: int | None, wall_ms: int) -> Log
 
 
 def filthiest(logs: Iterable[LogToClean]) -> LogToClean | None:
-    """Of those that are due, the one with the largest share of dirty bytes."""
+    """Returns the due log with the largest share of dirty bytes, or None if none is due."""
     return max((log for log in logs if log.is_due), key=lambda log: log.cleanable_ratio, default=None)

@@ -1,6 +1,6 @@
-"""What the log cleaner knows of transactions while it reads a log in order (KIP-98).
+"""The transactions of a log, as far as the log cleaner knows them while it reads the log in order (KIP-98).
 
-A marker stays as long as records of its transaction do; then, like a tombstone, it waits out the delete horizon.
+A marker is kept as long as records of its transaction are, and then, like a tombstone, until its delete horizon.
 """
 
 import heapq
@@ -12,26 +12,26 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class CleanedTransactions:
-    """Owns the transactions between their first batch and their marker. One pass, one thread; batches in order."""
+    """The transactions between their first batch and their marker. For one pass and one thread; batches in order."""
 
     __slots__ = ("_aborted", "_committed", "_known", "_ongoing_aborted", "kept")
 
     def __init__(self) -> None:
-        self.kept: list[AbortedTransaction] = []  # whose markers stay: they go into the cleaned transaction index
+        self.kept: list[AbortedTransaction] = []  # for the cleaned transaction index: their markers are kept
         self._known: set[AbortedTransaction] = set()
         self._aborted: list[tuple[int, AbortedTransaction]] = []
-        self._ongoing_aborted: dict[int, tuple[AbortedTransaction, bool]] = {}  # producer -> (it, has it records)
+        self._ongoing_aborted: dict[int, tuple[AbortedTransaction, bool]] = {}  # by producer; True: has records
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Aborted transactions that touch what is read next; those known already are left out."""
+        """Adds aborted transactions that overlap the batches to be read; ignores known ones."""
         for transaction in transactions:
             if transaction not in self._known:
                 self._known.add(transaction)
                 heapq.heappush(self._aborted, (transaction.first_offset, transaction))
 
     def is_aborted(self, batch: RecordBatch) -> bool:
-        """Whether a data batch belongs to an aborted transaction."""
+        """Returns whether a data batch belongs to an aborted transaction."""
         self._advance(batch.last_offset)
         if not batch.is_transactional:
             return False
@@ -43,10 +43,10 @@ class CleanedTransactions:
         return True
 
     def is_useless(self, batch: RecordBatch) -> bool:
-        """Whether no record is left of the transaction that a control batch ends."""
+        """Returns whether no record is left of the transaction that a control batch ends."""
         self._advance(batch.last_offset)
         if batch.record_count == 0:
-            return True  # cleaned already, and kept for the producer's sake
+            return True  # an earlier pass has removed the marker and kept the batch for its producer
         marker = end_transaction_marker(batch)
         if marker is None:
             return False

@@ -1,4 +1,4 @@
-"""The topic configuration values that a log looks at on every append, as plain attributes."""
+"""The topic configuration that a log reads on every append, as plain attributes."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kafkapy.config import TopicConfig
 
 LOG_APPEND_TIME = "LogAppendTime"
-# compression.type -> codec; "producer" keeps what was sent.
+# compression.type -> codec; "producer" keeps the codec of the client.
 CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 LEVELS = {1: "compression.gzip.level", 3: "compression.lz4.level", 4: "compression.zstd.level"}
 KEEP_CODEC = -1
@@ -32,7 +32,7 @@ _SHARED_WITH_THE_GATE = (
 
 
 class LogConfig(LogLimits):
-    """The configuration of a topic's logs; immutable, shared by all logs that have the same one.
+    """The configuration of a topic's logs; immutable, shared by all logs with equal configurations.
 
     Sizes in bytes, times in milliseconds; -1 in a retention limit means none.
     """
@@ -74,15 +74,16 @@ class LogConfig(LogLimits):
         self.min_cleanable_ratio: float = topic_config.min_cleanable_dirty_ratio
         self.min_compaction_lag_ms: int = topic_config.min_compaction_lag_ms
         self.max_compaction_lag_ms: int = topic_config.max_compaction_lag_ms
-        if self.is_compacted:  # a segment that is never rolled is never cleaned
+        if self.is_compacted:  # the active segment is never cleaned, so that it must be rolled in time
             self.segment_ms = min(self.segment_ms, self.max_compaction_lag_ms)
         self.file_delete_delay_ms: int = topic_config.file_delete_delay_ms
         self.preallocate: bool = topic_config.preallocate
 
     @property
     def max_decompressed_bytes(self) -> int:
-        """What one batch may become in memory, at most, when its records are written anew in another format."""
+        """The greatest size in memory of one batch whose records are converted to another format."""
         return max(DECOMPRESSED_FLOOR, self.max_message_bytes * DECOMPRESSED_FACTOR)
 
     def values(self) -> tuple[object, ...]:
+        """Returns all values, by which configurations are compared."""
         return tuple(getattr(self, name) for name in (*self.__slots__, *_SHARED_WITH_THE_GATE))

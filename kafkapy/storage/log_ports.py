@@ -1,4 +1,4 @@
-"""What a log needs from outside, in one object that all logs of a broker share."""
+"""The dependencies of logs, in one object that all logs of a broker share."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,15 @@ Work = Callable[[], None]
 
 
 def run_now(work: Work) -> None:
+    """Runs work at once, on the caller's thread."""
     work()
 
 
 class LogPorts:
-    """Seams and hand-overs; immutable.
+    """Filesystem, clock and callbacks; immutable.
 
-    `run_in_background(work)`: runs work soon, on any thread (default: now). `schedule(delay_ms, work)`: later.
-    `on_io_error(directory, error)`: the directory cannot be trusted any more; called before StorageError is raised.
+    `run_in_background(work)` runs work soon, on any thread (default: at once); `schedule(delay_ms, work)` later.
+    `on_io_error(directory, error)` is called before StorageError is raised, and takes the log directory offline.
     """
 
     __slots__ = (

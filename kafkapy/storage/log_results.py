@@ -1,4 +1,4 @@
-"""What a log answers: where an append landed, what a read found, where an offset stands."""
+"""The results of a log's methods: of an append, of a read, and of the search for an offset or a timestamp."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ UNKNOWN_POSITION = -1
 
 
 class LogOffsetMetadata(NamedTuple):
-    """An offset and the place of its batch: base offset of the segment and position in it, -1 if not known."""
+    """An offset and the position of its batch: base offset of the segment and position in it, -1 if not known."""
 
     offset: int
     segment_base_offset: int = UNKNOWN_POSITION
@@ -16,9 +16,9 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class AppendInfo:
-    """Where an append landed; immutable. Offsets inclusive; times in ms, -1 for none.
+    """The result of an append; immutable. Offsets are inclusive; times in ms, -1 for none.
 
-    `duplicate`: nothing was written, the offsets are those of the batch that was sent before.
+    With `duplicate` nothing was written, and the offsets are those of the batch that was appended before.
     """
 
     __slots__ = (
@@ -54,9 +54,9 @@ class AppendInfo:
 
 
 class FetchData(NamedTuple):
-    """What a read found. `records` may end within a batch, as Kafka's does; it pins the segment's file.
+    """The result of a read. `records` may end within a batch, as in Kafka, and pins the segment's file.
 
-    `first_entry_incomplete`: max_bytes was less than the first batch, and progress was not asked for.
+    `first_entry_incomplete` is True if the first batch is larger than max_bytes, and min_one_message was False.
     """
 
     records: FileRange | bytes
@@ -65,7 +65,7 @@ class FetchData(NamedTuple):
 
 
 class TimestampAndOffset(NamedTuple):
-    """The record found for a timestamp; `leader_epoch` of the batch that holds it, -1 in old formats."""
+    """The record found for a timestamp, and the leader epoch of its batch, which is -1 in old formats."""
 
     timestamp: int
     offset: int

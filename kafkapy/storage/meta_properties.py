@@ -1,7 +1,7 @@
-"""`meta.properties`: which cluster, node and directory a log directory belongs to.
+"""`meta.properties`: the ids of the cluster, the node and the directory of a log directory.
 
-Version 1 has `cluster.id`, `node.id` and (since 3.7) `directory.id`; version 0 with `broker.id` is of the ZooKeeper
-era. The file is a Java properties file.
+Version 1 has `cluster.id`, `node.id` and (since 3.7) `directory.id`. Version 0, with `broker.id`, was used with
+ZooKeeper. The file is a Java properties file.
 """
 
 import os
@@ -14,7 +14,7 @@ FILE_NAME = "meta.properties"
 
 
 class MalformedMetaProperties(ConfigError):
-    """A meta.properties that cannot be used; names the file and why."""
+    """A meta.properties that cannot be used; the message names the file and the reason."""
 
 
 class MetaProperties:
@@ -41,7 +41,7 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: str) -> MetaProperties | None:
-    """The meta.properties of a log directory; None without the file. MalformedMetaProperties, OSError."""
+    """Returns the meta.properties of a log directory, or None without the file. MalformedMetaProperties, OSError."""
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -64,7 +64,7 @@ def read_meta_properties(directory: str) -> MetaProperties | None:
 
 
 def write_meta_properties(filesystem: Filesystem, directory: str, properties: MetaProperties) -> None:
-    """Durable on return. Writes version 1. OSError."""
+    """Writes the file in version 1; durable on return. OSError."""
     lines = [f"node.id={properties.node_id}", "version=1", f"cluster.id={properties.cluster_id}"]
     if properties.directory_id is not None:
         lines.insert(0, f"directory.id={uuid_to_string(properties.directory_id)}")
@@ -73,7 +73,7 @@ def write_meta_properties(filesystem: Filesystem, directory: str, properties: Me
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """`key=value` lines; empty lines and lines that begin with # or ! are skipped."""
+    """Parses `key=value` lines; ignores empty lines and lines that begin with # or !."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
         stripped = line.strip()

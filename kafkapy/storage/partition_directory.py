@@ -1,7 +1,7 @@
-"""Names of partition directories: `<topic>-<partition>`, and with the suffixes of what is on its way out.
+"""The names of partition directories: `<topic>-<partition>`, or with a suffix.
 
 <topic>-<partition>.<32 hex digits>-delete    deletion pending
-<topic>-<partition>.<32 hex digits>-stray     unknown to the metadata
+<topic>-<partition>.<32 hex digits>-stray     not in the metadata
 <topic>-<partition>.<32 hex digits>-future    moving between log directories
 """
 
@@ -17,7 +17,7 @@ UNIQUE_DIGITS = 32
 
 
 def parse_directory_name(name: str) -> TopicPartition | None:
-    """The partition of a plain partition directory; None for any other name."""
+    """Returns the partition of a directory name without suffix, or None for any other name."""
     if name.endswith((DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)):
         return None
     topic, dash, partition = name.rpartition("-")
@@ -27,7 +27,7 @@ def parse_directory_name(name: str) -> TopicPartition | None:
 
 
 def parse_future_name(name: str) -> TopicPartition | None:
-    """The partition of a future replica's directory; None for any other name."""
+    """Returns the partition of a future replica's directory name, or None for any other name."""
     if not name.endswith(FUTURE_SUFFIX):
         return None
     stem, dot, unique = name.removesuffix(FUTURE_SUFFIX).rpartition(".")
@@ -35,11 +35,11 @@ def parse_future_name(name: str) -> TopicPartition | None:
 
 
 def is_too_long_to_move(partition: TopicPartition) -> bool:
-    """Whether the name of a future replica, which is not shortened, would be too long for a file system."""
+    """Returns whether a future replica's name, which is never shortened, would be too long for a file system."""
     return len(f"{partition}.") + UNIQUE_DIGITS + len(FUTURE_SUFFIX) > LARGEST_NAME
 
 
 def unique_directory_name(partition: TopicPartition, suffix: str) -> str:
-    """A new name with `suffix`; the topic is shortened if the name would be too long for a file system."""
+    """Returns a new name with `suffix`; the topic is shortened if the name would be too long for a file system."""
     tail = f"-{partition.partition}.{uuid4().hex}{suffix}"
     return partition.topic[: LARGEST_NAME - len(tail)] + tail

@@ -13,11 +13,11 @@ FILE_NAME = "partition.metadata"
 
 
 class MalformedPartitionMetadata(ValueError):
-    """A partition.metadata that does not follow the format; names the file."""
+    """A partition.metadata that does not follow the format; the message names the file."""
 
 
 def read_partition_metadata(directory: str) -> bytes | None:
-    """The topic id in a partition directory; None without the file. MalformedPartitionMetadata, OSError."""
+    """Returns the topic id in a partition directory, or None without the file. MalformedPartitionMetadata, OSError."""
     path = f"{directory}/{FILE_NAME}"
     try:
         content = read_small_file(path).decode()
@@ -35,6 +35,6 @@ def read_partition_metadata(directory: str) -> bytes | None:
 
 
 def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes) -> None:
-    """Durable on return, name included. OSError."""
+    """Writes the file; content and name are durable on return. OSError."""
     content = f"version: 0\ntopic_id: {uuid_to_string(topic_id)}"
     filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode())

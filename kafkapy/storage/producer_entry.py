@@ -1,4 +1,4 @@
-"""Sequence numbers of idempotent producers (KIP-98). What a log remembers of one is `_core.producer_table`."""
+"""The sequence numbers of idempotent producers (KIP-98). `_core.broker_state.producer_table` stores the producers."""
 
 NO_PRODUCER_ID = -1
 NO_EPOCH = -1
@@ -8,9 +8,10 @@ LARGEST_SEQUENCE = 2**31 - 1
 
 
 def sequence_before(sequence: int, count: int) -> int:
-    """`sequence` minus `count`, wrapping below 0 as sequence numbers do."""
+    """Returns `sequence` minus `count`, which wraps from 0 to the largest sequence number."""
     return sequence - count if sequence >= count else LARGEST_SEQUENCE - (count - sequence) + 1
 
 
 def follows(last_sequence: int, sequence: int) -> bool:
+    """Returns whether `sequence` is the next one after `last_sequence`."""
     return sequence == last_sequence + 1 or (sequence == 0 and last_sequence == LARGEST_SEQUENCE)

@@ -1,4 +1,4 @@
-"""Brings a log's producer state up to date from its batches: after a restart, a truncation, or while recovering."""
+"""Updates the producers of a log from its batches: after a start, a truncation, or during recovery."""
 
 from kafkapy._core.broker_state.producer_table import BatchMetadata
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch
@@ -12,9 +12,9 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 def account_for(
     producers: ProducerStateManager, batch: BatchSummary, buffer: bytes | bytearray | memoryview, position: int
 ) -> AbortedTransaction | None:
-    """Accounts for a batch that is in the log and, with its offsets, at `position` of `buffer`.
+    """Accounts for a batch of the log, which is at `position` of `buffer` and has its offsets.
 
-    Returns what belongs into the transaction index, if the batch aborts a transaction.
+    Returns an entry for the transaction index if the batch aborts a transaction.
     """
     if batch.producer_id < 0:
         return None

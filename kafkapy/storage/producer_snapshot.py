@@ -1,4 +1,4 @@
-"""`<offset>.snapshot`: the producers of a log as they were before that offset.
+"""`<offset>.snapshot`: the producers of a log before that offset.
 
 0 version int16 (1) | 2 crc32c uint32 of what follows | 6 count int32 | then per producer, 46 bytes:
 producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
@@ -21,7 +21,7 @@ ENTRY = struct.Struct(">qhiqiqiq")
 
 
 class CorruptSnapshot(ValueError):
-    """A snapshot that cannot be used; names the file and why."""
+    """A snapshot that cannot be used; the message names the file and the reason."""
 
 
 def snapshot_path(directory: str, offset: int) -> str:
@@ -75,13 +75,13 @@ def entry_from_fields(fields: tuple[int, ...]) -> ProducerEntry:
 def write_snapshot(
     filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerEntry], *, sync: bool
 ) -> str:
-    """Writes the snapshot before `offset`; its checksum tells a torn one. Returns the path. OSError."""
+    """Writes the snapshot before `offset` and returns its path; a checksum reveals a torn file. OSError."""
     path = snapshot_path(directory, offset)
     filesystem.write_file(path, encode_snapshot(entries), sync=sync)
     return path
 
 
 def read_snapshot(directory: str, offset: int) -> Iterator[ProducerEntry]:
-    """CorruptSnapshot, OSError."""
+    """Returns the producers in the snapshot before `offset`. CorruptSnapshot, OSError."""
     path = snapshot_path(directory, offset)
     return decode_snapshot(path, read_small_file(path))

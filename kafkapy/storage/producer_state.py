@@ -159,7 +159,7 @@ class ProducerStateManager(ProducersState):
 
     @property
     def has_transactions(self) -> bool:
-        """Whether a transaction is open, or its end is not known to be below the high watermark."""
+        """True if a transaction is open, or its end is not known to be below the high watermark."""
         found = self.may_have_transactions = bool(self._ongoing or self._unreplicated)
         return found
 
@@ -209,7 +209,7 @@ class ProducerStateManager(ProducersState):
 
     @property
     def has_strays(self) -> bool:
-        """Whether `delete_strays` has files to delete."""
+        """True if `delete_strays` has files to delete."""
         return bool(self._strays)
 
     def delete_strays(self) -> None:

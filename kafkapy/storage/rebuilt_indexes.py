@@ -1,7 +1,7 @@
 """The offset and time index of a segment that recovery reads, built in memory and written once.
 
-To open an index for writing is to make a file of its greatest size, and to close it is to cut that: four calls that
-change the file system, which thousands of segments wait for.
+Opening an index for writing creates a file of the greatest size, and closing it truncates the file. Recovery avoids
+these four changes of the file system for each of thousands of segments.
 """
 
 import struct
@@ -14,7 +14,7 @@ LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class RebuiltIndexes:
-    """Owns the entries, as LogSegment.index_batch would have added them. One thread."""
+    """The entries of both indexes, equal to those that LogSegment.index_batch adds. One thread."""
 
     __slots__ = (
         "_base_offset",
@@ -39,7 +39,7 @@ class RebuiltIndexes:
         self._interval_bytes = config.index_interval_bytes
         self._last_timestamp = -1
         self._most_offsets = config.segment_index_bytes // OFFSET_ENTRY.size * OFFSET_ENTRY.size
-        # The last entry is left for the end of the segment.
+        # The last entry is reserved for the end of the segment.
         self._most_times = (config.segment_index_bytes // TIME_ENTRY.size - 1) * TIME_ENTRY.size
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
@@ -54,7 +54,7 @@ class RebuiltIndexes:
         self.bytes_since_last_entry += size
 
     def finish(self) -> None:
-        """The segment ends: the last time entry is its greatest timestamp."""
+        """Adds the last time entry, which is the greatest timestamp of the segment."""
         self._add_time()
 
     def _has_room(self, last_offset: int) -> bool:

@@ -1,4 +1,4 @@
-"""Brings batches to the codec that the topic's `compression.type` names; "producer", the default, never comes here."""
+"""Recompresses batches with the codec of the topic's `compression.type`; not used for "producer", the default."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,9 @@ from kafkapy.storage.log_config import LogConfig
 
 
 def recompress(records: memoryview | bytearray, batches: Sequence[BatchSummary], config: LogConfig) -> bytearray:
-    """The same records in batches of the topic's codec, each numbered from 0; control batches are never compressed.
+    """Returns the same records in batches of the topic's codec, each with offsets from 0.
 
-    The caller validates the result as it did `records`: sizes have changed.
+    Control batches are never compressed. The caller validates the result again, because sizes have changed.
     """
     converted = bytearray()
     for summary in batches:
@@ -20,6 +20,7 @@ def recompress(records: memoryview | bytearray, batches: Sequence[BatchSummary],
 
 
 def rebuilt(batch: RecordBatch, config: LogConfig) -> bytes:
+    """Returns the batch compressed with the topic's codec."""
     builder = RecordBatchBuilder(
         compression=config.codec,
         level=config.compression_level,

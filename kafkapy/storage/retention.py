@@ -1,11 +1,11 @@
-"""Decides how many of a log's oldest segments go: by age, by size, by log start offset. Pure: removes nothing."""
+"""Decides how many of a log's oldest segments to delete: by age, by size, by log start offset. Pure functions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class SegmentFacts(NamedTuple):
-    """What retention looks at. `largest_timestamp` (ms): the file's modification time if no record has one."""
+    """A segment; `largest_timestamp` (ms) is the file's modification time if no record has a timestamp."""
 
     base_offset: int
     size: int
@@ -13,7 +13,7 @@ class SegmentFacts(NamedTuple):
 
 
 class RetentionLimits(NamedTuple):
-    """-1 switches a limit off. `delete` is cleanup.policy: without it only the log start offset counts."""
+    """The limits of a topic, -1 for none. Without `delete` (cleanup.policy) only the log start offset counts."""
 
     retention_ms: int
     retention_bytes: int
@@ -29,9 +29,9 @@ def deletable_segments(
     high_watermark: int,
     log_end_offset: int,
 ) -> int:
-    """The number of segments to delete, from the oldest. All of them: the caller rolls a new segment first.
+    """Returns the number of segments to delete, from the oldest; if it is all of them, the caller rolls first.
 
-    A segment goes only if it lies below the high watermark as a whole; an empty last one never goes.
+    A segment is deleted only if all of it is below the high watermark. An empty last segment is never deleted.
     """
     limit = len(segments)
     while limit and (log_end_offset if limit == len(segments) else segments[limit].base_offset) > high_watermark:
@@ -46,7 +46,7 @@ def deletable_segments(
 
 
 def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, log_start_offset: int) -> int:
-    """Bases 0, 11, 23 and a start of 25: 0 and 11 go."""
+    """Returns how many segments end at or below the log start offset: with bases 0, 11, 23 and a start of 25, two."""
     count = 0
     while count < min(limit, len(segments) - 1) and segments[count + 1].base_offset <= log_start_offset:
         count += 1
@@ -54,6 +54,7 @@ def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, l
 
 
 def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms: int, wall_ms: int) -> int:
+    """Returns how many segments are older than the limit, up to the first that is not."""
     if retention_ms < 0:
         return 0
     count = 0
@@ -63,7 +64,7 @@ def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms:
 
 
 def breached_by_size(segments: Sequence[SegmentFacts], limit: int, retention_bytes: int) -> int:
-    """Never goes below the limit: the segment that would cross it stays."""
+    """Returns how many segments can be deleted without the log becoming smaller than the limit."""
     if retention_bytes < 0:
         return 0
     excess = sum(segment.size for segment in segments) - retention_bytes

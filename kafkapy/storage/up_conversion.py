@@ -1,7 +1,8 @@
-"""Message sets of magic 0 and 1, as produce requests below version 3 carry them, become one batch of magic 2.
+"""Converts message sets of magic 0 and 1, from produce requests below version 3, to one batch of magic 2.
 
-What Apache Kafka 3.9 does, which was the last to take them: a set holds plain messages or one wrapper, of one magic.
-Keys, values and the codec stay; magic 0 has no timestamps (-1); the offsets that the client gave are not looked at.
+The rules are those of Apache Kafka 3.9, the last release that accepts them: a set consists of plain messages or of one
+wrapper, all of one magic. Keys, values and the codec are kept; magic 0 has no timestamps (-1); the client's offsets are
+ignored.
 """
 
 from collections.abc import Iterable
@@ -15,9 +16,9 @@ NO_TIMESTAMP = -1
 
 
 def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:
-    """The messages of a set as one batch in the codec of the topic, numbered from 0.
+    """Returns the messages of a set as one batch in the codec of the topic, with offsets from 0.
 
-    ApiError as Kafka answers it; what is said of every batch (keys, timestamps, size) is left to its validation.
+    Raises ApiError with Kafka's error codes. The caller validates the batch (keys, timestamps, size) afterwards.
     """
     messages = list(iterate_messages(records))
     for message in messages:
