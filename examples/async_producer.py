@@ -1,15 +1,18 @@
-"""Sends without waiting, twice: with a callback that speaks of errors only, and with asyncio."""
+"""Sends records without waiting, twice: with a callback that reports errors, and with asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 
+from example_support import run
+
 from kafkapy.client import AsyncProducer, Producer, RecordMetadata
 
 
 def on_delivery(metadata: RecordMetadata | None, error: BaseException | None) -> None:
-    """On whichever thread learns of it, in the order of sending within a partition: keep it short."""
+    """Reports a failed delivery. It runs on the thread that receives the response, so it has to be short; within a
+    partition the calls are in the order of sending."""
     if error is not None:
         print(f"not delivered: {error}", file=sys.stderr)
 
@@ -36,4 +39,4 @@ def main(bootstrap: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-async")

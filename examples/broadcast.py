@@ -1,14 +1,17 @@
-"""Every receiver reads everything: each is a group of its own. Receivers of one group would share the records."""
+"""Sends five records to three receivers, each of which reads all of them because it is a group of its own.
+
+Receivers of one group would share the records.
+"""
 
 from __future__ import annotations
 
-import sys
+from example_support import run
 
 from kafkapy.client import Consumer, Producer
 
 
 def read_all(bootstrap: str, topic: str, group: str, count: int) -> list[str]:
-    """What one receiver reads."""
+    """Reads `count` records in a group."""
     found: list[str] = []
     with Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest") as consumer:
         consumer.subscribe([topic])
@@ -20,10 +23,10 @@ def read_all(bootstrap: str, topic: str, group: str, count: int) -> list[str]:
 def main(bootstrap: str, topic: str) -> None:
     with Producer(bootstrap_servers=bootstrap) as producer:
         for number in range(5):
-            producer.send(topic, f"news {number}")
+            producer.send(topic, f"message {number}")
     for receiver in ("first", "second", "third"):
         print(f"{receiver}: {', '.join(sorted(read_all(bootstrap, topic, f'{receiver}-of-{topic}', 5)))}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-broadcast")

@@ -1,16 +1,18 @@
-"""Processes what a poll gave partition by partition, and commits each as soon as it is done.
+"""Processes the records of a poll partition by partition, and commits each partition as soon as it is done.
 
-What is committed is the offset of the next record to read: the last one processed, and one.
+The committed offset is that of the next record to read: that of the last processed record, plus one. The program sends
+COUNT records and processes as many.
 """
 
 from __future__ import annotations
 
-import sys
+from example_support import fill, run
 
 from kafkapy.client import Consumer
 
 
 def main(bootstrap: str, topic: str, group: str, count: str) -> None:
+    fill(bootstrap, topic, int(count))
     settings = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
     left = int(count)
     with Consumer(bootstrap_servers=bootstrap, **settings) as consumer:
@@ -25,4 +27,4 @@ def main(bootstrap: str, topic: str, group: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    run(main, __doc__, topic="example-commits", group="example-commits", count="30")

@@ -1,9 +1,10 @@
-"""Picks records: topics by a pattern on their names, records by a header. A broker does not filter, a client does."""
+"""Reads the topics whose names match a pattern, and selects records by a header: clients filter, brokers do not."""
 
 from __future__ import annotations
 
 import re
-import sys
+
+from example_support import run
 
 from kafkapy.client import Consumer, Producer
 
@@ -28,4 +29,4 @@ def main(bootstrap: str, prefix: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, prefix="example-filtering")

@@ -1,12 +1,15 @@
-"""Keeps offsets where the results are: both are written in one database transaction, so that nothing counts twice.
+"""Stores offsets together with results, in one database transaction, so that each record is counted exactly once.
 
-The group only shares out the partitions; where to begin is read from the database when a partition comes.
+The group only divides the partitions; when a partition is assigned, its offset is read from the database. The program
+sends COUNT records and counts as many. The SQLite database PATH is in memory by default; with a file, a second run
+continues at the offset of the first.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import sys
+
+from example_support import fill, run
 
 from kafkapy.client import Consumer, TopicPartition
 
@@ -16,8 +19,8 @@ CREATE TABLE IF NOT EXISTS offsets (topic TEXT, "partition" INTEGER, next INTEGE
 """
 
 
-class BeginWhereTheDatabaseSays:
-    """Seeks when partitions are assigned. It is called within `poll`."""
+class SeekToStoredOffsets:
+    """A listener that seeks to the stored offset of each assigned partition. `poll` calls it."""
 
     def __init__(self, consumer: Consumer, database: sqlite3.Connection) -> None:
         self._consumer = consumer
@@ -30,30 +33,31 @@ class BeginWhereTheDatabaseSays:
             self._consumer.seek(each, found[0] if found else 0)
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        """Nothing is open between polls."""
+        """Does nothing: between polls no transaction is open."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        """Nothing is open between polls."""
+        """Does nothing: between polls no transaction is open."""
 
 
 def main(bootstrap: str, topic: str, path: str, count: str) -> None:
+    fill(bootstrap, topic, int(count))
     database = sqlite3.connect(path)
     database.executescript(TABLES)
     left = int(count)
     with Consumer(bootstrap_servers=bootstrap, group_id=f"counters-of-{topic}", enable_auto_commit=False) as consumer:
-        consumer.subscribe([topic], BeginWhereTheDatabaseSays(consumer, database))
+        consumer.subscribe([topic], SeekToStoredOffsets(consumer, database))
         while left > 0:
             for partition, records in consumer.poll(1.0).by_partition().items():
                 wanted = records[:left]
                 if not wanted:
                     break
-                with database:  # one transaction: all of it, or nothing if this program dies here
+                with database:  # one transaction: if the program dies here, nothing is stored
                     for record in wanted:
                         key = record.key.decode() if record.key else ""
                         add = "INSERT INTO totals VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET count = count + 1"
                         database.execute(add, (key,))
-                    keep = "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)"
-                    database.execute(keep, (*partition, wanted[-1].offset + 1))
+                    store = "INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)"
+                    database.execute(store, (*partition, wanted[-1].offset + 1))
                 left -= len(wanted)
     total = database.execute("SELECT sum(count) FROM totals").fetchone()[0]
     print(f"{total} records counted")
@@ -61,4 +65,4 @@ def main(bootstrap: str, topic: str, path: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    run(main, __doc__, topic="example-offsets", path=":memory:", count="30")

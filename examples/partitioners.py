@@ -1,21 +1,22 @@
-"""Three partitioners of one's own: round robin, hash and random.
+"""Three user-defined partitioners: round robin, hash and random.
 
-A partitioner is an object with `partition(topic, key, key_bytes, value, partition_count)`; the producer asks it for
-every record that names no partition.
+A partitioner is an object with the method `partition(topic, key, key_bytes, value, partition_count)`, which the
+producer calls for every record that is sent without a partition.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-import sys
 from typing import Any
+
+from example_support import make_topic, run
 
 from kafkapy.client import Producer
 
 
 class RoundRobinPartitioner:
-    """The partitions in turn, whatever the key. The first record goes to partition 1: the count comes first."""
+    """Chooses the partitions in turn, beginning with partition 1, and ignores the key."""
 
     def __init__(self) -> None:
         self._counter = itertools.count(1)
@@ -25,7 +26,8 @@ class RoundRobinPartitioner:
 
 
 class HashPartitioner:
-    """By the key: a number by itself, anything else by the hash of Java's strings. A record needs a key."""
+    """Chooses the partition by the key: by its value if it is a number, otherwise by Java's hash of its text. Every
+    record needs a key."""
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
         if key is None:
@@ -35,14 +37,14 @@ class HashPartitioner:
 
 
 class RandomPartitioner:
-    """Any partition."""
+    """Chooses a partition at random."""
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
         return random.randrange(partition_count)
 
 
 def java_hash(text: str) -> int:
-    """String.hashCode of Java: 32 bits with a sign."""
+    """Returns the String.hashCode of Java: 32 bits with a sign."""
     result = 0
     for unit in memoryview(text.encode("utf-16-le")).cast("H"):
         result = (31 * result + unit) & 0xFFFFFFFF
@@ -50,6 +52,7 @@ def java_hash(text: str) -> int:
 
 
 def main(bootstrap: str, topic: str) -> None:
+    make_topic(bootstrap, topic, 3, is_exact=True)
     for partitioner in (RoundRobinPartitioner(), HashPartitioner(), RandomPartitioner()):
         with Producer(bootstrap_servers=bootstrap, partitioner_class=partitioner) as producer:
             futures = [producer.send(topic, f"message{number}", key=str(number)) for number in range(10)]
@@ -58,4 +61,4 @@ def main(bootstrap: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-partitioners")

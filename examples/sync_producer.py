@@ -1,8 +1,8 @@
-"""Sends ten records one by one: each waits for the broker's answer before the next leaves."""
+"""Sends ten records one by one: the program waits for each delivery before it sends the next record."""
 
 from __future__ import annotations
 
-import sys
+from example_support import run
 
 from kafkapy.client import Producer
 
@@ -15,4 +15,4 @@ def main(bootstrap: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-sync")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from example_support import run
 
 from kafkapy.client import Producer
 from kafkapy.errors import ApiError, Error
 
-# After these another producer has taken over, or the order is lost: this one must end.
+# After these errors another producer has taken over, or the order of records is lost: the producer must be closed.
 FATAL = (
     Error.PRODUCER_FENCED,
     Error.INVALID_PRODUCER_EPOCH,
@@ -34,4 +34,4 @@ def main(bootstrap: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-transaction")

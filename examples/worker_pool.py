@@ -1,22 +1,25 @@
-"""One consumer and a pool of workers: poll, hand out, wait for all, commit, poll again.
+"""Processes the records of one consumer in a pool of workers, and commits when all workers have finished.
 
-Records of a key stay in their order: all of them go to the same worker of a poll.
+The records of a key keep their order, because one worker processes all of them. The program sends COUNT records and
+processes as many.
 """
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
+
+from example_support import fill, run
 
 from kafkapy.client import Consumer, ConsumerRecord
 
 
 def process(records: list[ConsumerRecord]) -> int:
-    """The work, here only counting."""
+    """Does the work; here it only counts the records."""
     return len(records)
 
 
 def main(bootstrap: str, topic: str, group: str, count: str) -> None:
+    fill(bootstrap, topic, int(count))
     settings = {"group_id": group, "auto_offset_reset": "earliest", "enable_auto_commit": False}
     done = 0
     with Consumer(bootstrap_servers=bootstrap, **settings) as consumer, ThreadPoolExecutor(4) as pool:
@@ -31,4 +34,4 @@ def main(bootstrap: str, topic: str, group: str, count: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5])
+    run(main, __doc__, topic="example-workers", group="example-workers", count="50")

@@ -1,13 +1,14 @@
-"""Twelve signs of the zodiac as keys of a topic with twelve partitions, one sign to a partition.
+"""Sends twelve keys, the signs of the Chinese zodiac, to twelve partitions: a partition for each sign.
 
-The default hash spreads keys evenly only when there are many: of these twelve partitions several get no sign. What
-is to be apart needs a partitioner that knows it.
+The default hash distributes keys evenly only if there are many: several of the twelve partitions get no sign. Keys that
+each need a partition of their own need a partitioner that knows them.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
+
+from example_support import make_topic, run
 
 from kafkapy.client import Producer
 
@@ -15,19 +16,20 @@ SIGNS = "鼠牛虎兔龙蛇马羊猴鸡狗猪"
 
 
 class ZodiacPartitioner:
-    """The place of the sign in the year's order."""
+    """Chooses the partition by the position of the sign in the order of the years."""
 
     def partition(self, topic: str, key: Any, key_bytes: bytes | None, value: Any, partition_count: int) -> int:
         return SIGNS.index(key) % partition_count
 
 
 def places(producer: Producer, topic: str) -> str:
-    """Where each sign goes."""
+    """Sends a record for each sign and returns the signs with their partitions."""
     futures = {sign: producer.send(topic, f"born in the year of {sign}", key=sign) for sign in SIGNS}
     return " ".join(f"{sign}{future.result(timeout=30).partition}" for sign, future in futures.items())
 
 
 def main(bootstrap: str, topic: str) -> None:
+    make_topic(bootstrap, topic, len(SIGNS), is_exact=True)
     with Producer(bootstrap_servers=bootstrap) as producer:
         print(f"default: {places(producer, topic)}")
     with Producer(bootstrap_servers=bootstrap, partitioner_class=ZodiacPartitioner()) as producer:
@@ -35,4 +37,4 @@ def main(bootstrap: str, topic: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main, __doc__, topic="example-zodiac")

@@ -1,8 +1,11 @@
-"""Every program of examples/ is run against a broker, and its output looked at."""
+"""Runs every program of examples/ against a broker, with its arguments and as the README says, and checks its
+output."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.client import Consumer, Producer, TopicPartition
+from kafkapy.client import Consumer, TopicPartition
 from kafkapy.client.admin import Admin, NewTopic
 from tests.broker_process import BrokerProcess
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+README = (EXAMPLES / "README.md").read_text()
+COMMANDS = [shlex.split(line) for line in README.splitlines() if line.startswith("python ")]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +31,19 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def run(name: str, *arguments: str) -> list[str]:
-    """The lines that an example prints."""
+    """Runs an example and returns the lines that it prints."""
+    return run_command("python", str(EXAMPLES / f"{name}.py"), *arguments)
+
+
+def run_command(*words: str) -> list[str]:
+    """Runs a command in the repository's folder, with this interpreter as `python`; returns the lines that it
+    prints."""
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments],
+        [sys.executable if word == "python" else word for word in words],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        env=ENVIRONMENT,
         timeout=90,
         check=False,
     )
@@ -42,12 +55,6 @@ def make_topic(bootstrap: str, name: str, partitions: int) -> str:
     with Admin(bootstrap_servers=bootstrap) as admin:
         admin.create_topics([NewTopic(name, partitions, 1)]).check()
     return name
-
-
-def fill(bootstrap: str, topic: str, count: int) -> None:
-    with Producer(bootstrap_servers=bootstrap) as producer:
-        for number in range(count):
-            producer.send(topic, f"message{number}", key=str(number % 10))
 
 
 def values_of(bootstrap: str, topic: str, count: int, **settings: str) -> list[str]:
@@ -79,14 +86,14 @@ def test_transactional_producer(bootstrap):
 
 
 def test_partitioners(bootstrap):
-    """Round robin begins with partition 1; "0" to "9" by Java's hash over three partitions are 0, 1, 2, 0, ..."""
-    lines = run("partitioners", bootstrap, make_topic(bootstrap, "partitioned", 3))
+    """Round robin begins with partition 1; the keys "0" to "9" have the partitions 0, 1, 2, 0, ... by Java's hash."""
+    lines = run("partitioners", bootstrap, "partitioned")
     assert lines[:2] == ["RoundRobinPartitioner: 1 2 0 1 2 0 1 2 0 1", "HashPartitioner: 0 1 2 0 1 2 0 1 2 0"]
     assert set(lines[2].removeprefix("RandomPartitioner: ").split()) <= {"0", "1", "2"}
 
 
 def test_zodiac(bootstrap):
-    lines = run("zodiac", bootstrap, make_topic(bootstrap, "zodiac", 12))
+    lines = run("zodiac", bootstrap, "zodiac")
     assert lines == [
         "default: 鼠4 牛1 虎3 兔5 龙1 蛇10 马0 羊10 猴4 鸡11 狗8 猪2",
         "zodiac: 鼠0 牛1 虎2 兔3 龙4 蛇5 马6 羊7 猴8 鸡9 狗10 猪11",
@@ -94,32 +101,28 @@ def test_zodiac(bootstrap):
 
 
 def test_commit_per_partition(bootstrap):
-    fill(bootstrap, make_topic(bootstrap, "committed", 3), 30)
     lines = run("commit_per_partition", bootstrap, "committed", "groupb", "30")
-    assert sum(not line.startswith("commit") for line in lines) == 30
+    assert lines[0] == "sent 30 records to committed"
+    assert sum(not line.startswith("commit") for line in lines[1:]) == 30
     with Consumer(bootstrap_servers=bootstrap, group_id="groupb") as consumer:
         committed = consumer.committed([TopicPartition("committed", partition) for partition in range(3)])
     assert sum(each.offset for each in committed.values() if each is not None) == 30
 
 
 def test_offsets_in_database(bootstrap, tmp_path):
-    """The second run goes on where the first has ended, and counts nothing twice."""
-    fill(bootstrap, make_topic(bootstrap, "counted", 2), 40)
+    """The second run continues where the first has ended, and counts nothing twice."""
     arguments = (bootstrap, "counted", str(tmp_path / "database"))
-    assert run("offsets_in_database", *arguments, "15") == ["15 records counted"]
-    assert run("offsets_in_database", *arguments, "25") == ["40 records counted"]
+    assert run("offsets_in_database", *arguments, "15")[1:] == ["15 records counted"]
+    assert run("offsets_in_database", *arguments, "25")[1:] == ["40 records counted"]
 
 
 def test_consumer_per_thread(bootstrap):
-    fill(bootstrap, make_topic(bootstrap, "threads", 6), 60)
-    assert run("consumer_per_thread", bootstrap, "threads", "threads", "60") == [
-        "60 different records, the most frequent 1 times"
-    ]
+    lines = run("consumer_per_thread", bootstrap, make_topic(bootstrap, "threads", 6), "threads", "60")
+    assert lines[1:] == ["60 different records, the most frequent 1 times"]
 
 
 def test_worker_pool(bootstrap):
-    fill(bootstrap, make_topic(bootstrap, "pool", 2), 50)
-    assert run("worker_pool", bootstrap, "pool", "pool", "50") == ["50 records processed"]
+    assert run("worker_pool", bootstrap, "pool", "pool", "50")[1:] == ["50 records processed"]
 
 
 def test_idempotent_processing(bootstrap, tmp_path):
@@ -132,14 +135,57 @@ def test_filtering(bootstrap):
 
 
 def test_broadcast(bootstrap):
-    news = ", ".join(f"news {number}" for number in range(5))
+    records = ", ".join(f"message {number}" for number in range(5))
     lines = run("broadcast", bootstrap, "broadcast")
-    assert lines == [f"{receiver}: {news}" for receiver in ("first", "second", "third")]
+    assert lines == [f"{receiver}: {records}" for receiver in ("first", "second", "third")]
+
+
+def test_a_topic_with_another_number_of_partitions_is_refused(bootstrap):
+    words = [sys.executable, str(EXAMPLES / "zodiac.py"), bootstrap, make_topic(bootstrap, "narrow", 2)]
+    done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "The topic narrow has 2 partitions, not 12: name another topic\n"
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: Path(words[1]).stem)
+def test_the_commands_of_the_readme_run_as_they_are_and_again(bootstrap, words):
+    """Only the address is another one. The second run finds the topics of the first."""
+    command = [bootstrap if word == "localhost:9092" else word for word in words]
+    assert command != words
+    for _ in range(2):
+        assert run_command(*command)
+
+
+def test_every_command_has_a_usage_line_with_the_defaults():
+    usage = run("worker_pool", "--help")
+    assert usage[0] == "usage: worker_pool.py [-h] [bootstrap] [topic] [group] [count]"
+    assert any("default: localhost:9092" in line for line in usage)
+
+
+@pytest.fixture(scope="module")
+def slow_group_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker whose groups wait a minute for their first members: consumers of a new group wait."""
+    settings = {"group.initial.rebalance.delay.ms": "60000"}
+    with BrokerProcess(tmp_path_factory.mktemp("slow-groups"), settings) as broker:
+        yield broker.bootstrap
+
+
+@pytest.mark.parametrize("name", ["consumer_per_thread", "worker_pool"])
+def test_ctrl_c_ends_a_consumer_that_waits(slow_group_broker, name):
+    words = [sys.executable, str(EXAMPLES / f"{name}.py"), slow_group_broker]
+    with subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout.readline().startswith("sent ")
+            program.send_signal(signal.SIGINT)
+            output, errors = program.communicate(timeout=50)
+        finally:
+            program.kill()
+    assert (program.returncode, output, errors) == (130, "", "")
 
 
 def test_every_example_is_tested_and_listed():
-    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    names = {path.stem for path in EXAMPLES.glob("*.py")} - {"example_support"}
     source = Path(__file__).read_text()
     assert {name for name in names if f'run("{name}"' not in source} == set()
-    listed = (EXAMPLES / "README.md").read_text()
-    assert {name for name in names if f"`{name}.py`" not in listed} == set()
+    assert {name for name in names if f"`{name}.py`" not in README} == set()
+    assert sorted(Path(words[1]).stem for words in COMMANDS) == sorted(names)
