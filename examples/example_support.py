@@ -1,4 +1,4 @@
-"""What the examples share: their arguments, their topics with records to read, and their end at Ctrl-C."""
+"""The functions that the examples share: arguments, topics with records to read, and the end at Ctrl-C."""
 
 from __future__ import annotations
 

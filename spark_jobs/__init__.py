@@ -1,5 +1,5 @@
-"""Spark jobs over topics: each file is a program for spark-submit, `kafkapy_jobs` is what they share.
+"""Spark jobs over topics: each file is a program, and `kafkapy_jobs` is the library that they share.
 
-A job runs with nothing installed but PySpark and, for `--source kafkapy`, kafkapy: spark-submit puts a script's own
-folder on the path, and the shared library lies in it. See docs/spark-jobs.md.
+A job needs only PySpark and, for `--source kafkapy`, kafkapy: the folder of a script is on Python's path, and the
+library is in that folder. See docs/spark-jobs.md.
 """

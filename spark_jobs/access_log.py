@@ -1,6 +1,6 @@
 """Access log: lines of a web server's log as records with fields, from a topic to a topic, Parquet or the console.
 
-A line that is not of the form goes to the dead letters. The form is the one of the documents, as grok has it:
+A line that does not have the format becomes a dead letter. The format is that of the documents' grok pattern:
 client [date time zone] "method path... HTTP/1.1" response ... cost "...".
 """
 
@@ -39,7 +39,7 @@ def with_fields(records: DataFrame, value_format: str = "text", field: str = "me
 
 
 def accesses(rows: DataFrame) -> DataFrame:
-    """The fields of the lines that have them; response and cost as numbers."""
+    """Returns the fields of the good rows, with response and cost as numbers."""
     found = rows.where(F.col("reason").isNull()).select(*FIELDS)
     return found.withColumn("response", F.col("response").cast("int")).withColumn("cost", F.col("cost").cast("double"))
 

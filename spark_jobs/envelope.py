@@ -19,8 +19,8 @@ TOPIC = "connect-test"
 
 
 def with_payloads(records: DataFrame) -> DataFrame:
-    """Adds `payload`, as text whatever it is, and `reason` for values that are not `{"schema": ..., "payload":
-    ...}`."""
+    """Adds `payload`, as text whatever its type, and `reason` for values that are not
+    `{"schema": ..., "payload": ...}`."""
     rows = with_text(records, "json")
     is_envelope = F.from_json("text", "schema string, payload string").alias("envelope")
     rows = rows.withColumn("envelope", is_envelope).withColumn("payload", F.col("envelope.payload"))
@@ -30,7 +30,7 @@ def with_payloads(records: DataFrame) -> DataFrame:
 
 
 def payloads(rows: DataFrame) -> DataFrame:
-    """(payload) of good rows; null where the envelope holds null."""
+    """Returns (payload) of the good rows; null if the envelope contains null."""
     return rows.where(F.col("reason").isNull()).select("payload")
 
 

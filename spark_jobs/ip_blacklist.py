@@ -1,8 +1,8 @@
 """IP blacklist: addresses with too many requests within a minute, from a topic of accesses; entries expire.
 
-A value is an address. Minutes are aligned to the epoch, so a burst over the border of two is not seen. Every
-micro-batch in which an address is at or above the threshold lists it anew, and its time on the list begins again. On
-a topic the list is what compaction keeps: the address is the key, and a null value takes it off.
+A value is an address. Minutes are aligned to the epoch, so a burst across two minutes is not recognised. Every
+micro-batch in which an address is at or above the threshold lists it again, and its time on the list restarts. A
+compacted topic holds the list: the address is the key, and a null value removes it.
 
 Needs PySpark 4.1 or newer, and protobuf.
 """
@@ -36,10 +36,10 @@ ENTRY = "ip string, is_listed boolean, requests long, time timestamp, until time
 
 
 class Blacklist(StatefulProcessor):
-    """Owns, for each address, its requests of the minutes that the watermark has not passed, and until when it is
-    listed.
+    """The state of each address: its requests in the minutes that the watermark has not passed, and the end of its
+    entry.
 
-    Times are event time in milliseconds; a timer stands at the end of the entry, and at the end of each counted minute.
+    Times are event time in milliseconds; timers expire at the end of the entry and of each counted minute.
     """
 
     def __init__(self, threshold: int, expiry_ms: int) -> None:
@@ -52,7 +52,7 @@ class Blacklist(StatefulProcessor):
         self._until = handle.getValueState("until", "until long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """One row for each minute of these requests that is at or above the threshold."""
+        """Yields a row for each minute of these requests that is at or above the threshold."""
         newest: dict[int, int] = {}
         counts: dict[int, int] = {}
         for row in rows:
@@ -72,7 +72,7 @@ class Blacklist(StatefulProcessor):
                 yield self._entry(key[0], True, requests, newest[minute], until)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Forgets minutes that are over, and takes the address off the list when its time is."""
+        """Removes the minutes that are over, and the address from the list when its entry ends."""
         now = expiredTimerInfo.getExpiryTimeInMs()
         for (minute,) in list(self._minutes.keys()):
             if (minute + 1) * 60_000 <= now:
@@ -83,7 +83,7 @@ class Blacklist(StatefulProcessor):
             yield self._entry(key[0], False, None, now, None)
 
     def _extend(self, until: int) -> None:
-        """The earlier timer may stand: it finds an entry that ends later."""
+        """Extends the entry. An earlier timer may remain, because it does not end an entry that ends later."""
         known = self._until.get()
         if known is None or known[0] < until:
             self._until.update((until,))
@@ -113,7 +113,8 @@ def blacklist(rows: DataFrame, threshold: int, expiry_ms: int, lateness: str) ->
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """As the book prints them: the request, and the entry; and a line for the end of an entry."""
+    """Formats the entries as the book prints them, with a line for the request and one for the entry, and a line for
+    the end of an entry."""
     found = []
     for row in sorted(rows, key=lambda row: (row["time"], row["ip"])):
         if row["is_listed"]:
@@ -125,7 +126,7 @@ def lines(rows: list[Row]) -> list[str]:
 
 
 def list_records(entries: DataFrame) -> DataFrame:
-    """Key the address, value the entry as JSON, null when it ends."""
+    """Returns records with the address as the key and the entry as JSON, or null at its end, as the value."""
     record = F.struct("ip", "requests", "time", "until")
     value = F.when(F.col("is_listed"), F.to_json(record).cast("binary"))
     return entries.select(F.col("ip").cast("binary").alias("key"), value.alias("value"))

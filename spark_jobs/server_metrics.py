@@ -1,4 +1,4 @@
-"""Server metrics: average, least and greatest of what servers report, for each server, metric and window of time.
+"""Server metrics: average, minimum and maximum of each metric that servers report, for each server and window of time.
 
 Values are the JSON events of Metricbeat (`@timestamp`, `beat.name` or `host.name`, and numbers at paths such as
 `system.cpu.user.pct`); time is that of the event. An event without any of the requested metrics is ignored, one

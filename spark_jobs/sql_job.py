@@ -1,22 +1,22 @@
-"""SQL job: a statement over a topic, both from a `.properties` file; rows go to the console.
+"""SQL job: a statement over a topic, both from a `.properties` file; the console shows the rows.
 
-The file is `--properties`, or what the driver's system property PropPath names (`--driver-java-options
--DPropPath=FILE`): a local file, or else one of Hadoop's file system. Without it, or what it does not say:
+The file is `--properties`, or the one in the driver's system property PropPath (`--driver-java-options
+-DPropPath=FILE`): a local file, or one of Hadoop's file system. The defaults without a file, or for missing keys:
 
-    master                    what spark-submit says, local if nothing does
+    master                    that of spark-submit, or local
     appName                   Test7
-    className                 empty; taken and without effect
+    className                 empty; without effect
     kafka.bootstrap.servers   localhost:9092
     subscribe                 test
     tmpTable                  tmp
     sparksql                  select * from tmp
     schema                    empty; columns in Spark's words, such as `name string, age int`
 
-`--bootstrap-server` and `--topic`, if given, go before the file.
+`--bootstrap-server` and `--topic`, if given, take precedence over the file.
 
-Without a schema a value's JSON object (single quotes are taken too) becomes seven text columns `_1` to `_7`, empty
-where it has no more members; values with none, with more than seven, and those that are no object, become seven empty
-texts.
+Without a schema the members of a value's JSON object (single quotes are accepted) become seven text columns `_1` to
+`_7`; missing members are empty texts. A value that is not an object, or has no members or more than seven, becomes
+seven empty texts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ COLUMNS = 7
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values of a `.properties` file: comments, continued lines, `=`, `:` or white space between the two."""
+    """Parses a `.properties` file, with comments, continued lines, and `=`, `:` or white space after the key."""
     joined = re.sub(r"\\\r?\n[ \t]*", "", text)
     found = {}
     for line in joined.splitlines():
@@ -64,17 +64,17 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def properties_path(option: str | None) -> str | None:
-    """Where the file is: the option, or the driver's system property."""
+    """Returns the path of the file: the option, or the driver's system property."""
     if option:
         return option
-    # The session, whose master the file may set, is still to come: only the driver's JVM is there.
+    # The session, whose master the file may set, is created later: this starts only the driver's JVM.
     SparkContext._ensure_initialized()
     path: str | None = SparkContext._jvm.java.lang.System.getProperty("PropPath")
     return path
 
 
 def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
-    """The defaults with the file over them; a message if there is no such file."""
+    """Returns the properties of the file and defaults for the others. Prints a message if there is no file."""
     if path is None:
         print("no properties file was given; the defaults are used", file=sys.stderr)
         return dict(DEFAULTS)
@@ -88,7 +88,8 @@ def read_properties(path: str | None, arguments: Any) -> dict[str, str]:
 
 
 def _from_hadoop(path: str, arguments: Any) -> str | None:
-    """Hadoop's file system needs a session; the job's own, whose master the file may set, comes after it."""
+    """Reads a file of Hadoop's file system, with a session of its own: the file may set the master of the job's
+    session. None if it does not exist."""
     from pyspark.errors import AnalysisException
 
     spark = start_session("sql-job-properties", arguments)
@@ -101,13 +102,13 @@ def _from_hadoop(path: str, arguments: Any) -> str | None:
 
 
 def make_view(records: DataFrame, properties: Mapping[str, str]) -> None:
-    """Makes the view that statements read."""
+    """Creates the view that statements read."""
     rows = columns_of_schema(records, properties["schema"]) if properties["schema"] else seven_columns(records)
     rows.createOrReplaceTempView(properties["tmpTable"])
 
 
 def seven_columns(records: DataFrame) -> DataFrame:
-    """The members of each value's object as `_1` to `_7`, in their order."""
+    """Returns the members of each value's object as `_1` to `_7`, in their order."""
     members = F.map_values(F.from_json(valid_text("value"), "map<string,string>", LENIENT))
     size = F.coalesce(F.size(members), F.lit(0))
     columns = [
@@ -124,7 +125,7 @@ def parser() -> JobParser:
     options.add_argument("--properties", metavar="FILE", help="the properties file")
     add_source(options, DEFAULTS["subscribe"], is_stream=True, value_formats=())
     add_session(options)
-    # What the command line says goes before the file, and the file before its defaults.
+    # The command line takes precedence over the file, and the file over these defaults.
     options.set_defaults(bootstrap_server=None, topic=None)
     return options
 

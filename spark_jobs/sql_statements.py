@@ -1,6 +1,6 @@
-"""SQL statements: several on one view of a topic, each a query of its own that appends to the console.
+"""SQL statements: several on one view of a topic, each of which is a query that appends to the console.
 
-Values are JSON objects with the columns of `--schema`; those that are not become rows of nulls.
+Values are JSON objects with the columns of `--schema`; other values become rows of nulls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parser() -> JobParser:
     options.add_argument("--view", default="dyl_test", metavar="NAME", help="default dyl_test")
     options.add_argument("--schema", default=SCHEMA, metavar="COLUMNS", help=f"in Spark's words; default {SCHEMA}")
     options.add_argument(
-        "--statement", action="append", metavar="SQL", help="may come again; the default is two examples"
+        "--statement", action="append", metavar="SQL", help="may be repeated; the default is two examples"
     )
     add_source(options, TOPIC, is_stream=True, value_formats=())
     add_session(options)
@@ -34,7 +34,7 @@ def parser() -> JobParser:
 def main(words: Sequence[str] | None = None) -> None:
     arguments = parser().parse_args(words)
     if not arguments.schema.strip():
-        fail("no schema was given: there is no view to ask")
+        fail("--schema is empty: the view needs columns")
     spark = start_session("sql-statements", arguments)
     columns_of_schema(read_stream(spark, arguments), arguments.schema).createOrReplaceTempView(arguments.view)
     statements = arguments.statement or STATEMENTS

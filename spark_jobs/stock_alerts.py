@@ -1,10 +1,9 @@
-"""Stock alerts: new N-day highs and lows as the quotes arrive on a topic; the streaming twin of stock_strategy.
+"""Stock alerts: new N-day highs and lows as the quotes arrive on a topic; stock_strategy as a stream.
 
-For each stock the extremes of its last N trading days are kept. A quote at or beyond all of them is an alert, once
-for each price: a quote that comes twice alerts once. Trading days are those of the stock itself, since a stream has
-no calendar of the market, and a day that comes later than N newer ones of its stock is passed over. For quotes that
-arrive in the order of their dates, the alerts of a day are the second stage of the strategy for stocks that are
-traded every day.
+The state of a stock is the extremes of its last N trading days. A quote at or beyond all of them is an alert, once for
+each price: a quote that arrives twice causes one alert. Trading days are those of the stock itself, because a stream
+has no calendar of the market; a day that arrives after N newer ones of its stock is ignored. For quotes that arrive in
+the order of their dates, the alerts of a day are the second stage of the strategy for stocks that are traded every day.
 
 Needs PySpark 4.1 or newer, and protobuf.
 """
@@ -30,7 +29,7 @@ ALERT = "stock_code string, stock_name string, kind string, price double, trade_
 
 
 class ExtremesOfDays(StatefulProcessor):
-    """Owns, for each stock, the highest and lowest price of each of its last `days` trading days."""
+    """The state of each stock: the highest and lowest price of each of its last `days` trading days."""
 
     def __init__(self, days: int, minimum_days: int) -> None:
         self._days = days
@@ -40,24 +39,24 @@ class ExtremesOfDays(StatefulProcessor):
         self._state = handle.getMapState("extremes", "trade_day string", "high double, low double")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """Alerts for the new quotes of a stock, in the order of their dates and then of their arrival."""
+        """Yields alerts for the new quotes of a stock, in the order of their dates and then of their arrival."""
         known = {day[0]: tuple(prices) for day, prices in self._state.iterator()}
         before = dict(known)
         arrived = sorted(rows, key=lambda row: (row["trade_day"], row["partition"] or 0, row["offset"] or 0))
         for row in arrived:
-            yield from self._take(known, row)
+            yield from self._add(known, row)
         for day in before.keys() - known.keys():
             self._state.removeKey((day,))
         for day, prices in known.items():
             if before.get(day) != prices:
                 self._state.updateValue((day,), prices)
 
-    def _take(self, known: dict[str, tuple[float, float]], row: Row) -> Iterator[Row]:
+    def _add(self, known: dict[str, tuple[float, float]], row: Row) -> Iterator[Row]:
         day, high, low = row["trade_day"], row["high"], row["low"]
         old_high, old_low = known.get(day, (float("-inf"), float("inf")))
         known[day] = max(high, old_high), min(low, old_low)
-        for passed in sorted(known)[: -self._days]:
-            del known[passed]
+        for old_day in sorted(known)[: -self._days]:
+            del known[old_day]
         if day not in known or day != max(known) or len(known) < self._minimum_days:
             return
         if high > old_high and high >= max(prices[0] for prices in known.values()):
@@ -77,13 +76,13 @@ class ExtremesOfDays(StatefulProcessor):
 
 
 def alerts(quotes: DataFrame, days: int, minimum_days: int | None = None) -> DataFrame:
-    """A row for each new high or low of `quotes` (a stream); append mode."""
+    """Returns a row for each new high or low of `quotes`, a stream; it needs the append mode."""
     processor = ExtremesOfDays(days, minimum_days or days)
     return quotes.groupBy("stock_code").transformWithState(processor, ALERT, "append", "none")
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """One line for each alert."""
+    """Formats each alert as a line."""
     titles = {"new high": "历史新高", "new low": "历史新低"}
     ordered = sorted(rows, key=lambda row: (row["trade_day"], row["stock_code"], row["kind"]))
     return [
@@ -96,7 +95,7 @@ def parser() -> JobParser:
     options = JobParser(__doc__)
     options.add_argument("--days", type=count, default=20, metavar="N", help="trading days of a stock; default 20")
     options.add_argument(
-        "--minimum-days", type=count, metavar="N", help="a stock needs so many of them; default: --days"
+        "--minimum-days", type=count, metavar="N", help="a stock needs at least as many; default: --days"
     )
     return add_stream(options, TOPIC)
 

@@ -1,8 +1,8 @@
-"""Stock strategy: which stocks are at an N-day high or low, from a topic or files of daily quotes.
+"""Stock strategy: the stocks that are at an N-day high or low, from a topic or files of daily quotes.
 
 The first stage finds, for each stock, the highest and the lowest price of the last N trading days and their dates; of
-days with the same price the earliest. The second keeps the stocks whose price of the last trading day is that highest
-or lowest. It compares prices and not dates: a price that was reached before is a high all the same.
+days with the same price the earliest. The second selects the stocks whose price of the last trading day is that highest
+or lowest. It compares prices, not dates: a price that was reached before is a high too.
 
 Trading days are those of the market: the dates on which any stock was traded, up to `--as-of`. A stock that was not
 traded on the last of them is in the first stage only.
@@ -28,14 +28,14 @@ TOPIC = "stock-quotes"
 
 
 def trading_days(quotes: DataFrame, days: int | None, as_of: str | None) -> DataFrame:
-    """The quotes of the last `days` trading days (None: all) up to `as_of` (yyyy-MM-dd; None: the last there is), with
-    the last of these days as `last_day`."""
+    """Returns the quotes of the last `days` trading days (None: all) up to `as_of` (yyyy-MM-dd; None: the last one),
+    with the last of these days as `last_day`."""
     if as_of is not None:
         quotes = quotes.where(F.col("trade_day") <= as_of)
     known = quotes.select("trade_day").distinct()
     if days is not None:
         known = known.orderBy(F.col("trade_day").desc()).limit(days)
-    # One row, given to every task; no window over the whole market, which would put all rows into one partition.
+    # A row that every task gets. A window over the whole market would put all rows into one partition.
     period = known.agg(F.min("trade_day").alias("first_day"), F.max("trade_day").alias("last_day"))
     inside = F.col("trade_day") >= F.col("first_day")
     return quotes.join(F.broadcast(period), inside).drop("first_day")
@@ -44,10 +44,10 @@ def trading_days(quotes: DataFrame, days: int | None, as_of: str | None) -> Data
 def strategy(
     quotes: DataFrame, days: int | None = None, as_of: str | None = None, minimum_days: int | None = None
 ) -> DataFrame:
-    """Both stages: a row for each stock, `is_new_high` and `is_new_low` telling the second.
+    """Returns a row for each stock; `is_new_high` and `is_new_low` are the second stage.
 
-    A stock with fewer than `minimum_days` trading days in the period (default: `days`) has no N-day high or low yet: it
-    stays in the first stage. Rows that came twice change nothing, so they need not be found.
+    A stock with fewer than `minimum_days` trading days in the period (default: `days`) has no N-day high or low yet and
+    is in the first stage only. Duplicate rows do not change the result.
     """
     period = trading_days(quotes, days, as_of)
     is_today = F.col("trade_day") == F.col("last_day")
@@ -78,12 +78,12 @@ def strategy(
 
 
 def _extreme(order: Column, price: str) -> Column:
-    """What is least in this order: the best price, and of equal ones the earliest date."""
+    """Returns a struct whose minimum is the best price and, of equal prices, the earliest date."""
     return F.struct(order.alias("order"), "trade_day", "trade_date", F.col(price).alias("price"))
 
 
 def stock_info(row: Row) -> str:
-    """A stock as the book prints it."""
+    """Formats a stock as the book prints it."""
     return (
         f"{row['stock_code']}: StockInfo [stockName={row['stock_name']}, stockCode={row['stock_code']}, "
         f"highPrice={row['high_price']}, lowPrice={row['low_price']}, "
@@ -92,7 +92,7 @@ def stock_info(row: Row) -> str:
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """The first stage, then the two sets of the second."""
+    """Formats the first stage and then the two sets of the second."""
     stocks = sorted(rows, key=lambda row: row["stock_code"])
     found = [stock_info(row) for row in stocks]
     for title, column in (("历史新高:", "is_new_high"), ("历史新低:", "is_new_low")):
@@ -102,7 +102,7 @@ def lines(rows: list[Row]) -> list[str]:
 
 
 def date(text: str) -> str:
-    """The type of an option that is a date."""
+    """Parses an option that is a date, such as 2017-03-01."""
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
@@ -111,12 +111,10 @@ def date(text: str) -> str:
 
 def parser() -> JobParser:
     options = JobParser(__doc__)
-    options.add_argument("--days", type=count, metavar="N", help="trading days; default: all that there are")
+    options.add_argument("--days", type=count, metavar="N", help="trading days; default: all")
+    options.add_argument("--as-of", type=date, metavar="DATE", help="the last day; default: the last one with quotes")
     options.add_argument(
-        "--as-of", type=date, metavar="DATE", help="the last day looked at; default: the last there is"
-    )
-    options.add_argument(
-        "--minimum-days", type=count, metavar="N", help="a stock needs so many of them; default: --days"
+        "--minimum-days", type=count, metavar="N", help="a stock needs at least as many; default: --days"
     )
     return add_batch(options, TOPIC)
 

@@ -1,9 +1,9 @@
 """Joins: two topics as Kafka Streams joins them, as streams, as tables, or a stream with a table.
 
 Two streams are joined within a window: keys are equal, and the right record is at most `--before` older and at most
-`--after` newer than the left one. Two tables: the last values of a key, anew with every change of either. A stream
-with a table: every record of the left side with the table's value at that time; what changes in the table alone gives
-nothing.
+`--after` newer than the left one. Two tables: the last values of a key, again after every change of either. A stream
+with a table: every record of the left side with the table's value at that time; a change of the table alone has no
+result.
 
 Joins with tables need PySpark 4.1 or newer, and protobuf.
 """
@@ -30,7 +30,7 @@ JOINED = "key string, left_value string, right_value string"
 
 
 class LastValues(StatefulProcessor):
-    """Owns the last value of each key on both sides, each side being a table unless only the right one is."""
+    """The state of each key: its last values on both sides. The left side may be a stream, which has no state."""
 
     def __init__(self, kind: str, left_is_stream: bool) -> None:
         self._kind = kind
@@ -40,8 +40,8 @@ class LastValues(StatefulProcessor):
         self._state = handle.getValueState("values", "left_value string, right_value string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """The joined rows, in the order of timestamps; of equal ones the right side's first, and then as they
-        arrived."""
+        """Yields the joined rows in the order of timestamps; for equal timestamps the right side comes first, and each
+        side in the order of arrival."""
         left, right = self._state.get() or (None, None)
         for row in sorted(rows, key=lambda row: (row["timestamp"], row["is_left"], row["partition"], row["offset"])):
             if not row["is_left"]:
@@ -61,7 +61,8 @@ class LastValues(StatefulProcessor):
 
 
 def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Both sides below each other with `name`, `text`, `is_left` and `reason`; records without a key join nothing."""
+    """Returns the records of both sides with `name`, `text`, `is_left` and `reason`; a record without a key is not
+    joined."""
 
     def side(records: DataFrame, is_left: bool) -> DataFrame:
         rows = with_text(records, "text").withColumn("name", valid_text("key"))
@@ -72,7 +73,8 @@ def with_sides(left: DataFrame, right: DataFrame) -> DataFrame:
 
 
 def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: str) -> DataFrame:
-    """(key, left_value, right_value); append mode. What found no partner appears when the watermark excludes one."""
+    """Returns (key, left_value, right_value); it needs the append mode. A record without a partner appears when the
+    watermark excludes a later partner."""
     good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull() & F.col("text").isNotNull())
     good = good.withWatermark("timestamp", lateness)
     left = good.where("is_left").select(
@@ -88,13 +90,13 @@ def join_streams(rows: DataFrame, kind: str, before: str, after: str, lateness: 
 
 
 def join_tables(rows: DataFrame, kind: str, *, left_is_stream: bool) -> DataFrame:
-    """(key, left_value, right_value); a stream, append mode."""
+    """Returns (key, left_value, right_value) of a stream; it needs the append mode."""
     good = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
     return good.groupBy("name").transformWithState(LastValues(kind, left_is_stream), JOINED, "append", "none")
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """As the documents' joiner has them, Java's null included."""
+    """Formats rows as the documents' joiner does, with Java's null."""
     shown = [(row["key"], row["left_value"] or "null", row["right_value"] or "null") for row in rows]
     return [f"{key} , left:{left}, right:{right}" for key, left, right in shown]
 

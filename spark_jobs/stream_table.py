@@ -1,10 +1,10 @@
 """Streams and tables: one topic read as Kafka Streams' KStream and KTable, and the aggregates of both.
 
---as stream: every record. --as table: what changed, the last value of a key in each micro-batch, as a table's cache
-has it between two commits. --as max: the greatest whole number of each key so far, or with --window of each window.
---as table-max: the same of a table of integers (4 bytes, big-endian). There the documents' subtractor is `max` like
-the adder, so that the result never decreases, even when a key's value is replaced by a smaller one: it is the
-greatest value that ever was.
+--as stream: every record. --as table: the changes, that is the last value of each key in each micro-batch, as a table's
+cache has it between two commits. --as max: the greatest whole number of each key so far, or with --window of each
+window. --as table-max: the same of a table of integers (4 bytes, big-endian). There the documents' subtractor is `max`
+like the adder, so that the result never decreases, even if a smaller value replaces a key's value: it is the greatest
+value that the key has had.
 
 --as table needs PySpark 4.1 or newer, and protobuf.
 """
@@ -31,7 +31,7 @@ CHANGE = "key string, value string, old_value string"
 
 
 class LastValue(StatefulProcessor):
-    """Owns the value of each key of a table."""
+    """The state of each key of a table: its value."""
 
     def __init__(self, sends_old_values: bool) -> None:
         self._sends_old_values = sends_old_values
@@ -40,7 +40,7 @@ class LastValue(StatefulProcessor):
         self._state = handle.getValueState("value", "value string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        """One change of this key: from the value before these rows to the last of them."""
+        """Yields one change of this key: from the value before these rows to the last of them."""
         known = self._state.get()
         old = known[0] if known else None
         last = max(rows, key=lambda row: (row["partition"] or 0, row["offset"] or 0))
@@ -52,31 +52,31 @@ class LastValue(StatefulProcessor):
 
 
 def with_keys(records: DataFrame) -> DataFrame:
-    """Adds `name`, the key as text, with `text` and `reason`; a null value is a deletion and no fault."""
+    """Adds `name`, the key as text, with `text` and `reason`; a null value is a deletion and has no reason."""
     rows = with_text(records, "text").withColumn("name", valid_text("key"))
     return rows.withColumn("reason", F.when(F.col("value").isNotNull(), F.col("reason")))
 
 
 def stream(rows: DataFrame) -> DataFrame:
-    """(key, value) of every record."""
+    """Returns (key, value) of every good row."""
     return rows.where(F.col("reason").isNull()).select(F.col("name").alias("key"), F.col("text").alias("value"))
 
 
 def table(rows: DataFrame, *, sends_old_values: bool = False) -> DataFrame:
-    """(key, value, old_value): the changes of a table, a stream, append mode. Records without a key have no place in
-    it."""
+    """Returns the changes of a table as (key, value, old_value) of a stream; it needs the append mode. Records without
+    a key are ignored."""
     named = rows.where(F.col("reason").isNull() & F.col("name").isNotNull())
     return named.groupBy("name").transformWithState(LastValue(sends_old_values), CHANGE, "append", "none")
 
 
 def with_numbers(rows: DataFrame) -> DataFrame:
-    """Adds `number` of a text such as 42, and `reason`."""
+    """Adds `number`, parsed from a text such as 42, and `reason`."""
     rows = rows.withColumn("number", trimmed(F.col("text")).try_cast("long"))
     return add_reason(rows, F.col("value").isNotNull() & F.col("number").isNull(), "not a whole number")
 
 
 def with_integers(records: DataFrame) -> DataFrame:
-    """Adds `name`, `number` of four bytes, and `reason`."""
+    """Adds `name`, `number`, decoded from four bytes, and `reason`."""
     unsigned = F.conv(F.hex("value"), 16, 10).cast("long")
     rows = records.withColumn("name", valid_text("key"))
     rows = rows.withColumn(
@@ -88,12 +88,13 @@ def with_integers(records: DataFrame) -> DataFrame:
 
 
 def greatest(rows: DataFrame, window: str | None = None) -> DataFrame:
-    """(key, value) with the greatest `number` of each key, and `window_start` if there are windows; update mode."""
+    """Returns (key, value) with the greatest `number` of each key, and `window_start` if there are windows; a stream
+    needs the update mode."""
     good = rows.where(F.col("reason").isNull() & F.col("number").isNotNull() & F.col("name").isNotNull())
     value = F.max("number").alias("value")
     if window is None:
         return good.groupBy(F.col("name").alias("key")).agg(value)
-    # Without a watermark: as in the documents' example no window is ever given up.
+    # There is no watermark, because the documents' example never closes a window.
     windows: Column = F.window("timestamp", window)
     found = good.groupBy(windows, F.col("name").alias("key")).agg(value)
     return found.select("key", "value", F.col("window.start").alias("window_start"))
@@ -124,7 +125,7 @@ def parser() -> JobParser:
     options.add_argument(
         "--window", type=duration, metavar="LENGTH", help="with --as max: of each window, not of all time"
     )
-    options.add_argument("--old-values", action="store_true", help="with --as table: say what a value replaced")
+    options.add_argument("--old-values", action="store_true", help="with --as table: show the replaced value")
     return add_stream(options, TOPIC, is_final=False, value_formats=())
 
 

@@ -1,6 +1,6 @@
-"""Word count: how often each word occurs, in files or, as it arrives, on a topic.
+"""Word count: the number of occurrences of each word in files or, as they arrive, in the records of a topic.
 
-On a topic the counts go on over restarts, which a checkpoint carries; each micro-batch prints the words that it
+With a checkpoint, the counts of a topic continue after a restart; each micro-batch prints the words whose counts it
 changed.
 """
 
@@ -23,14 +23,14 @@ TOPIC = "streams-foo"
 
 
 def word_counts(rows: DataFrame, separator: str = r"\s+", *, lower_case: bool = False, field: str = "") -> DataFrame:
-    """(word, count) of the rows' `text`, or of a member of it; blank words are none."""
+    """Returns (word, count) of the rows' `text` or of a member of it, without blank words."""
     text = F.col("text") if not field else member("json", field)
     words = F.explode(F.split(F.lower(text) if lower_case else text, separator)).alias("word")
     return rows.select(words).where(F.trim("word") != "").groupBy("word").agg(F.count(F.lit(1)).alias("count"))
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """`word: count`, the words in order."""
+    """Formats the counts as `word: count`, in the order of the words."""
     return [f"{row['word']}: {row['count']}" for row in sorted(rows, key=lambda row: row["word"])]
 
 

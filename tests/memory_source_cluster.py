@@ -1,5 +1,5 @@
-"""A cluster in memory, as the Spark source's driver side asks it: topics with partitions that have a first and an end
-offset, and one record every millisecond from offset 0 on."""
+"""A cluster in memory with the interface of `SourceCluster`: each partition has a first and an end offset, and the
+record of each offset has that number of milliseconds as its timestamp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.types import TopicPartition
 
 
 class MemorySourceCluster:
-    """Owns its topics. `subscribed` are asked for by name."""
+    """A cluster of topics; `subscribed` are those that the options name."""
 
     def __init__(self, *subscribed: str) -> None:
         self.subscribed = subscribed
@@ -26,12 +26,12 @@ class MemorySourceCluster:
         del self.ids[topic]
         self.bounds = {partition: bounds for partition, bounds in self.bounds.items() if partition.topic != topic}
 
-    def truncate(self, topic: str, partition: int, first: int) -> None:
-        partition = TopicPartition(topic, partition)
+    def truncate(self, topic: str, number: int, first: int) -> None:
+        partition = TopicPartition(topic, number)
         self.bounds[partition] = (first, self.bounds[partition][1])
 
-    def grow(self, topic: str, partition: int, count: int) -> None:
-        partition = TopicPartition(topic, partition)
+    def grow(self, topic: str, number: int, count: int) -> None:
+        partition = TopicPartition(topic, number)
         first, end = self.bounds.get(partition, (0, 0))
         self.bounds[partition] = (first, end + count)
 

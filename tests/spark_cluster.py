@@ -16,20 +16,20 @@ from tests.server_process import ServerProcess
 
 
 def spark_home() -> Path:
-    """Where this environment's PySpark keeps Spark."""
-    import pyspark  # of the tests that need it only
+    """Returns the folder of the installed PySpark."""
+    import pyspark  # only some tests need it
 
     return Path(pyspark.__file__).parent
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without what would tell Spark where kafkapy is."""
+    """Returns this process's environment without the variables from which Spark could find kafkapy."""
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" and not key.startswith("PYSPARK")}
     return {**kept, "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 class SparkDaemon(ServerProcess):
-    """A class of Spark's that serves until it is ended."""
+    """A process that runs a class of Spark until it is ended."""
 
     start_timeout_s = 90.0
 
@@ -48,7 +48,8 @@ class SparkDaemon(ServerProcess):
 
 
 class StandaloneCluster:
-    """A master and its workers of one core each, below a directory.  A context manager; `url` is for `--master`."""
+    """A context manager with a master and its workers of one core each, which write below a directory. `url` is the
+    value for `--master`."""
 
     def __init__(self, directory: Path, workers: int = 2) -> None:
         (port,) = free_ports(1)
@@ -96,7 +97,7 @@ class StandaloneCluster:
         options: tuple[str, ...] = (),
         timeout_s: float = 180,
     ) -> subprocess.CompletedProcess[str]:
-        """`spark-submit` in client mode, its output captured; `options` go before the program."""
+        """Runs `spark-submit` in client mode with these options and returns its output."""
         small = {
             "spark.driver.memory": "512m",
             "spark.executor.memory": "512m",

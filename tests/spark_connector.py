@@ -1,5 +1,5 @@
-"""Spark's own Kafka source (on the JVM) as the peer of the data source: its jars from Maven Central, and the release of
-PySpark that they belong to in an environment of its own, both kept below KAFKAPY_PEERS."""
+"""Spark's own Kafka source (on the JVM), which is compared with the data source: its jars from Maven Central, and the
+matching release of PySpark in an environment of its own, both stored below KAFKAPY_PEERS."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 POM = Path(__file__).with_name("spark_pom.xml")
 # The newest one all of whose parts are on Maven Central.
 SPARK_VERSION = "4.0.0"
-# What the source of that release, and kafkapy in the same session, need beside it.
+# The packages that the source of that release, and kafkapy in the same session, need.
 PACKAGES = (
     f"pyspark=={SPARK_VERSION}",
     "pyarrow>=18,<24",
@@ -33,7 +33,7 @@ PACKAGES = (
 
 
 def connector_jars() -> list[Path]:
-    """The jars for `spark.jars`; fetched once."""
+    """Returns the jars for `spark.jars`, which are downloaded once."""
     directory = peers_directory() / f"spark-connector-{SPARK_VERSION}"
 
     def fetch() -> None:
@@ -45,7 +45,7 @@ def connector_jars() -> list[Path]:
 
 
 def connector_python() -> Path:
-    """The interpreter of an environment with that release of PySpark; made once (a minute, 900 MB)."""
+    """Returns the interpreter of an environment with that release of PySpark, which is made once (a minute, 900 MB)."""
     directory = peers_directory() / f"pyspark-{SPARK_VERSION}"
     python = directory / "venv" / "bin" / "python"
 
@@ -60,7 +60,7 @@ def connector_python() -> Path:
 def run_in_connector_environment(
     module: str, *arguments: str, timeout_s: float = 600, shows_progress: bool = False
 ) -> Any:
-    """Runs a module of this repository beside that release; the JSON of its last line of output."""
+    """Runs a module of this repository with that release; returns the JSON of its last line of output."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))}
     jars = ",".join(map(str, connector_jars()))
     with tempfile.TemporaryDirectory(prefix="kafkapy-spark-", ignore_cleanup_errors=True) as scratch:

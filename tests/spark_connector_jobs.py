@@ -1,5 +1,7 @@
-"""The same small jobs through Spark's own Kafka source and through kafkapy, run by `tests/spark_connector.py` beside
-the release that has both; prints what they found as JSON."""
+"""Runs the same small jobs through Spark's own Kafka source and through kafkapy, and prints their results as JSON.
+
+`tests/spark_connector.py` starts it in an environment that has both sources.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.spark_session import start_session
 
 
 def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dict[str, Any]:
-    """Every row of a topic, as a digest; then written to another topic, and counted by word."""
+    """Computes a digest of a topic's rows, writes them to another topic, and counts their words."""
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "includeHeaders": "true"}
     frame = spark.read.format(form).options(**source).load()
     rows = sorted(str(row) for row in frame.selectExpr("*", "CAST(value AS STRING) AS text").collect())
@@ -37,7 +39,7 @@ def batch(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dic
 
 
 def stream(spark: Any, form: str, bootstrap: str, topic: str, target: str) -> dict[str, Any]:
-    """The topic as a stream, all that is there, copied to another topic; through kafkapy in transactions."""
+    """Copies the available records of a topic to another one as a stream; through kafkapy in transactions."""
     with tempfile.TemporaryDirectory() as checkpoint:
         source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
         frame = spark.readStream.format(form).options(**source).load().select("key", "value")

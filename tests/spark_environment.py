@@ -1,6 +1,6 @@
-"""What executors get of kafkapy: its wheel, installed in a folder or packed for `--archives`; and a Python without it.
+"""kafkapy for executors: its wheel, installed in a folder or packed for `--archives`; and a Python without it.
 
-The wheel is that of the tree as it stands, compiled below `build/` once for a run, or the one that KAFKAPY_WHEEL names.
+The wheel is built from the current tree below `build/`, once for a run, or is the one that KAFKAPY_WHEEL names.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BUILD_TIMEOUT_S = 1500
-# What Spark's own worker imports, by the names of the folders.
+# The packages that Spark's own worker imports, by the names of their folders.
 SPARKS_OWN = ("pyarrow", "pandas", "numpy", "numpy.libs", "dateutil", "six.py", "pytz", "tzdata", "pyarrow.libs")
 
 
 def packages() -> Path:
-    """Where this interpreter keeps its packages."""
+    """Returns the folder of this interpreter's packages."""
     return Path(sysconfig.get_paths()["platlib"])
 
 
 @functools.cache
 def wheel() -> Path:
-    """kafkapy's wheel."""
+    """Returns the path of kafkapy's wheel."""
     if given := os.environ.get("KAFKAPY_WHEEL"):
         return Path(given).absolute()
     directory = ROOT / "build" / "wheel"
@@ -39,14 +39,14 @@ def wheel() -> Path:
 
 
 def install_wheel(directory: Path) -> Path:
-    """A folder below `directory` with the wheel and what it needs, installed there by pip."""
+    """Installs the wheel and its dependencies in a folder below `directory`; returns the folder."""
     content = directory / "environment"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", str(content), str(wheel())], check=True)
     return content
 
 
 def pack_environment(directory: Path) -> Path:
-    """The same as an archive, as docs/spark.md has it."""
+    """Packs such a folder as an archive, as docs/spark.md says; returns the archive."""
     archive = directory / "kafkapy-environment.tar.gz"
     with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
         packed.add(install_wheel(directory), ".")
@@ -54,12 +54,12 @@ def pack_environment(directory: Path) -> Path:
 
 
 def pack_sources(directory: Path) -> Path:
-    """kafkapy as a .zip for --py-files, from which its core cannot be loaded."""
+    """Packs kafkapy as a .zip for --py-files, from which its core cannot be loaded; returns it."""
     return Path(shutil.make_archive(str(directory / "kafkapy-sources"), "zip", ROOT, "kafkapy"))
 
 
 def bare_python(directory: Path, *folders: Path) -> Path:
-    """This interpreter with the packages that Spark's worker needs and those of `folders`, and no others."""
+    """Makes a Python that has only the packages of Spark's worker and of `folders`; returns its path."""
     links = directory / "links"
     links.mkdir(parents=True)
     for name in SPARKS_OWN:

@@ -1,4 +1,5 @@
-"""Spark as tests and benchmarks start it: small, on loopback, with this repository's kafkapy in its Python workers."""
+"""A Spark session for tests and benchmarks: small, on loopback, with this repository's kafkapy in its Python
+workers."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.pollingDelay": "10ms",
-    # what the jobs' transformWithState needs
+    # The jobs' transformWithState needs it.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # short runs: what the second compiler would win it does not live to give back
+    # Runs are too short for the second compiler to pay off.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
 def prepare_environment() -> None:
-    """What Spark takes from the environment of the process that starts its JVM, which its Python workers inherit."""
+    """Sets the environment variables that Spark's JVM and, through it, its Python workers inherit."""
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -38,9 +39,9 @@ def prepare_environment() -> None:
 
 
 def start_session(directory: Path, master: str = "local[2]", settings: Mapping[str, str] | None = None) -> Any:
-    """The process's Spark session; what it writes goes below `directory`."""
+    """Starts the process's Spark session, which writes below `directory`."""
     prepare_environment()
-    from pyspark.sql import SparkSession  # it takes its time, and most tests do without
+    from pyspark.sql import SparkSession  # a slow import that most tests do not need
 
     builder = SparkSession.builder.master(master).appName("kafkapy")
     local = {"spark.sql.warehouse.dir": str(directory / "warehouse"), "spark.local.dir": str(directory / "local")}

@@ -1,4 +1,4 @@
-"""What the jobs share: arguments, session, source, values, sinks. Functions to call, not a framework to fill in.
+"""The library of the jobs: functions for arguments, session, source, values and sinks.
 
-Nothing here may be needed by Python code that runs on executors: they do not have this package.
+Python code that runs on executors must not use it, because they do not have this package.
 """

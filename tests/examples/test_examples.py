@@ -149,7 +149,7 @@ def test_a_topic_with_another_number_of_partitions_is_refused(bootstrap):
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: Path(words[1]).stem)
 def test_the_commands_of_the_readme_run_as_they_are_and_again(bootstrap, words):
-    """Only the address is another one. The second run finds the topics of the first."""
+    """They are changed only in the address. The second run finds the topics of the first."""
     command = [bootstrap if word == "localhost:9092" else word for word in words]
     assert command != words
     for _ in range(2):

@@ -70,4 +70,4 @@ def test_each_statement_is_a_query_of_its_own(broker):
 def test_without_a_schema_there_is_a_message_and_no_view(broker):
     done = kafkapy("jobs", "submit", *SMALL, "sql-statements", "--schema", "")
     assert done.returncode != 0
-    assert "no schema was given: there is no view to ask" in done.stdout + done.stderr
+    assert "--schema is empty: the view needs columns" in done.stdout + done.stderr

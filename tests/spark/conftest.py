@@ -22,7 +22,7 @@ from tests.spark_session import start_session
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The session, with the format `kafkapy` registered."""
+    """Returns the session, with the format `kafkapy` registered."""
     from kafkapy.spark import register
 
     session = start_session(tmp_path_factory.mktemp("spark"))
@@ -33,7 +33,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def spark_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker for tests that neither stop nor fill it."""
+    """Returns the address of a broker for tests that neither stop nor fill it."""
     directory = tmp_path_factory.mktemp("spark-broker")
     properties = {"log.retention.ms": "-1"}  # records may be years old
     if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
@@ -45,7 +45,7 @@ def spark_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Topics:
-    """Makes topics of new names on one broker, and fills them."""
+    """Creates topics with new names on one broker, and sends records to them."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -53,7 +53,7 @@ class Topics:
         self._numbers = itertools.count()
 
     def create(self, partitions: int = 1, name: str | None = None, **config: str) -> str:
-        """A new topic; `config` has `_` for `.`."""
+        """Creates a topic and returns its name; `config` has `_` instead of `.`."""
         name = name or f"topic-{next(self._numbers)}"
         keys = {key.replace("_", "."): value for key, value in config.items()}
         self._admin.create_topics([NewTopic(name, partitions, 1, config=keys)])[name].result(30)
@@ -66,12 +66,12 @@ class Topics:
         self._admin.create_partitions([NewPartitions(name, total)])[name].result(30)
 
     def delete_records(self, name: str, partition: int, before: int) -> None:
-        where = TopicPartition(name, partition, before)
-        for future in self._admin.delete_records([where]).values():
+        offset = TopicPartition(name, partition, before)
+        for future in self._admin.delete_records([offset]).values():
             future.result(30)
 
     def fill(self, topic: str, values: Any, *, partition: int | None = 0, **more: Any) -> None:
-        """Sends values; `more` as for `Producer.send`."""
+        """Sends values; `more` are arguments of `Producer.send`."""
         with Producer(bootstrap_servers=self.bootstrap) as producer:
             for future in [producer.send(topic, value, partition=partition, **more) for value in values]:
                 future.result(30)
@@ -79,13 +79,14 @@ class Topics:
 
 @pytest.fixture(scope="session")
 def topics(spark_bootstrap: str) -> Topics:
-    """Topics on the shared broker."""
+    """Returns the topics of the shared broker."""
     return Topics(spark_bootstrap)
 
 
 @pytest.fixture
 def read(spark: Any, topics: Topics) -> Callable[..., Any]:
-    """`read(topic, option=value, ...)`: a DataFrame of a batch; `kafka_` in an option's name stands for `kafka.`"""
+    """Returns the function `read(topic, option=value, ...)`, which returns a DataFrame of a batch. `kafka_` in the name
+    of an option means `kafka.`"""
 
     def load(topic: str, schema: str | None = None, **options: object) -> Any:
         return with_options(spark.read, topics.bootstrap, topic, schema, options).load()
@@ -95,7 +96,7 @@ def read(spark: Any, topics: Topics) -> Callable[..., Any]:
 
 @pytest.fixture
 def read_stream(spark: Any, topics: Topics) -> Callable[..., Any]:
-    """The same of a stream."""
+    """Returns the function `read` for streams."""
 
     def load(topic: str, schema: str | None = None, **options: object) -> Any:
         return with_options(spark.readStream, topics.bootstrap, topic, schema, options).load()

@@ -1,5 +1,5 @@
-"""The hot search under kill -9: a feeder goes on while the driver and its workers die and come back. In the end the
-windows in Parquet and on the topic have to be those that the records call for."""
+"""The hot search under kill -9: records are sent while the driver and its workers are killed and restarted. At the end
+the windows in Parquet and on the topic have to be those of the records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _START_S = 120.0
 
 
 class Feed:
-    """Search terms that flow from a thread; `expected` is what the windows must hold.  A context manager."""
+    """A context manager that sends search terms from a thread; `expected` are the windows that result from them."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.sent: list[str] = []
@@ -59,7 +59,7 @@ class Feed:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops, and sends what closes the last window: heartbeats into every partition."""
+        """Stops, and sends heartbeats to every partition, which close the last window."""
         self._feeder.stop()
         self._stopped.set()
         self._thread.join()
@@ -69,7 +69,7 @@ class Feed:
         self._producer.close()
 
     def expected(self) -> dict[int, list[tuple[str, int]]]:
-        """End of a window in ms -> its first terms with their counts, in order."""
+        """Returns the first terms of each window with their counts, in order, by the end of the window in ms."""
         windows: dict[int, Counter[str]] = {}
         for index, term in enumerate(self.sent):
             end = (START_MS + index * STEP_MS) // WINDOW_MS * WINDOW_MS + WINDOW_MS
@@ -78,12 +78,13 @@ class Feed:
 
 
 def ordered(terms: Counter[str]) -> list[tuple[str, int]]:
-    """By count, and then by the bytes of the term, both descending."""
+    """Returns the sort key of a term: by count and then by the bytes of the term, both descending."""
     return sorted(terms.items(), key=lambda entry: (entry[1], entry[0].encode()), reverse=True)
 
 
 class Driver:
-    """`kafkapy jobs submit hot-search` with both sinks, in a session of its own so that all of it dies at once."""
+    """The command `kafkapy jobs submit hot-search` with both sinks, in a process session of its own, which is killed as
+    a whole."""
 
     def __init__(self, bootstrap: str, topic: str, output: str, directory: Path, *delivery: str) -> None:
         self.directory = directory
@@ -115,7 +116,8 @@ class Driver:
                 process.wait()
 
     def run_to_the_end(self) -> None:
-        """Works off what is there, and ends; twice, for the windows that are closed by what the first run learned."""
+        """Processes the available records and ends; twice, because the first run's watermark closes windows in the
+        second."""
         runs = 0
         while runs < 2:
             code = self._start("--trigger", "available-now").wait(_START_S)
@@ -123,7 +125,7 @@ class Driver:
             assert code == 0 or self._was_too_slow(), self._log.read_text()[-6000:]
 
     def _batches(self) -> dict[str, int]:
-        """Sink -> micro-batches in its log of commits."""
+        """Returns the number of committed micro-batches of each sink."""
         commits = {sink: self.directory / "checkpoint" / sink / "commits" for sink in ("topic", "parquet")}
         return {sink: sum(name.isdigit() for name in os.listdir(path)) if path.exists() else 0
                 for sink, path in commits.items()}  # fmt: skip
@@ -137,7 +139,7 @@ class Driver:
             )
 
     def _await(self, process: subprocess.Popen[bytes], condition: Any) -> bool:
-        """Whether the condition came true; False if the driver ended before, for lack of time."""
+        """Waits for a condition. Returns False if the driver ended before because it was too slow."""
         deadline = time.monotonic() + _START_S
         while not condition():
             if process.poll() is not None and self._was_too_slow():
@@ -148,5 +150,5 @@ class Driver:
         return True
 
     def _was_too_slow(self) -> bool:
-        """Whether the last driver ended because a Python worker took the 10 s that Spark grants at most."""
+        """Returns whether the last driver ended because a Python worker needed more than the 10 s that Spark allows."""
         return b"Python worker failed to connect back" in self._log.read_bytes()[self._log_start :]

@@ -21,7 +21,8 @@ COLUMNS = [
 
 @pytest.fixture(scope="module")
 def filled(topics):
-    """Two partitions of 100 and 50 numbers; offset n of both was sent at n seconds of 2026."""
+    """Returns a topic with two partitions of 100 and 50 numbers; offset n has a timestamp n seconds after 2026
+    began."""
     topic = topics.create(2)
     start_ms = 1_767_225_600_000
     with Producer(bootstrap_servers=topics.bootstrap) as producer:
@@ -49,7 +50,7 @@ def test_schema_and_rows(read, filled):
     ]
 
 
-def test_starts_and_ends(read, filled):
+def test_starts_and_ends_limit_the_rows(read, filled):
     starts, ends = f'{{"{filled}": {{"0": 90, "1": -2}}}}', f'{{"{filled}": {{"0": -1, "1": 10}}}}'
     assert read(filled, startingOffsets=starts, endingOffsets=ends).count() == 20
     assert read(filled, startingTimestamp=1_767_225_645_000).count() == 55 + 5
@@ -83,7 +84,7 @@ def test_only_the_columns_of_a_given_schema(read, filled):
         read(filled, schema="words string").count()
 
 
-def test_headers(read, topics):
+def test_headers_are_read_on_demand(read, topics):
     topic = topics.create()
     topics.fill(topic, ["with"], headers=[("a", b"1"), ("a", None)])
     topics.fill(topic, ["without"])
@@ -102,7 +103,7 @@ def test_nulls_and_bytes_that_are_no_text(read, topics):
     assert rows[3].text == "日本" and rows[2].text.startswith("\ufffd") and rows[0].key is None
 
 
-def test_an_empty_topic(read, topics):
+def test_an_empty_topic_has_no_rows(read, topics):
     topic = topics.create(3)
     assert read(topic).count() == 0 and read(topic).columns == [name for name, _ in COLUMNS]
 
@@ -127,12 +128,12 @@ def test_aborted_records_by_isolation_level(read, topics):
         ({"startingOffsets": "latest"}, "starting offset can't be latest"),
     ],
 )
-def test_options_that_cannot_be(read, filled, options, words):
+def test_invalid_options_are_errors(read, filled, options, words):
     with pytest.raises(Exception, match=words):
         read(filled, **options).count()
 
 
-def test_a_topic_that_is_not_there(read):
+def test_a_missing_topic_is_an_error(read):
     with pytest.raises(Exception, match="does not host this topic-partition"):
         read("nobody-made-it").count()
 

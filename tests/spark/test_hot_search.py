@@ -1,4 +1,5 @@
-"""The hot search: the documents' two windows, more than ten terms, ties, late records, and what is no term."""
+"""The hot search: the documents' two windows, more than ten terms, ties, late records, and values that are not
+terms."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_the_order_of_records_does_not_matter(spark):
 
 
 def test_the_most_frequent_ten_of_more_are_taken_and_not_the_ten_greatest_words(spark):
-    """`sortByKey(false).take(10)` of the documents would leave out `a` and `b`, the most frequent."""
+    """The documents' `sortByKey(false).take(10)` would omit `a` and `b`, the most frequent terms."""
     texts = [term for index, term in enumerate("abcdefghijkl") for _ in range(12 - index)]
     assert ranked(top(of_text(spark, texts))) == [(term, 12 - index) for index, term in enumerate("abcdefghij")]
     assert ranked(top(of_text(spark, texts), limit=3)) == [("a", 12), ("b", 11), ("c", 10)]
@@ -118,7 +119,7 @@ def test_json_and_msgpack(spark):
 
 
 def test_windows_of_a_stream_close_once_behind_the_watermark(spark, tmp_path):
-    """Late records count until the watermark has passed their window; an empty value moves time on."""
+    """Late records count until the watermark has passed their window; an empty value advances time."""
     first = [record(text, index) for index, text in enumerate(WINDOW_1)]
     second = [record(text, 300 + index) for index, text in enumerate(WINDOW_2)]
     batches = [

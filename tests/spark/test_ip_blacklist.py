@@ -1,4 +1,4 @@
-"""The IP blacklist: thresholds by minutes of the clock, entries that expire, values that are no address."""
+"""The IP blacklist: thresholds by minutes of the clock, entries that expire, values that are not addresses."""
 
 from __future__ import annotations
 

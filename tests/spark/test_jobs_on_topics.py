@@ -1,4 +1,4 @@
-"""The jobs from end to end: a topic of a broker in, console, topic, Parquet and dead letters out."""
+"""The jobs from end to end: from a topic of a broker to console, topic, Parquet and dead letters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START_MS = int(START.timestamp() * 1000)
 
 @pytest.fixture
 def words(topics):
-    """Options that every job takes here, for a topic."""
+    """Returns a function that makes the options of a job for a topic."""
 
     def options(topic, *more):
         return ["--bootstrap-server", topics.bootstrap, "--topic", topic, "--shuffle-partitions", "2", *more]
@@ -32,7 +32,7 @@ def words(topics):
 
 
 def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
-    """Three partitions; a second run goes on where the first one ended, and repeats nothing."""
+    """There are three partitions; a second run continues where the first one ended, and repeats nothing."""
     topic, output, letters = topics.create(3), topics.create(), topics.create()
 
     def fill(texts, start_s):
@@ -57,7 +57,7 @@ def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
 
 
 def test_a_micro_batch_that_runs_again_is_written_once(spark, topics):
-    """By the same driver, by one that came after a crash within a batch, and after an empty batch."""
+    """The same driver repeats it, then one that follows a crash within a batch, and one after an empty batch."""
     output = topics.create(2)
     context = spark.sparkContext
     context.setLocalProperty(QUERY_ID, "query-of-this-test")
@@ -126,7 +126,7 @@ def test_words_of_files_are_a_batch_with_sinks_and_dead_letters(topics, tmp_path
 
 
 def test_several_topics_and_a_pattern_are_read(spark, topics):
-    """The documents' forms: `topic1,topic2` and `topic.*`, keys and values as text."""
+    """The documents have the forms `topic1,topic2` and `topic.*`, with keys and values as text."""
     for name in ("forms1", "forms2"):
         topics.create(name=name)
         topics.fill(name, [f"value of {name}".encode()], key=b"key")

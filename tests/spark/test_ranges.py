@@ -1,4 +1,4 @@
-"""What a task of Spark reads while its partition changes under it."""
+"""Tasks of Spark whose partition changes while they read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ AHEAD = (BATCH_BYTES + (8 << 20)) // len(VALUE)
 
 
 def start_reading(topics, *, fails):
-    """A topic, the first rows of its range, and the rest, most of which has not been fetched yet."""
+    """Returns a topic, the first rows of its range, and an iterator over the others, most of which are not fetched
+    yet."""
     topic = topics.create()
     with Producer(bootstrap_servers=topics.bootstrap) as producer:
         producer.send_many(topic, [VALUE] * RECORDS)
@@ -54,7 +55,7 @@ def test_a_topic_made_anew_in_the_middle_of_a_range_is_not_read_again_from_its_s
     assert found == list(range(len(found))) and 0 < len(found) <= AHEAD
 
 
-def test_both_are_a_loss(topics):
+def test_lost_records_are_an_error_with_fail_on_data_loss(topics):
     topic, _, rest = start_reading(topics, fails=True)
     topics.delete_records(topic, 0, DELETED)
     with pytest.raises(DataLossError, match=f"out of range: it has {DELETED} to {RECORDS}"):

@@ -23,7 +23,7 @@ def to(frame, topics, **options):
     return writer
 
 
-def test_all_columns(spark, read, topics):
+def test_all_columns_are_written(spark, read, topics):
     first, second = topics.create(2), topics.create(2)
     rows = [(first, 1, "k", b"v", [("h", b"1")]), (second, 0, None, None, None), (first, 0, "k", b"w", [])]
     schema = "topic string, partition int, key string, value binary, headers array<struct<key:string,value:binary>>"
@@ -60,12 +60,12 @@ def test_the_option_topic_goes_first_and_keys_choose_partitions(spark, read, top
         ("'x' AS value", "topic option required"),
     ],
 )
-def test_what_cannot_be_written(spark, topics, columns, words):
+def test_a_schema_that_cannot_be_written_is_refused(spark, topics, columns, words):
     with pytest.raises(Exception, match=words):
         to(spark.range(1).selectExpr(columns), topics).mode("append").save()
 
 
-def test_a_null_topic(spark, topics):
+def test_a_null_topic_is_an_error(spark, topics):
     frame = spark.range(1).selectExpr("CAST(NULL AS STRING) AS topic", "'x' AS value")
     with pytest.raises(Exception, match="null topic present"):
         to(frame, topics).mode("append").save()
@@ -92,7 +92,7 @@ def stream_once(frame, topics, checkpoint, **options):
 
 
 def values(topics, topic):
-    """How often each value can be read."""
+    """Counts the committed values of a topic."""
     settings = {"bootstrap_servers": topics.bootstrap, "isolation_level": "read_committed"}
     with Consumer(**settings, auto_offset_reset="earliest") as consumer:
         consumer.assign([(topic, 0)])
@@ -113,7 +113,7 @@ def test_a_stream_is_written_once(read_stream, topics, tmp_path):
 
 
 def test_a_batch_that_spark_repeats_counts_once(read_stream, topics, tmp_path):
-    """The driver dies after its last commit and before Spark has noted it: the checkpoint has lost the batch."""
+    """The driver dies after its last commit and before Spark has recorded it: the checkpoint lacks the batch."""
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(10)))
     frame = read_stream(source, startingOffsets="earliest").select("value")
@@ -152,7 +152,7 @@ def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tm
 
 
 def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_path):
-    """The old one has come to batch 0: the new one's batch 0 is not taken for written already."""
+    """The old one has written batch 0; the new one has a batch 0 too, which must be written."""
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
     for checkpoint, limit in (("one", 9), ("two", 5)):
@@ -162,7 +162,7 @@ def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_
 
 
 def test_the_first_rows_make_the_topic(read_stream, topics, tmp_path):
-    """Batches without rows come before: there is nothing to remember of them, and no topic to remember it for."""
+    """Batches without rows come before. They are not recorded, because the topic does not exist yet."""
     source = topics.create()
     target = f"{source}-made-by-the-sink"
     topics.fill(source, map(str, range(9)))
@@ -171,7 +171,7 @@ def test_the_first_rows_make_the_topic(read_stream, topics, tmp_path):
     assert values(topics, target) == Counter((7, 8))
 
 
-def test_a_checkpoint_that_has_gone_back_is_refused(read_stream, topics, tmp_path):
+def test_a_checkpoint_that_was_reset_is_refused(read_stream, topics, tmp_path):
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
     frame = read_stream(source, startingOffsets="earliest", maxOffsetsPerTrigger=5).select("value")

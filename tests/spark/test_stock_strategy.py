@@ -1,4 +1,4 @@
-"""The stock strategy: the documents' nine rows, and each trap that they name."""
+"""The stock strategy: the documents' nine rows, and each special case that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streaming queries through the data source: micro-batches, limits, restarts, what happens to topics meanwhile."""
+"""Streaming queries through the data source: micro-batches, limits, restarts, and topics that change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.spark.conftest import Topics, with_options
 
 
 class Rows:
-    """Collects a stream: each micro-batch by its number, so that one that is repeated replaces itself."""
+    """The rows of a stream by the number of their micro-batch: a batch that is repeated replaces the earlier one."""
 
     def __init__(self) -> None:
         self.batches: dict[int, list[tuple[int, int]]] = {}
@@ -34,7 +34,7 @@ class Rows:
 
 
 def run(frame, rows, checkpoint):
-    """Everything that is there; the query's last progress."""
+    """Runs a query over all available records and returns it."""
     query = (
         frame.writeStream.foreachBatch(rows)
         .option("checkpointLocation", str(checkpoint))
@@ -126,7 +126,7 @@ def test_a_topic_deleted_and_created_again_while_the_query_runs(read_stream, top
 
 
 def start(frame, rows, checkpoint):
-    """A query that goes on until it is stopped."""
+    """Starts a query that runs until it is stopped."""
     writer = frame.writeStream.foreachBatch(rows).option("checkpointLocation", str(checkpoint))
     return writer.trigger(processingTime="100 milliseconds").start()
 

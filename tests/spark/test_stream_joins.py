@@ -1,4 +1,4 @@
-"""Joins of streams and tables: which pairs come, of which kind, and when."""
+"""Joins of streams and tables: the pairs of each kind of join, and when they appear."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIVE_MINUTES = "300000 milliseconds"
 
 
 def sides(rows):
-    """One stream stands for both topics."""
+    """One stream has the records of both topics."""
     return with_sides(rows.where(F.col("topic") == "left"), rows.where(F.col("topic") == "right"))
 
 

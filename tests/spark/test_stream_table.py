@@ -29,7 +29,7 @@ def test_a_stream_prints_every_record(spark):
 
 
 def test_a_table_prints_the_last_value_of_each_key(spark, tmp_path):
-    """A null value deletes; what a value replaced is told on demand, as in Kafka Streams."""
+    """A null value deletes; the replaced value is shown on demand, as in Kafka Streams."""
     batches = [[*CITIES, record("keyless")], [record("suzhou", key="jetty", offset=4)], [record(None, key="jetty")]]
     found = run_stream(spark, tmp_path, batches, lambda rows: table(with_keys(rows), sends_old_values=True))
     assert [line for rows in found for line in table_lines(rows)] == [
@@ -49,7 +49,7 @@ def test_the_greatest_number_of_each_key_with_and_without_windows(spark):
 
 
 def test_the_greatest_of_a_table_never_decreases(spark):
-    """The documents' subtractor is the greatest too."""
+    """The documents' subtractor returns the greatest value, like the adder."""
     integers = [(5).to_bytes(4, "big"), (3).to_bytes(4, "big"), (-2).to_bytes(4, "big", signed=True), b"\1", None]
     rows = with_integers(spark.createDataFrame([record(value, key="a") for value in integers], SCHEMA))
     assert values(rows.collect(), "number") == [5, 3, -2, None, None]

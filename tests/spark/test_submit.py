@@ -1,4 +1,4 @@
-"""Bundled jobs as users run them, by `kafkapy jobs`: spark-submit with a real database behind it, and the demo."""
+"""Bundled jobs as users run them, with `kafkapy jobs`: a real database as a sink, mistakes, and the demo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kafkapy(*words, timeout_s=240, environment=None):
 
 
 def test_the_strategy_writes_to_postgresql(tmp_path):
-    """What was in the table is replaced; the table itself stays."""
+    """The rows of the table are replaced; the table itself remains."""
     quotes = tmp_path / "stock20170301.txt"
     quotes.write_text("\n".join([*ROWS, "'x','000001'"]) + "\n")
     with PostgreSQL() as database:
@@ -95,7 +95,7 @@ def test_a_mistake_is_an_error_before_a_jvm_starts(tmp_path, words, message):
 
 
 def test_the_demo_prints_the_top_ten(tmp_path):
-    """The README's command, which ends by itself here."""
+    """It is the README's command, with an end after one window."""
     done = kafkapy("jobs", "demo", "--windows", "1", "--rate", "500", "--window", "4 s", "--slide", "2 s")
     assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What is committed in a topic."""
+"""Reads the committed records of a topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.client import Consumer
 
 
 def read_topic(bootstrap: str, topic: str) -> list[tuple[Any, Any, dict[str, bytes]]]:
-    """(key, value, headers) of every record, the partitions in any order."""
+    """Returns (key, value, headers) of every record, with the partitions in any order."""
     options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
     with Consumer(bootstrap_servers=bootstrap, **options) as consumer:
         places = [(topic, each.partition) for each in consumer.partitions_for(topic)]

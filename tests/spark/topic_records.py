@@ -1,5 +1,5 @@
-"""Records as both data sources give them, without a broker: of a batch, and of a stream whose micro-batches are
-chosen."""
+"""Records with the columns of both data sources, without a broker: of a batch, and of a stream with chosen
+micro-batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = count()
 
 
 def at(seconds: float) -> datetime.datetime:
-    """So long after the start of the tests' time."""
+    """Returns the time that many seconds after START."""
     return START + datetime.timedelta(seconds=seconds)
 
 
@@ -32,7 +32,7 @@ def record(
 
 
 def records(spark: SparkSession, values: Sequence[str | bytes | None]) -> DataFrame:
-    """One record a second."""
+    """Returns records with these values, one for each second."""
     return spark.createDataFrame([record(value, index, offset=index) for index, value in enumerate(values)], SCHEMA)
 
 
@@ -44,8 +44,8 @@ def run_stream(
     *,
     mode: str = "append",
 ) -> list[list[Row]]:
-    """The rows that each micro-batch gave, those that nothing came of left out. Each element of `batches` is one
-    micro-batch of `record`s; the same directory again goes on where the last run stopped."""
+    """Runs a stream and returns the rows of each micro-batch that has rows. Each element of `batches` is a micro-batch
+    of `record`s. With the directory of an earlier run, the stream continues where that run ended."""
     folder = directory / "records"
     folder.mkdir(exist_ok=True)
     for rows in batches:
@@ -63,7 +63,7 @@ def run_stream(
 
 
 def values(rows: Iterable[Row], *names: str) -> list[Any]:
-    """Columns of rows as plain tuples; a single column as plain values."""
+    """Returns the columns of rows as tuples, or a single column as values."""
     if len(names) == 1:
         return [row[names[0]] for row in rows]
     return [tuple(row[name] for name in names) for row in rows]

@@ -1,4 +1,4 @@
-"""How much a batch takes, and into how many tasks it falls."""
+"""Limits of a batch, and its division into tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.types import TopicPartition
 A0, A1, A2 = (TopicPartition("a", number) for number in range(3))
 
 
-def test_in_proportion_and_exact():
+def test_a_limit_is_divided_in_proportion_and_exactly():
     assert limit_offsets(10, {A0: 0, A1: 0}, {A0: 30, A1: 10}) == {A0: 8, A1: 2}
     assert limit_offsets(1, {A0: 5, A1: 5}, {A0: 8, A1: 6}) == {A0: 6, A1: 5}
     assert limit_offsets(100, {A0: 5}, {A0: 8}) == {A0: 8}

@@ -58,16 +58,16 @@ def test_a_misspelt_option_is_named_with_the_nearest(written, nearest):
     assert written in message and f"did you mean {nearest!r}?" in message
 
 
-def test_what_is_spark_s_own_is_let_through():
+def test_options_of_spark_itself_are_ignored():
     read(checkpointLocation="/somewhere", queryName="q")
 
 
-def test_exactly_one_way_to_choose_topics():
+def test_exactly_one_option_chooses_topics():
     assert "One of the following options" in refused({"kafka.bootstrap.servers": "h:1"})
     assert "Only one of the following options" in refused({**LEAST, "assign": '{"a": [0]}'})
 
 
-def test_the_other_ways_to_choose():
+def test_partitions_and_patterns_choose_topics_too():
     servers = {"kafka.bootstrap.servers": "h:1"}
     assigned = read_options({**servers, "assign": '{"a": [0, 2], "b": [1]}'}, is_streaming=False)
     assert assigned.selection.partitions == (TopicPartition("a", 0), TopicPartition("a", 2), TopicPartition("b", 1))
@@ -103,16 +103,16 @@ def test_the_other_ways_to_choose():
         ({"kafka.sasl.jaas.config": "secret"}, "'sasl.jaas.config' is not supported"),
     ],
 )
-def test_what_cannot_be_is_refused(more, words):
+def test_invalid_and_contradictory_options_are_refused(more, words):
     assert words in refused({**LEAST, **more})
 
 
-def test_ends_are_not_for_streams():
+def test_ends_are_refused_for_streams():
     assert "not valid in streaming" in refused({**LEAST, "endingOffsets": "latest"}, is_streaming=True)
     assert "not valid in streaming" in refused({**LEAST, "endingTimestamp": "5"}, is_streaming=True)
 
 
-def test_times_go_before_offsets():
+def test_timestamps_take_precedence_over_offsets():
     options = read(startingOffsets="earliest", startingOffsetsByTimestamp='{"a": {"0": 7}}')
     assert options.starting.kind is SpecKind.TIMESTAMPS and options.starting.numbers == {TopicPartition("a", 0): 7}
     options = read(startingTimestamp="9", startingOffsetsByTimestamp='{"a": {"0": 7}}')

@@ -1,4 +1,4 @@
-"""Filters as Spark pushes them, and what is left to be read."""
+"""Filters that Spark pushes down, and the ranges that remain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.memory_source_cluster import MemorySourceCluster
 
 
 def pushed(kind, column, value=None):
-    """As pyspark.sql.datasource has them."""
+    """Returns a filter like those of pyspark.sql.datasource."""
     return type(kind, (NamedTuple(kind, [("attribute", tuple), ("value", object)]),), {})((column,), value)
 
 
@@ -26,7 +26,7 @@ def ranges(*filters, **more):
     return [(f"{each.partition}", each.start, each.end) for each in plan(cluster, options, row_filters(filters))]
 
 
-def test_nothing_pushed():
+def test_all_ranges_are_read_without_filters():
     assert ranges() == [("a-0", 0, 100), ("a-1", 0, 200), ("b-0", 0, 50)]
 
 
@@ -37,14 +37,14 @@ def test_a_start_after_the_end_of_a_partition_is_a_warning(caplog):
     assert warnings == ["Partition a-0 starts at offset 101, after its end 100: nothing is read from it"]
 
 
-def test_topics_and_partitions():
+def test_topics_and_partitions_are_selected():
     assert ranges(pushed("EqualTo", "topic", "b")) == [("b-0", 0, 50)]
     assert ranges(pushed("In", "partition", (1, 7))) == [("a-1", 0, 200)]
     assert ranges(pushed("GreaterThanOrEqual", "partition", 1), pushed("LessThan", "partition", 9)) == [("a-1", 0, 200)]
     assert ranges(pushed("EqualTo", "topic", "b"), pushed("EqualTo", "topic", "a")) == []
 
 
-def test_offsets():
+def test_offsets_narrow_the_ranges():
     between = [pushed("GreaterThan", "offset", 9), pushed("LessThanOrEqual", "offset", 59)]
     assert ranges(*between) == [("a-0", 10, 60), ("a-1", 10, 60), ("b-0", 10, 50)]
     assert ranges(pushed("EqualTo", "offset", 150)) == [("a-1", 150, 151)]
@@ -62,6 +62,6 @@ def test_what_cannot_be_narrowed_is_left_to_spark():
     assert len(ranges(pushed("EqualTo", "value", b"x"), pushed("IsNotNull", "topic"), pushed("Not", "offset"))) == 3
 
 
-def test_filters_and_division():
+def test_ranges_are_divided_after_they_are_narrowed():
     assert ranges(pushed("EqualTo", "topic", "b"), minPartitions="2") == [("b-0", 0, 25), ("b-0", 25, 50)]
     assert OffsetRange(TopicPartition("a", 0), 5, 3).size == 0

@@ -1,4 +1,4 @@
-"""What is pickled for the executors can be put together where kafkapy is, and says so where it is not."""
+"""Readers and sources that are pickled for executors, with and without kafkapy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PACKAGES = str(Path(pyspark.__file__).parents[1])
 LOAD = "import pickle, sys; pickle.load(sys.stdin.buffer)"
 
 
-def test_there_and_back():
+def test_a_reader_is_restored_with_its_state():
     reader = BatchReader(read_options(OPTIONS, is_streaming=False), ("value",))
     again = cloudpickle.loads(cloudpickle.dumps(reader))
     assert isinstance(again, BatchReader) and vars(again) == vars(reader)
 
 
-def test_where_there_is_no_kafkapy():
-    """A Python that has no packages but Spark's own, which it needs to load what Spark sends."""
+def test_an_executor_without_kafkapy_says_so():
+    """The Python has only Spark's own packages, which it needs to load the pickle."""
     reader = BatchReader(read_options(OPTIONS, is_streaming=False), ("value",))
     path = f"import sys; sys.path.append({PACKAGES!r}); sys.modules['kafkapy'] = None; "
     for shipped in (reader, KafkapySource(OPTIONS)):

@@ -1,4 +1,4 @@
-"""What one task of a sink sends, in which transaction, and which error it raises."""
+"""One task of a sink: the records that it sends, its transaction, and its errors."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ MESSAGES = [TaskWritten(3, FIRST), None, TaskWritten(0), TaskWritten(2, SECOND)]
 
 
 class Brokers:
-    """What the brokers store, with the order of the driver's requests."""
+    """The state of the brokers, with the order of the driver's requests."""
 
     def __init__(self):
         self.committed = None

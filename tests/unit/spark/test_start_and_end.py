@@ -1,4 +1,4 @@
-"""Where a query begins and ends, by name, offset and time."""
+"""The start and the end of a query, by name, offset and time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cluster():
         (OffsetSpec(SpecKind.TIMESTAMPS, {A0: 9, A1: 1}), {A0: 9, A1: 1}),
     ],
 )
-def test_resolving(cluster, spec, expected):
+def test_a_spec_becomes_an_offset_for_each_partition(cluster, spec, expected):
     assert resolve(spec, [A0, A1], cluster.look_up) == expected
 
 

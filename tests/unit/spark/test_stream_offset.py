@@ -32,24 +32,24 @@ def test_the_first_batch_begins_where_its_end_says():
     assert plan_batch(StreamOffset({A0: 9}, is_initial=True), StreamOffset({A0: 6})).losses
 
 
-def test_the_word_on_the_beginning_is_for_that_batch_only():
+def test_the_stored_start_is_that_of_its_batch_only():
     end_of_first = StreamOffset({A0: 6}, starts={A0: 2})
     assert plan_batch(end_of_first, StreamOffset({A0: 8}, starts={A0: 1})).ranges == [OffsetRange(A0, 6, 8)]
 
 
-def test_new_partitions():
+def test_new_partitions_begin_at_their_stored_start():
     start = StreamOffset({A0: 3})
     assert plan_batch(start, StreamOffset({A0: 3, A1: 5}, starts={A1: 1})).ranges == [OffsetRange(A1, 1, 5)]
     assert plan_batch(start, StreamOffset({A0: 3, A1: 5})).unknown == [A1]
 
 
-def test_a_topic_made_anew_begins_again_and_is_a_loss():
+def test_a_topic_created_again_begins_again_and_is_a_loss():
     plan = plan_batch(StreamOffset({A0: 3}, {"a": "x"}), StreamOffset({A0: 9}, {"a": "y"}, {A0: 0}))
     assert plan.ranges == [OffsetRange(A0, 0, 9)]
     assert plan.losses == ["The topic of partition a-0 was deleted and created again"]
 
 
-def test_what_is_gone_or_went_back_is_a_loss():
+def test_a_partition_that_is_gone_or_went_back_is_a_loss():
     assert plan_batch(StreamOffset({A0: 3, A1: 1}), StreamOffset({A0: 3})).losses == ["a-1 are gone"]
     plan = plan_batch(StreamOffset({A0: 3}), StreamOffset({A0: 1}))
     assert plan.losses == ["Partition a-0's offset was changed from 3 to 1"] and not plan.ranges

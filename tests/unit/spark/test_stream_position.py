@@ -1,4 +1,4 @@
-"""What the driver answers Spark between micro-batches, on a cluster in memory."""
+"""The offsets and ranges that the driver returns to Spark for micro-batches, with a cluster in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.mock_clock import MockClock
 
 
 class Query:
-    """Spark's part: offsets go through JSON, each batch begins where the last one ended."""
+    """The part of Spark: offsets pass through JSON, and each batch begins where the last one ended."""
 
     def __init__(self, cluster, start=None, **more):
         servers = {"kafka.bootstrap.servers": "h:1"}
@@ -105,7 +105,7 @@ def test_a_partition_is_added(cluster):
     assert query.batch() == [("a-2", 0, 6)]
 
 
-def test_a_topic_is_created_anew(cluster):
+def test_a_topic_is_created_again(cluster):
     for fails in ("true", "false"):
         query = Query(cluster, startingOffsets="earliest", failOnDataLoss=fails)
         query.batch()
@@ -143,7 +143,7 @@ def test_the_log_lost_its_beginning(cluster):
             assert query.batch() == [("a-0", 6, 10), ("a-1", 0, 4)]
 
 
-def test_an_older_spark_does_not_say_where_it_is(cluster):
+def test_an_older_spark_passes_no_start(cluster):
     query = Query(cluster, startingOffsets="earliest")
     end = query.position.next_end(None, is_unlimited=True).to_json()
     assert [tuple(each)[1:] for each in query.position.ranges(query.start, end)] == [(0, 10), (0, 4)]
@@ -153,6 +153,6 @@ def test_an_older_spark_does_not_say_where_it_is(cluster):
     assert [tuple(each)[1:] for each in restarted.position.ranges(end, later)] == [(10, 11)]
 
 
-def test_a_topic_that_is_not_there():
+def test_a_missing_topic_is_an_error():
     with pytest.raises(ApiError, match="a: "):
         Query(MemorySourceCluster("a"))
