@@ -1,11 +1,14 @@
-"""What a coordinator operation yields: the records to append and the response that leaves once they are committed."""
+"""The result of a coordinator operation: records to append, and the response to send once they are committed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafkapy.errors import Error
+
+R = TypeVar("R")
 
 
 class CoordinatorRecord(NamedTuple):
@@ -15,32 +18,41 @@ class CoordinatorRecord(NamedTuple):
     value: bytes | None
 
 
-class CoordinatorResult:
+class StateChange(Enum):
+    """The moment at which the state of the shard changes by an operation's records."""
+
+    REPLAY = "after the append, by replaying the records"
+    # Classic groups, whose members are not in the log before the leader's SyncGroup: the next loader needs the records.
+    ALREADY_APPLIED = "in the operation itself"
+    # Other operations must not see the change before it is durable.
+    ON_COMMIT = "when the records are committed, by on_append"
+
+
+class CoordinatorResult(Generic[R]):
     """Immutable outcome of one operation.
 
-    `response`   goes to the caller when the records are committed; at once when there are none. None: the operation
-                 keeps the caller waiting (a join, a sync) and answers through the member it parked.
-    `on_append`  is told when the records are committed (NONE) or could not be (the coordinator's error).
-    `replay`     False: the operation has already changed the state itself (classic groups, whose members are not in
-                 the log before the leader's sync), so the records are for the next loader only.
-    `producer`   (producer id, epoch) when the records belong to its transaction, and count with its marker.
+    `response`      goes to the caller when the records are committed, or at once when there are none. None: the
+                    operation keeps the caller waiting (JoinGroup, SyncGroup) and responds through the group's member.
+    `on_append`     is called once: with NONE when the records are committed, otherwise with the coordinator's error.
+    `state_change`  says when the shard's state changes.
+    `producer`      (producer id, epoch) if the records belong to its transaction and count from its commit marker.
     """
 
-    __slots__ = ("on_append", "producer", "records", "replay", "response")
+    __slots__ = ("on_append", "producer", "records", "response", "state_change")
 
     def __init__(
         self,
         records: Sequence[CoordinatorRecord] = (),
-        response: Any = None,
+        response: R | None = None,
         on_append: Callable[[Error], None] | None = None,
-        replay: bool = True,
+        state_change: StateChange = StateChange.REPLAY,
         producer: tuple[int, int] | None = None,
     ) -> None:
         self.records = records
         self.response = response
         self.on_append = on_append
-        self.replay = replay
+        self.state_change = state_change
         self.producer = producer
 
 
-EMPTY_RESULT = CoordinatorResult()
+EMPTY_RESULT: CoordinatorResult[Any] = CoordinatorResult()

@@ -1,35 +1,39 @@
-"""Single writer per partition of an internal topic: run an operation, append its records, replay, answer at commit.
+"""Single writer per partition of an internal topic: runs an operation, appends its records, responds at commit.
 
     request -> operation(shard) -> (records, response)
                     records -> log (acks=all) -> replay into the shard
                     high watermark passes them  -> response
 
-Leadership of a partition starts a load (COORDINATOR_LOAD_IN_PROGRESS meanwhile); losing it unloads the shard and
-everything that still waits is answered NOT_COORDINATOR. Everything happens on the owner thread; nothing blocks.
+Leadership of a partition starts a load, during which requests are refused with COORDINATOR_LOAD_IN_PROGRESS. Its loss
+unloads the shard, and the requests that still wait are refused with NOT_COORDINATOR. Everything happens on the owner
+thread; nothing blocks.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.loader import PartitionLoader
-from kafkapy.coordinator.record import CoordinatorResult
+from kafkapy.coordinator.record import CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import CoordinatorShard, ShardContext
 from kafkapy.errors import ApiError, Error
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock, TopicPartition
 
 logger = logging.getLogger("kafka.coordinator.runtime")
 
 S = TypeVar("S", bound=CoordinatorShard)
-Responder = Callable[[Any], None]
+R = TypeVar("R")
 ErrorResponder = Callable[[Error, "str | None"], None]
-Operation = Callable[[S], CoordinatorResult]
 
-# What a failed append means to the caller: look again, wait, or give up. Others pass unchanged.
+# The coordinator's error for each error of an append: find the coordinator again, retry, or give up. Other errors pass
+# unchanged.
 APPEND_ERRORS = {
     Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
     Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
@@ -43,17 +47,10 @@ APPEND_ERRORS = {
 }
 
 
-class TimerEntry(Protocol):
-    def cancel(self) -> object: ...
-
-
-Schedule = Callable[[int, Callable[[], None]], TimerEntry]
-
-
 class ActivePartition(ShardContext, Generic[S]):
-    """One led partition: its shard, its timers and whether it may serve. Owner thread only.
+    """One led partition: its shard, its timers and whether it serves requests. Owner thread only.
 
-    loading -> active -> resigned, or loading -> failed (answers NOT_COORDINATOR until the next election).
+    loading -> active -> resigned, or loading -> failed (NOT_COORDINATOR until the next election).
     """
 
     def __init__(self, runtime: CoordinatorRuntime[S], partition: TopicPartition, leader_epoch: int) -> None:
@@ -66,7 +63,7 @@ class ActivePartition(ShardContext, Generic[S]):
         self._timers: dict[str, TimerEntry] = {}
         self.shard: S = runtime.make_shard(self)
 
-    def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
+    def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]) -> None:
         self.cancel(key)
 
         def expire() -> None:
@@ -77,13 +74,15 @@ class ActivePartition(ShardContext, Generic[S]):
 
         entry = self._timers[key] = self._runtime.schedule(delay_ms, expire)
 
-    def schedule_unless_there(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
+    def schedule_unless_scheduled(
+        self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
+    ) -> None:
         if key not in self._timers:
             self.schedule(key, delay_ms, operation)
 
-    def run(self, operation: Callable[[], CoordinatorResult]) -> None:
+    def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
         if not self.is_resigned:
-            self._runtime.run(self, lambda _: operation(), _ignore_response, _log_timer_error)
+            self._runtime.run(self, lambda _: operation(), ignore_response, _log_timer_error)
 
     def cancel(self, key: str) -> None:
         entry = self._timers.pop(key, None)
@@ -115,8 +114,12 @@ class CoordinatorRuntime(Generic[S]):
         clock: Clock,
         load_buffer_bytes: int,
         base_sequence: int = 0,
+        on_elected: Callable[[], None] = lambda: None,
     ) -> None:
-        """`base_sequence` is what the batches say: Apache Kafka's coordinators differ in it."""
+        """`base_sequence` is that of all batches; Apache Kafka's coordinators differ in it.
+
+        `on_elected` is called after each election of this broker.
+        """
         self.topic = topic
         self.log = log
         self.make_shard = make_shard
@@ -124,18 +127,35 @@ class CoordinatorRuntime(Generic[S]):
         self.clock = clock
         self._load_buffer_bytes = load_buffer_bytes
         self._base_sequence = base_sequence
+        self._on_elected = on_elected
         self._partitions: dict[int, ActivePartition[S]] = {}
 
     # -- leadership
 
+    def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
+        """Is notified by the replica manager of partitions that this broker leads now, or no longer leads.
+
+        Partitions of other topics are ignored.
+        """
+        for partition in followed:
+            if partition.topic_partition.topic == self.topic:
+                self.resign(partition.topic_partition.partition)
+        for partition in led:
+            if partition.topic_partition.topic == self.topic:
+                self.elect(partition.topic_partition.partition, partition.leader_epoch)
+
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads the partition from `leader_epoch` on: loads it unless that is done already."""
+        """Loads the partition, which this broker leads from `leader_epoch` on, unless it is loaded already."""
+        self._elect(partition, leader_epoch)
+        self._on_elected()
+
+    def _elect(self, partition: int, leader_epoch: int) -> None:
         current = self._partitions.get(partition)
         if current is not None:
             if current.leader_epoch >= leader_epoch:
                 return
             if not current.is_loading:
-                # The same leader in a newer epoch: the state is the log's already.
+                # The same leader in a newer epoch: the shard has the state of the log already.
                 current.leader_epoch = leader_epoch
                 return
             current.resign()
@@ -149,7 +169,7 @@ class CoordinatorRuntime(Generic[S]):
         self._load(active, loader)
 
     def resign(self, partition: int) -> None:
-        """This broker no longer leads the partition. Unknown partitions are ignored."""
+        """Unloads the partition, which this broker no longer leads. Unknown partitions are ignored."""
         active = self._partitions.pop(partition, None)
         if active is not None:
             active.resign()
@@ -163,7 +183,7 @@ class CoordinatorRuntime(Generic[S]):
             return
         try:
             finished = loader.step()
-        except Exception as error:  # one bad partition must not end the broker; it answers NOT_COORDINATOR
+        except Exception as error:  # One bad partition must not end the broker: its requests get NOT_COORDINATOR.
             self._fail_load(active, error)
             return
         if not finished:
@@ -183,11 +203,11 @@ class CoordinatorRuntime(Generic[S]):
     # -- requests
 
     def shard(self, partition: int) -> S:
-        """The loaded shard; raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        """Returns the loaded shard; raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         return self._active(partition).shard
 
     def loaded_partitions(self) -> Iterator[tuple[int, S]]:
-        """The shards that serve, by partition. Any thread."""
+        """Yields the loaded shards with their partitions. Any thread."""
         for partition, active in self._partitions.copy().items():
             if not active.is_loading:
                 yield partition, active.shard
@@ -201,10 +221,14 @@ class CoordinatorRuntime(Generic[S]):
         return any(active.is_loading for active in self._partitions.values())
 
     def execute(
-        self, partition: int, operation: Operation[S], on_response: Responder, on_error: ErrorResponder
+        self,
+        partition: int,
+        operation: Callable[[S], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
+        on_error: ErrorResponder,
     ) -> None:
-        """Runs `operation` on the partition's shard. One of the two callbacks is called once, unless the operation
-        parked the caller (its result has no response)."""
+        """Runs `operation` on the partition's shard and calls one of the callbacks once, unless the result has no
+        response because the operation keeps the caller waiting."""
         try:
             active = self._active(partition)
         except ApiError as error:
@@ -212,14 +236,28 @@ class CoordinatorRuntime(Generic[S]):
             return
         self.run(active, operation, on_response, on_error)
 
+    def execute_on_all(self, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
+        """Runs `operation` on each loaded shard, without a response. Errors are ignored: the next run tries again."""
+        for partition, _ in self.loaded_partitions():
+            self.execute_unanswered(partition, operation)
+
+    def execute_unanswered(self, partition: int, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
+        """Runs `operation` on the partition's shard, without a response. Errors are ignored."""
+        self.execute(partition, operation, ignore_response, _ignore_error)
+
     def run(
-        self, active: ActivePartition[S], operation: Operation[S], on_response: Responder, on_error: ErrorResponder
+        self,
+        active: ActivePartition[S],
+        operation: Callable[[S], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
+        on_error: ErrorResponder,
     ) -> None:
         try:
             result = operation(active.shard)
         except ApiError as error:
             on_error(error.error, error.message)
             return
+        _check(result)
         if not result.records:
             if result.on_append is not None:
                 result.on_append(Error.NONE)
@@ -231,7 +269,7 @@ class CoordinatorRuntime(Generic[S]):
     def end_transaction(
         self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
     ) -> None:
-        """Appends a transaction's marker to the partition and lets the shard know; the log's own error comes back."""
+        """Appends a transaction's marker to the partition and applies it; `on_done` gets the log's own error."""
         try:
             active = self._active(partition)
             base_offset = self.log.log_end_offset(active.partition)
@@ -251,41 +289,58 @@ class CoordinatorRuntime(Generic[S]):
         return active
 
     def _append(
-        self, active: ActivePartition[S], result: CoordinatorResult, on_response: Responder, on_error: ErrorResponder
+        self,
+        active: ActivePartition[S],
+        result: CoordinatorResult[R],
+        on_response: Callable[[R], None],
+        on_error: ErrorResponder,
     ) -> None:
         try:
             base_offset = self.log.log_end_offset(active.partition)
         except ApiError as failure:
             _settle(active, result, APPEND_ERRORS.get(failure.error, failure.error), on_response, on_error)
             return
-        # The log may answer before `append` returns; the answer must still come after the replay.
+        # The log may call back before `append` returns; the response must still come after the replay.
         outcome: list[Error] = []
         is_replayed = False
+        is_settled = False
 
         def on_committed(error: Error) -> None:
-            if is_replayed:
-                _settle(active, result, APPEND_ERRORS.get(error, error), on_response, on_error)
-            else:
+            nonlocal is_settled
+            if not is_replayed:
                 outcome.append(error)
+                return
+            assert not is_settled, f"an append to {active.partition} was committed twice"
+            is_settled = True
+            _settle(active, result, APPEND_ERRORS.get(error, error), on_response, on_error)
 
         batch = build_batch(result, base_offset, self.clock.now_ms(), self._base_sequence)
         self.log.append(active.partition, batch, on_committed)
-        if result.replay and self._log_end_offset(active) > base_offset:
-            producer_id = -1 if result.producer is None else result.producer[0]
-            for delta, record in enumerate(result.records):
-                active.shard.replay(base_offset + delta, producer_id, record.key, record.value)
+        end_offset = self._log_end_offset(active)
+        if end_offset > base_offset:
+            assert end_offset >= base_offset + len(result.records), (
+                f"{active.partition} ends at {end_offset} after {len(result.records)} records at {base_offset}"
+            )
+            if result.state_change is StateChange.REPLAY:
+                self._replay(active, result, base_offset)
         is_replayed = True
-        if outcome:
-            on_committed(outcome[0])
+        for error in outcome:
+            on_committed(error)
+
+    def _replay(self, active: ActivePartition[S], result: CoordinatorResult[R], base_offset: int) -> None:
+        producer_id = -1 if result.producer is None else result.producer[0]
+        for delta, record in enumerate(result.records):
+            active.shard.replay(base_offset + delta, producer_id, record.key, record.value)
 
     def _log_end_offset(self, active: ActivePartition[S]) -> int:
         try:
             return self.log.log_end_offset(active.partition)
         except ApiError:
-            return -1  # leadership or the directory went away during the append: nothing is to be replayed
+            return -1  # Leadership or the directory was lost during the append: there is nothing to replay.
 
 
-def build_batch(result: CoordinatorResult, base_offset: int, now_ms: int, base_sequence: int) -> bytes:
+def build_batch(result: CoordinatorResult[Any], base_offset: int, wall_ms: int, base_sequence: int) -> bytes:
+    """Returns the result's records as one batch, transactional if the result names a producer."""
     producer_id, producer_epoch = result.producer or (-1, -1)
     builder = RecordBatchBuilder(
         base_offset,
@@ -295,17 +350,34 @@ def build_batch(result: CoordinatorResult, base_offset: int, now_ms: int, base_s
         is_transactional=result.producer is not None,
     )
     for record in result.records:
-        builder.append(now_ms, record.key, record.value)
+        builder.append(wall_ms, record.key, record.value)
     return bytes(builder.build())
+
+
+def ignore_response(response: object) -> None:
+    """Is the response callback where no client waits."""
+
+
+def _ignore_error(error: Error, message: str | None) -> None:
+    """Is the error callback where the operation is repeated anyway."""
+
+
+def _check(result: CoordinatorResult[Any]) -> None:
+    """Asserts that the result is consistent: see StateChange."""
+    if result.state_change is StateChange.ON_COMMIT:
+        assert result.on_append is not None, "a change on commit needs on_append"
+    if result.producer is not None:
+        assert result.state_change is StateChange.REPLAY, "records of a transaction count from its marker"
 
 
 def _settle(
     active: ActivePartition[Any],
-    result: CoordinatorResult,
+    result: CoordinatorResult[R],
     error: Error,
-    on_response: Responder,
+    on_response: Callable[[R], None],
     on_error: ErrorResponder,
 ) -> None:
+    """Reports the outcome of an append to the operation and to its caller."""
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
     if result.on_append is not None:
@@ -317,10 +389,6 @@ def _settle(
         on_error(error, None)
     elif result.on_append is None:
         logger.warning("Could not write %d records to %s: %s", len(result.records), active.partition, error.name)
-
-
-def _ignore_response(response: Any) -> None:
-    """A timer has nobody to answer."""
 
 
 def _log_timer_error(error: Error, message: str | None) -> None:

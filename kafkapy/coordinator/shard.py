@@ -1,9 +1,9 @@
-"""What the runtime asks of a coordinator's state for one partition, and what it gives it."""
+"""The interface between the runtime and a coordinator's state of one partition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from kafkapy.coordinator.record import CoordinatorResult
 from kafkapy.types import Clock
@@ -19,29 +19,31 @@ class CoordinatorShard(Protocol):
         """Applies one transaction marker."""
 
     def on_loaded(self) -> None:
-        """The whole log has been replayed; timers may start."""
+        """Is notified that the whole log has been replayed; timers may start."""
 
     def on_unloaded(self) -> None:
-        """This broker no longer leads the partition; whoever waits is to be answered."""
+        """Responds to the requests that wait: this broker no longer leads the partition."""
 
 
 class ShardContext(Protocol):
-    """What a shard may do to the world."""
+    """The means of a shard to start operations, now or later."""
 
     clock: Clock
     leader_epoch: int
 
-    def run(self, operation: Callable[[], CoordinatorResult]) -> None:
-        """Runs `operation` now as if it had been requested, with nobody to answer."""
+    def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
+        """Runs `operation` now like that of a request, without a response."""
 
-    def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
-        """Runs `operation` later as if it had been requested; replaces the timer of the same key."""
+    def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]) -> None:
+        """Runs `operation` later like that of a request; replaces the timer of the same key."""
 
-    def schedule_unless_there(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult]) -> None:
-        """As `schedule`, but a timer of that key stays as it is."""
+    def schedule_unless_scheduled(
+        self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
+    ) -> None:
+        """Runs `operation` later unless there is a timer of that key already."""
 
     def cancel(self, key: str) -> None:
-        """Forgets the timer of that key, if there is one."""
+        """Cancels the timer of that key, if there is one."""
 
     def committed_offset(self) -> int:
-        """High watermark of the shard's partition: what lies below it may be shown to others."""
+        """Returns the high watermark of the shard's partition: clients may see the records below it."""

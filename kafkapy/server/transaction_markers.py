@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
+from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
 from kafkapy.coordinator.transaction.transaction_requests import TransactionMarker
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
@@ -76,7 +76,7 @@ class LocalMarkerWriter:
         """Where each transaction has its epoch, a marker ends one of an older epoch than its own: it may be repeated,
         but must not end the transaction after."""
         partition = self._replica_manager.partitions.get(topic_partition)
-        if partition is None or marker.transaction_version < EPOCH_BUMP_VERSION:
+        if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
             return False
         entry = partition.log.producers.entries.get(marker.producer_id)
         return (

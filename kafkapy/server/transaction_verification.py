@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
-from kafkapy.coordinator.runtime import Schedule
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
-from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
+from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
 from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
+from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.replica_manager import ReplicaManager
 from kafkapy.types import Clock, TopicPartition
 
@@ -115,7 +115,7 @@ class TransactionVerification:
             results.update(dict.fromkeys(partitions, error_for_client(error, ClientSupport.ADD_PARTITIONS)))
             on_verified(results)
 
-        self._coordinator.add_partitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION, answer)
+        self._coordinator.add_partitions(transactional_id, producer, partitions, TRANSACTION_VERSION_2, answer)
 
 
 _COORDINATOR_UNAVAILABLE = frozenset(

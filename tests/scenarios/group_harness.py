@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
-from kafkapy.coordinator.group.classic.classic_membership import JoinCall
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, OffsetToCommit

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kafkapy.coordinator.group.classic.classic_group import CONSUMER_PROTOCOL_TYPE
-from kafkapy.coordinator.group.classic.classic_membership import MEMBER_ID_REQUIRED_VERSION, JoinCall
+from kafkapy.coordinator.group.classic.classic_member import SyncResponder
 from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
+from kafkapy.coordinator.group.classic.join_call import MEMBER_ID_REQUIRED_VERSION, JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
 from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
 from kafkapy.coordinator.group.consumer_progress import MemberChange, progress
+from kafkapy.coordinator.group.consumer_records import group_tombstones
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.embedded_protocol import Subscription, decode_subscription, encode_assignment
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -43,7 +45,7 @@ class ClassicMembers:
 
     # -- JoinGroup
 
-    def join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult:
+    def join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
         """Answers through `call.respond` when the member's step is committed."""
         try:
             return self._join(group, call)
@@ -51,7 +53,7 @@ class ClassicMembers:
             call.respond(join_error(UNKNOWN_MEMBER_ID, error.error))
             return EMPTY_RESULT
 
-    def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult:
+    def _join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
         self._membership.check_room(group, call.member_id, is_joining=True)
         _check_protocols(group, call)
         if call.member_id == UNKNOWN_MEMBER_ID and call.group_instance_id is None:
@@ -67,9 +69,11 @@ class ClassicMembers:
         records: list[CoordinatorRecord] = []
         change = self._changed(group, call, subscription, records)
         if change.replaced is not None and self._membership.is_last_of_new_protocol(group, change.replaced):
-            downgraded = self._membership.downgrade(group, [change.replaced], replacement=change.after)
+            downgraded: CoordinatorResult[None] = self._membership.downgrade(
+                group, [change.replaced], replacement=change.after
+            )
             on_append = _answer_join(call, change.after.member_id, group.group_epoch)
-            return CoordinatorResult(downgraded.records, on_append=on_append, replay=False)
+            return CoordinatorResult(downgraded.records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
         member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
         self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
         self._await_sync(group.group_id, member)
@@ -116,7 +120,10 @@ class ClassicMembers:
 
     # -- SyncGroup
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> CoordinatorResult:
+    def sync(
+        self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncResponder
+    ) -> CoordinatorResult[SyncGroupResponse]:
+        """Responds at once: the broker has the assignment already."""
         member, classic = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
         if (request.protocol_type is not None and request.protocol_type != CONSUMER_PROTOCOL_TYPE) or (
             request.protocol_name is not None and request.protocol_name != classic.protocols[0][0]
@@ -137,13 +144,13 @@ class ClassicMembers:
 
     # -- Heartbeat
 
-    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult:
+    def heartbeat(self, group: ConsumerGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         member, _ = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._membership.reschedule_session(group.group_id, member)
         if not _has_news(group, member):
             return CoordinatorResult(response=HeartbeatResponse())
         group_id, member_id = group.group_id, member.member_id
-        self._context.schedule_unless_there(
+        self._context.schedule_unless_scheduled(
             join_key(group_id, member_id),
             member.rebalance_timeout_ms,
             lambda: self._membership.expire(group_id, member_id, "it did not join again in time"),
@@ -152,7 +159,9 @@ class ClassicMembers:
 
     # -- LeaveGroup
 
-    def leave(self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
+    def leave(
+        self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
+    ) -> CoordinatorResult[LeaveGroupResponse]:
         """Members of either kind: administrators remove static ones by their instance ids."""
         answers, gone = [], {}
         for identity in leaving:
@@ -164,6 +173,20 @@ class ClassicMembers:
                 error = failure.error
             answers.append(leave_answer(identity, error))
         return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=answers))
+
+    # -- the life of a group
+
+    def on_commit(self, group: ConsumerGroup, member_id: str) -> None:
+        """Does nothing: a commit does not renew the session of a member of a consumer group."""
+
+    def on_loaded(self, group: ConsumerGroup) -> None:
+        self._membership.start_timers(group)
+
+    def on_unloaded(self, group: ConsumerGroup) -> None:
+        """Does nothing: no member waits for a response."""
+
+    def tombstones(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
+        return group_tombstones(group)
 
 
 def _answer_join(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:

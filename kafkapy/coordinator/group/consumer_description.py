@@ -19,7 +19,7 @@ def described_group(
     topics = settings.image().topics.by_id
     return ConsumerGroupDescribeResponse.DescribedGroup(
         group_id=group.group_id,
-        group_state=group.state,
+        group_state=group.state_name,
         group_epoch=group.group_epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.preferred_assignor(settings.assignors),

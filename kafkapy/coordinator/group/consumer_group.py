@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_member import Assignment, ConsumerMember
 from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
-CONSUMER_GROUP_TYPE = "consumer"
 # Types of the records of such groups.
 CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
 # Of a group that has just been made, before its first record.
@@ -41,6 +42,8 @@ class ConsumerGroup:
     are being evaluated elsewhere; with which topics they last were, and when, is in `regexes_topics`,
     `regexes_checked_ms`.
     """
+
+    group_type = protocol_type = "consumer"
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -134,8 +137,16 @@ class ConsumerGroup:
         return not self.members
 
     @property
-    def state(self) -> str:
-        """As ConsumerGroupDescribe and ListGroups show it. Any thread: the members are copied in one step."""
+    def is_replaceable(self) -> bool:
+        return self.is_empty
+
+    @property
+    def is_unused(self) -> bool:
+        return self.is_empty
+
+    @property
+    def state_name(self) -> str:
+        """The state in ConsumerGroupDescribe and ListGroups. Any thread: the members are copied in one step."""
         if not self.members:
             return "Empty"
         if self.group_epoch > self.assignment_epoch:
@@ -151,10 +162,6 @@ class ConsumerGroup:
             members[changed.member_id] = changed
         votes = Counter(member.server_assignor for member in members.values() if member.server_assignor is not None)
         return max(assignors, key=votes.__getitem__)
-
-    @property
-    def classic_member_count(self) -> int:
-        return sum(member.classic is not None for member in self.members.values())
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
         """Whether a partition of its target still belongs to another member."""
@@ -196,8 +203,8 @@ class ConsumerGroup:
         return _judge_commit(member, call)
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """As `validate_commit`, in the words of TxnOffsetCommit, which knows no stale epochs."""
-        if call.generation_id < 0 and self.is_empty:
+        """Does the same for TxnOffsetCommit, which has no error for stale epochs."""
+        if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
         errors = _judge_commit(self.member(call.member_id), call)
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
@@ -210,6 +217,20 @@ class ConsumerGroup:
             raise ApiError(Error.UNKNOWN_SERVER_ERROR)  # as Apache Kafka: a member must say which
         if epoch != self.member(member_id).member_epoch:
             raise ApiError(Error.STALE_MEMBER_EPOCH)
+
+    def validate_offset_deletion(self) -> None:
+        """Raises nothing: offsets of topics that no member subscribes to can be deleted at any time."""
+
+    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Returns the time of the commit, or None while a member subscribes to the topic."""
+        return None if self.is_subscribed_to(topic) else committed.commit_timestamp_ms
+
+    def validate_deletion(self) -> None:
+        if not self.is_empty:
+            raise ApiError(Error.NON_EMPTY_GROUP)
+
+    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
+        raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
 
 
 def _judge_commit(member: ConsumerMember, call: CommitCall) -> Sequence[Error]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup
 from kafkapy.coordinator.group.classic.classic_records import group_tombstone
@@ -33,6 +33,7 @@ from kafkapy.coordinator.group.consumer_records import (
 )
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
+from kafkapy.coordinator.group.group import Group
 from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
 from kafkapy.coordinator.shard import ShardContext
@@ -40,6 +41,8 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 logger = logging.getLogger("kafka.coordinator.group")
+
+R = TypeVar("R")
 
 # Resolved expressions are looked at again when topics have changed, but not more often than this.
 REGEX_REFRESH_INTERVAL_MS = 10_000
@@ -82,7 +85,7 @@ class ConsumerMembership:
         self,
         context: ShardContext,
         settings: ConsumerGroupSettings,
-        groups: dict[str, Any],
+        groups: dict[str, Group],
         migration: GroupMigration,
         resolve_regexes: ResolveRegexes,
     ) -> None:
@@ -94,7 +97,7 @@ class ConsumerMembership:
 
     # -- heartbeats
 
-    def heartbeat(self, call: HeartbeatCall) -> CoordinatorResult:
+    def heartbeat(self, call: HeartbeatCall) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
         if call.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             return self._leave(self.existing(call.group_id), call)
         records: list[CoordinatorRecord] = []
@@ -210,7 +213,7 @@ class ConsumerMembership:
 
     # -- leaving
 
-    def _leave(self, group: ConsumerGroup, call: HeartbeatCall) -> CoordinatorResult:
+    def _leave(self, group: ConsumerGroup, call: HeartbeatCall) -> CoordinatorResult[ConsumerGroupHeartbeatResponse]:
         response = ConsumerGroupHeartbeatResponse(member_id=call.member_id, member_epoch=call.member_epoch)
         if call.instance_id is None:
             return self.remove(group, [group.member(call.member_id)], "it left", response)
@@ -228,8 +231,8 @@ class ConsumerMembership:
         return CoordinatorResult([current_record(group.group_id, away)], response)
 
     def remove(
-        self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: Any = None
-    ) -> CoordinatorResult:
+        self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
+    ) -> CoordinatorResult[R]:
         """Takes members out; the group becomes a classic one when only classic members are left."""
         gone = [member.member_id for member in members]
         if not gone:
@@ -260,9 +263,9 @@ class ConsumerMembership:
         self,
         group: ConsumerGroup,
         gone: Collection[str],
-        response: Any = None,
+        response: R | None = None,
         replacement: ConsumerMember | None = None,
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[R]:
         for member_id in group.members:
             self.cancel_timers(group.group_id, member_id)
         return self._migration.downgrade(group, gone, self._groups, response, replacement=replacement)
@@ -295,13 +298,13 @@ class ConsumerMembership:
         key = _session_key(group_id, member_id)
         self._context.schedule(key, timeout_ms, lambda: self.expire(group_id, member_id, "its session expired"))
 
-    def expire(self, group_id: str, member_id: str, why: str) -> CoordinatorResult:
+    def expire(self, group_id: str, member_id: str, why: str) -> CoordinatorResult[None]:
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return EMPTY_RESULT
         return self.remove(group, [group.members[member_id]], why)
 
-    def _expire_rebalance(self, group_id: str, member_id: str, epoch: int) -> CoordinatorResult:
+    def _expire_rebalance(self, group_id: str, member_id: str, epoch: int) -> CoordinatorResult[None]:
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return EMPTY_RESULT
@@ -339,7 +342,7 @@ class ConsumerMembership:
 
         self._resolve_regexes(sorted(wanted), names, resolved)
 
-    def _resolved(self, group_id: str, matches: dict[str, frozenset[str]], version: int) -> CoordinatorResult:
+    def _resolved(self, group_id: str, matches: dict[str, frozenset[str]], version: int) -> CoordinatorResult[None]:
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             return EMPTY_RESULT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from typing import Any
+from typing import TypeVar
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.classic.classic_member import ClassicMember
@@ -17,11 +17,14 @@ from kafkapy.coordinator.group.consumer_records import group_tombstones, whole_g
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.consumer_topics import metadata_hash
 from kafkapy.coordinator.group.embedded_protocol import decode_assignment, decode_subscription, encode_assignment
-from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.group.group import Group
+from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
 
 logger = logging.getLogger("kafka.coordinator.group")
+
+R = TypeVar("R")
 
 
 class GroupMigration:
@@ -106,11 +109,11 @@ class GroupMigration:
         self,
         group: ConsumerGroup,
         gone: Collection[str],
-        groups: dict[str, Any],
-        response: Any,
+        groups: dict[str, Group],
+        response: R | None,
         *,
         replacement: ConsumerMember | None = None,
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[R]:
         """Puts the group back among `groups` in its old form and has its members rebalance by themselves.
 
         `replacement` is the classic member in the place of the one that has `gone`: then nobody's part changes, and
@@ -151,4 +154,4 @@ class GroupMigration:
             self._rebalance.reschedule_heartbeat(classic, classic_member)
         if replacement is None:
             self._rebalance.prepare(classic, "downgraded from a consumer group")
-        return CoordinatorResult(records, response, replay=False)
+        return CoordinatorResult(records, response, state_change=StateChange.ALREADY_APPLIED)

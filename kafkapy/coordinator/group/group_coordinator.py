@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
-from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic.classic_membership import JoinCall
+from kafkapy.coordinator.group.classic.classic_group import GroupState
 from kafkapy.coordinator.group.classic.classic_responses import join_error, leave_answer, sync_error
-from kafkapy.coordinator.group.consumer_group import CONSUMER_GROUP_TYPE, ConsumerGroup
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
-from kafkapy.coordinator.group.foreign_group import ForeignGroup
+from kafkapy.coordinator.group.group import Group
 from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.group.group_shard import Group, GroupShard
+from kafkapy.coordinator.group.group_shard import GroupShard
 from kafkapy.coordinator.group.offset_requests import CommitCall, FetchCall, FetchedOffset, PartitionErrors
 from kafkapy.coordinator.group.regex_resolver import evaluate_here
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.coordinator.record import CoordinatorResult
-from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
+from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, ignore_response
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
@@ -27,6 +26,8 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock
 
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from kafkapy.protocol.messages.consumer_group_describe import ConsumerGroupDescribeResponse
     from kafkapy.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
-CLASSIC_GROUP_TYPE = "classic"
+R = TypeVar("R")
+
 # From this version on DescribeGroups says that a group does not exist instead of calling it dead.
 _DESCRIBE_NOT_FOUND_VERSION = 6
 
@@ -71,6 +73,7 @@ class GroupCoordinator:
             schedule=schedule,
             clock=clock,
             load_buffer_bytes=config.load_buffer_bytes,
+            on_elected=self._start_expiry,
         )
 
     # -- leadership
@@ -79,10 +82,8 @@ class GroupCoordinator:
         return coordinator_partition(group_id, self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads that partition of `__consumer_offsets` now; its log is loaded in slices."""
+        """Loads that partition of `__consumer_offsets`, which this broker leads now, in slices."""
         self._runtime.elect(partition, leader_epoch)
-        if self._expiry_timer is None:
-            self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
 
     def is_coordinator_of(self, partition: int) -> bool:
         """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
@@ -92,19 +93,13 @@ class GroupCoordinator:
         self._runtime.resign(partition)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """The replica manager's news: partitions that this broker began to lead, and such that it no longer leads."""
-        for partition in followed:
-            if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
-                self.resign(partition.topic_partition.partition)
-        for partition in led:
-            if partition.topic_partition.topic == GROUP_METADATA_TOPIC:
-                self.elect(partition.topic_partition.partition, partition.leader_epoch)
+        """Is notified of partitions that this broker leads now, or no longer leads."""
+        self._runtime.on_leadership(led, followed)
 
     def forget_topics(self, topics: Sequence[str]) -> None:
-        """Topics were deleted: their committed offsets go too."""
+        """Deletes the committed offsets of deleted topics."""
         names = frozenset(topics)
-        for partition, _ in self._runtime.loaded_partitions():
-            self._runtime.execute(partition, lambda shard: shard.forget_topics(names), _ignore, _ignore_error)
+        self._runtime.execute_on_all(lambda shard: shard.forget_topics(names))
 
     def shutdown(self) -> None:
         if self._expiry_timer is not None:
@@ -112,10 +107,13 @@ class GroupCoordinator:
             self._expiry_timer = None
         self._runtime.shutdown()
 
+    def _start_expiry(self) -> None:
+        if self._expiry_timer is None:
+            self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
+
     def _expire(self) -> None:
         self._expiry_timer = self._schedule(self._config.offsets_retention_check_interval_ms, self._expire)
-        for partition, _ in self._runtime.loaded_partitions():
-            self._runtime.execute(partition, lambda shard: shard.expire(), _ignore, _ignore_error)
+        self._runtime.execute_on_all(lambda shard: shard.expire())
 
     # -- membership
 
@@ -130,10 +128,10 @@ class GroupCoordinator:
         elif not self._config.min_session_timeout_ms <= call.session_timeout_ms <= self._config.max_session_timeout_ms:
             refuse(Error.INVALID_SESSION_TIMEOUT)
         else:
-            self._execute(call.group_id, lambda shard: shard.join(call), _ignore, refuse)
+            self._execute(call.group_id, lambda shard: shard.join(call), ignore_response, refuse)
 
     def sync_group(self, request: SyncGroupRequest, respond: Callable[[SyncGroupResponse], None]) -> None:
-        def operation(shard: GroupShard) -> CoordinatorResult:
+        def operation(shard: GroupShard) -> CoordinatorResult[SyncGroupResponse]:
             return shard.sync(request, respond)
 
         def refuse(error: Error, message: str | None = None) -> None:
@@ -146,7 +144,7 @@ class GroupCoordinator:
             self._execute(request.group_id, operation, respond, refuse)
 
     def heartbeat(self, request: HeartbeatRequest, respond: Callable[[HeartbeatResponse], None]) -> None:
-        def operation(shard: GroupShard) -> CoordinatorResult:
+        def operation(shard: GroupShard) -> CoordinatorResult[HeartbeatResponse]:
             return shard.heartbeat(request)
 
         def refuse(error: Error, message: str | None = None) -> None:
@@ -195,16 +193,17 @@ class GroupCoordinator:
     def describe_group(self, group_id: str, api_version: int) -> DescribeGroupsResponse.DescribedGroup:
         try:
             group = self._runtime.shard(self.partition_for(group_id)).groups.get(group_id)
+            if group is None:
+                raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            return group.describe_classic()
         except ApiError as error:
-            return DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error.error)
-        if isinstance(group, ClassicGroup):
-            return _describe(group)
-        message = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a classic group."
-        described = DescribeGroupsResponse.DescribedGroup(group_id=group_id, group_state=GroupState.DEAD.value)
-        if api_version >= _DESCRIBE_NOT_FOUND_VERSION:
-            described.error_code = Error.GROUP_ID_NOT_FOUND
-            described.error_message = message
-        return described
+            described = DescribeGroupsResponse.DescribedGroup(group_id=group_id, error_code=error.error)
+            if error.error is Error.GROUP_ID_NOT_FOUND:
+                described.group_state = GroupState.DEAD.value
+                described.error_message = error.message
+                if api_version < _DESCRIBE_NOT_FOUND_VERSION:
+                    described.error_code, described.error_message = Error.NONE, None
+            return described
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
         """Groups of all partitions led here. Filters are compared without case; an empty one lets everything pass."""
@@ -300,62 +299,17 @@ class GroupCoordinator:
     def _execute(
         self,
         group_id: str,
-        operation: Operation[GroupShard],
-        on_response: Callable[[Any], None],
+        operation: Callable[[GroupShard], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
         refuse: ErrorResponder,
     ) -> None:
         self._runtime.execute(self.partition_for(group_id), operation, on_response, refuse)
 
 
-def _describe(group: ClassicGroup) -> DescribeGroupsResponse.DescribedGroup:
-    """Metadata are shown only when they are settled."""
-    is_stable = group.is_in(GroupState.STABLE)
-    members = [
-        DescribeGroupsResponse.DescribedGroupMember(
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
-            member_assignment=member.assignment,
-        )
-        for member in group.members.values()
-    ]
-    return DescribeGroupsResponse.DescribedGroup(
-        group_id=group.group_id,
-        group_state=group.state.value,
-        protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if is_stable else "",
-        members=members,
-    )
-
-
 def _listed(group: Group) -> ListGroupsResponse.ListedGroup:
-    if isinstance(group, ConsumerGroup):
-        return ListGroupsResponse.ListedGroup(
-            group_id=group.group_id,
-            protocol_type=CONSUMER_GROUP_TYPE,
-            group_state=group.state,
-            group_type=CONSUMER_GROUP_TYPE,
-        )
-    if isinstance(group, ForeignGroup):
-        return ListGroupsResponse.ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.group_type,
-            group_state=GroupState.EMPTY.value,
-            group_type=group.group_type,
-        )
     return ListGroupsResponse.ListedGroup(
         group_id=group.group_id,
         protocol_type=group.protocol_type or "",
-        group_state=group.state.value,
-        group_type=CLASSIC_GROUP_TYPE,
+        group_state=group.state_name,
+        group_type=group.group_type,
     )
-
-
-def _ignore(response: Any) -> None:
-    """Nobody waits for this answer."""
-
-
-def _ignore_error(error: Error, message: str | None) -> None:
-    """The next round tries again."""

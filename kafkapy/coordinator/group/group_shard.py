@@ -5,30 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
 from kafkapy.coordinator.group.classic.classic_member import SyncResponder
-from kafkapy.coordinator.group.classic.classic_membership import ClassicMembership, JoinCall
+from kafkapy.coordinator.group.classic.classic_membership import ClassicMembership
 from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
-from kafkapy.coordinator.group.classic.classic_records import GROUP_METADATA_KEY, classic_group_from, group_tombstone
-from kafkapy.coordinator.group.classic.classic_responses import (
-    UNKNOWN_MEMBER_ID,
-    answer_join,
-    answer_sync,
-    join_error,
-    sync_error,
-)
+from kafkapy.coordinator.group.classic.classic_records import GROUP_METADATA_KEY, classic_group_from
+from kafkapy.coordinator.group.classic.classic_responses import join_error
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.consumer_group import CONSUMER_KEYS, ConsumerGroup
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.foreign_group import (
+    FOREIGN_GROUPS,
+    FOREIGN_PROTOCOL,
     GROUP_EPOCH_KEYS,
-    GROUP_TYPES,
     ForeignGroup,
     group_id_of,
     key_type,
 )
+from kafkapy.coordinator.group.group import Group, GroupProtocol
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.offset_expiry import is_expired
 from kafkapy.coordinator.group.offset_records import (
@@ -46,26 +43,26 @@ from kafkapy.coordinator.group.offset_requests import (
     PartitionErrors,
 )
 from kafkapy.coordinator.group.offset_store import OffsetStore
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import decode_coordinator_key, decode_coordinator_value
-from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
-from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from kafkapy.coordinator.group.consumer_classic_members import ClassicMembers
     from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, ResolveRegexes
 
-Group = ClassicGroup | ConsumerGroup | ForeignGroup
+G = TypeVar("G")
 
 
 class GroupShard:
     """Owns the groups of one partition. Owner thread only.
 
-    Operations answer a CoordinatorResult and never touch the log; `replay` is what changes offsets and groups that are
-    written, the members of classic groups change in the operation itself.
+    Operations return a CoordinatorResult and never append to the log themselves. `replay` changes the offsets and the
+    groups that are in the log; the members of classic groups change in the operation itself.
     """
 
     def __init__(
@@ -79,14 +76,15 @@ class GroupShard:
         self._context = context
         self._config = config
         self._rebalance = ClassicRebalance(context, config)
-        self.membership = ClassicMembership(self._rebalance, config, new_uuid)
+        self._classic = ClassicMembership(self._rebalance, config, new_uuid)
         self.groups: dict[str, Group] = {}
         self._settings = settings
         self._resolve_regexes = resolve_regexes
         self._new_uuid = new_uuid
         self.offsets = OffsetStore(context.committed_offset)
 
-    # What consumer groups need is imported when there is the first one: a broker may never see one.
+    # -- the protocols of groups; the modules of consumer groups are imported with the first consumer group, because
+    # -- many brokers never have one
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
@@ -103,6 +101,25 @@ class GroupShard:
 
         return ClassicMembers(self._context, self._settings, self.consumers, self._new_uuid)
 
+    def _protocol_of(self, group: Group) -> GroupProtocol[Any]:
+        if isinstance(group, ClassicGroup):
+            return self._classic
+        if isinstance(group, ConsumerGroup):
+            return self._classic_members
+        return FOREIGN_PROTOCOL
+
+    def _find(self, group_id: str, kind: type[G]) -> G | None:
+        """Returns the group if it exists and is of that kind."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, kind) else None
+
+    def _existing(self, group_id: str, missing: Error) -> Group:
+        """Returns the group; raises ApiError `missing` if it does not exist."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise ApiError(missing)
+        return group
+
     # -- the log
 
     def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
@@ -113,9 +130,9 @@ class GroupShard:
             self._replay_group(key, value)
         elif kind in CONSUMER_KEYS:
             self._replay_consumer(kind, key, value)
-        elif kind in GROUP_TYPES:
+        elif kind in FOREIGN_GROUPS:
             self._replay_foreign(kind, key, value)
-        # Types from after 4.3 are left alone, as Apache Kafka does with types it does not know.
+        # Types newer than 4.3 are ignored; Apache Kafka also ignores types that it does not know.
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
@@ -130,30 +147,34 @@ class GroupShard:
         committed = committed_offset_from(stored, offset)
         if group_id not in self.groups:
             # A simple consumer has no group record of its own.
-            self.groups[group_id] = ClassicGroup(group_id, self._context.clock.now_ms())
+            self._create_classic(group_id)
         if producer_id == -1:
             self.offsets.put(group_id, topic, partition, committed)
         else:
             self.offsets.put_pending(producer_id, group_id, topic, partition, committed)
 
+    def _create_classic(self, group_id: str) -> ClassicGroup:
+        group = self.groups[group_id] = ClassicGroup(group_id, self._context.clock.now_ms())
+        return group
+
     def _replay_group(self, key: bytes, value: bytes | None) -> None:
         group_id = group_id_of(key)
-        if value is None:
-            group = self.groups.get(group_id)
-            if isinstance(group, ClassicGroup):
-                del self.groups[group_id]
-                self._rebalance.cancel_all(group)
-                group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
+        if value is not None:
+            stored: Any = decode_coordinator_value(GROUP_METADATA_KEY, value)
+            self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.now_ms())
             return
-        stored: Any = decode_coordinator_value(GROUP_METADATA_KEY, value)
-        self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.now_ms())
+        group = self._find(group_id, ClassicGroup)
+        if group is not None:
+            del self.groups[group_id]
+            self._rebalance.cancel_all(group)
+            group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
 
     def _replay_consumer(self, kind: int, key: bytes, value: bytes | None) -> None:
         from kafkapy.coordinator.group.consumer_records import replay_into
 
         group_id = group_id_of(key)
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
+        group = self._find(group_id, ConsumerGroup)
+        if group is None:
             if value is None:
                 return
             group = self.groups[group_id] = ConsumerGroup(group_id)
@@ -162,119 +183,104 @@ class GroupShard:
 
     def _replay_foreign(self, kind: int, key: bytes, value: bytes | None) -> None:
         group_id = group_id_of(key)
-        group = self.groups.get(group_id)
+        group = self._find(group_id, ForeignGroup)
         if value is not None:
-            if not isinstance(group, ForeignGroup):
-                group = self.groups[group_id] = ForeignGroup(group_id, GROUP_TYPES[kind])
+            if group is None:
+                group = self.groups[group_id] = FOREIGN_GROUPS[kind](group_id)
             group.keys[key] = None
-        elif isinstance(group, ForeignGroup):
+        elif group is not None:
             group.keys.pop(key, None)
             if kind in GROUP_EPOCH_KEYS:
                 del self.groups[group_id]
 
     def on_loaded(self) -> None:
-        """Members found in the log have one session to show that they are alive."""
         for group_id in self.offsets.group_ids():
             if group_id not in self.groups:
-                # Its group record is gone (a take-over that did not get to its first generation); its offsets are not.
-                self.groups[group_id] = ClassicGroup(group_id, self._context.clock.now_ms())
+                # Its group record is gone, its offsets are not: a classic group that took the place of another group
+                # is in the log from its first generation on.
+                self._create_classic(group_id)
         for group in self.groups.values():
-            if isinstance(group, ClassicGroup):
-                for member in group.members.values():
-                    self._rebalance.reschedule_heartbeat(group, member)
-            elif isinstance(group, ConsumerGroup):
-                self.consumers.start_timers(group)
+            self._protocol_of(group).on_loaded(group)
 
     def on_unloaded(self) -> None:
         for group in self.groups.values():
-            if isinstance(group, ClassicGroup):
-                group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
-                for member in list(group.members.values()):
-                    answer_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
-                    answer_sync(member, sync_error(Error.NOT_COORDINATOR))
+            self._protocol_of(group).on_unloaded(group)
 
-    # -- groups
+    # -- members of the classic protocol
 
-    def classic(self, group_id: str, missing: Error = Error.UNKNOWN_MEMBER_ID) -> ClassicGroup:
-        """The classic group of that id, or ApiError `missing`."""
-        group = self.groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            raise ApiError(missing)
-        return group
-
-    def sync(self, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult:
-        group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            return self._classic_members.sync(group, request)
-        return self.membership.sync(self.classic(request.group_id), request, respond)
-
-    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult:
-        group = self.groups.get(request.group_id)
-        if isinstance(group, ConsumerGroup):
-            return self._classic_members.heartbeat(group, request)
-        return self.membership.heartbeat(self.classic(request.group_id), request)
-
-    def leave(self, group_id: str, members: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
-        group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
-            return self._classic_members.leave(group, members)
-        return self.membership.leave(self.classic(group_id), members)
-
-    def join(self, call: JoinCall) -> CoordinatorResult:
+    def join(self, call: JoinCall) -> CoordinatorResult[None]:
         group = self.groups.get(call.group_id)
-        if isinstance(group, ConsumerGroup) and not group.is_empty:
-            return self._classic_members.join(group, call)
-        if isinstance(group, ForeignGroup) and group.is_share_group:
-            call.respond(join_error(UNKNOWN_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))
+        if group is not None and not group.is_replaceable:
+            return self._protocol_of(group).join(group, call)
+        if call.member_id:
+            call.respond(join_error(call.member_id, Error.UNKNOWN_MEMBER_ID))
             return EMPTY_RESULT
-        takeover: list[CoordinatorRecord] = []
-        if not isinstance(group, ClassicGroup):
-            if call.member_id:
-                call.respond(join_error(call.member_id, Error.UNKNOWN_MEMBER_ID))
-                return EMPTY_RESULT
-            if group is not None:
-                takeover = _group_tombstones(group)
-            group = self.groups[call.group_id] = ClassicGroup(call.group_id, self._context.clock.now_ms())
-        result = self.membership.join(group, call)
-        if takeover:
-            # The state is the classic group's already; the tombstones tell the next loader.
-            return CoordinatorResult([*takeover, *result.records], on_append=result.on_append, replay=False)
-        return result
+        tombstones = [] if group is None else self._protocol_of(group).tombstones(group)
+        result = self._classic.join(self._create_classic(call.group_id), call)
+        if not tombstones:
+            return result
+        assert result.state_change is not StateChange.ON_COMMIT, "the classic group is not in the log yet"
+        return CoordinatorResult(
+            [*tombstones, *result.records], on_append=result.on_append, state_change=StateChange.ALREADY_APPLIED
+        )
 
-    def delete_group(self, group_id: str) -> CoordinatorResult:
-        """Deletes an empty group with its offsets; ApiError GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
-        group = self.groups.get(group_id)
-        if group is None or (isinstance(group, ClassicGroup) and group.is_in(GroupState.DEAD)):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND)
-        if isinstance(group, ClassicGroup) and not group.is_in(GroupState.EMPTY):
-            raise ApiError(Error.NON_EMPTY_GROUP)
-        if isinstance(group, ConsumerGroup) and not group.is_empty:
-            raise ApiError(Error.NON_EMPTY_GROUP)
+    def sync(self, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:
+        group = self._existing(request.group_id, Error.UNKNOWN_MEMBER_ID)
+        return self._protocol_of(group).sync(group, request, respond)
+
+    def heartbeat(self, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+        group = self._existing(request.group_id, Error.UNKNOWN_MEMBER_ID)
+        return self._protocol_of(group).heartbeat(group, request)
+
+    def leave(
+        self, group_id: str, members: Sequence[LeaveGroupRequest.MemberIdentity]
+    ) -> CoordinatorResult[LeaveGroupResponse]:
+        group = self._existing(group_id, Error.UNKNOWN_MEMBER_ID)
+        return self._protocol_of(group).leave(group, members)
+
+    # -- administration
+
+    def delete_group(self, group_id: str) -> CoordinatorResult[Error]:
+        """Deletes an empty group with its offsets. Raises ApiError GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP."""
+        group = self._existing(group_id, Error.GROUP_ID_NOT_FOUND)
+        group.validate_deletion()
         records = [
             offset_tombstone(group_id, topic, partition)
             for topic, partition in sorted(self.offsets.partitions(group_id))
         ]
-        return CoordinatorResult([*records, *_group_tombstones(group)], response=Error.NONE)
+        return CoordinatorResult([*records, *self._protocol_of(group).tombstones(group)], response=Error.NONE)
 
     # -- offsets
 
-    def commit(self, call: CommitCall) -> CoordinatorResult:
-        """The response has the error of each of the call's offsets, in their order."""
-        return self._commit_result(call, None, self._validate_commit(call))
+    def commit(self, call: CommitCall) -> CoordinatorResult[list[Error]]:
+        """Commits offsets. The response has the error of each of the call's offsets, in their order."""
+        group = self.groups.get(call.group_id)
+        if group is not None:
+            errors = group.validate_commit(call)
+            self._protocol_of(group).on_commit(group, call.member_id)
+            return self._commit_result(call, None, errors)
+        if call.generation_id >= 0:
+            raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
+        return self._commit_result(call, None, ())  # a simple consumer, or an administrator
 
-    def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult:
-        """As `commit`, within the transaction of `producer`."""
-        return self._commit_result(call, producer, self._validate_transactional_commit(call))
+    def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult[list[Error]]:
+        """Commits offsets within the transaction of `producer`. The response is that of `commit`."""
+        group = self.groups.get(call.group_id)
+        if group is not None:
+            return self._commit_result(call, producer, group.validate_transactional_commit(call))
+        if call.generation_id >= 0:
+            raise ApiError(Error.ILLEGAL_GENERATION)
+        return self._commit_result(call, producer, ())
 
     def _commit_result(
-        self, call: CommitCall, producer: tuple[int, int] | None, judged: Sequence[Error]
-    ) -> CoordinatorResult:
-        """`judged`: what was found of each offset already; nothing when all may be committed."""
+        self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
+    ) -> CoordinatorResult[list[Error]]:
+        """Builds the records of the valid offsets; no `member_errors` means that the member may commit all of them."""
         now_ms = self._context.clock.now_ms()
         expire_ms = -1 if call.retention_ms == -1 else now_ms + call.retention_ms
         errors: list[Error] = []
         records = []
-        for wanted, error in zip(call.offsets, judged or repeat(Error.NONE), strict=False):
+        for wanted, error in zip(call.offsets, member_errors or repeat(Error.NONE), strict=False):
             if error is not Error.NONE:
                 errors.append(error)
                 continue
@@ -285,82 +291,29 @@ class GroupShard:
             records.append(_commit_record(call.group_id, wanted, now_ms, expire_ms))
         return CoordinatorResult(records, response=errors, producer=producer)
 
-    def _validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """The error of each offset, or nothing when all may be committed; ApiError when none may."""
-        group = self.groups.get(call.group_id)
-        is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
-        if group is None:
-            if call.generation_id < 0:
-                return ()  # a simple consumer, or an administrator
-            raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
-        if isinstance(group, ForeignGroup):
-            if group.is_share_group:
-                raise ApiError(Error.GROUP_ID_NOT_FOUND)
-            if is_managed:
-                raise ApiError(Error.UNKNOWN_MEMBER_ID)
-            return ()
-        if isinstance(group, ConsumerGroup):
-            return group.validate_commit(call)
-        if group.is_in(GroupState.DEAD):
-            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
-        if call.generation_id < 0 and group.is_in(GroupState.EMPTY):
-            return ()
-        if not is_managed:
-            raise ApiError(Error.UNKNOWN_MEMBER_ID)
-        member = group.validate_member(call.member_id, call.group_instance_id)
-        if call.generation_id != group.generation_id:
-            raise ApiError(Error.ILLEGAL_GENERATION)
-        if group.is_in(GroupState.COMPLETING_REBALANCE):
-            raise ApiError(Error.REBALANCE_IN_PROGRESS)
-        self._rebalance.reschedule_heartbeat(group, member)
-        return ()
-
-    def _validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Producers from before KIP-447 name no member: the transactional id alone fences them."""
-        group = self.groups.get(call.group_id)
-        if group is None:
-            if call.generation_id >= 0:
-                raise ApiError(Error.ILLEGAL_GENERATION)
-            return ()
-        is_managed = call.generation_id >= 0 or call.member_id != "" or call.group_instance_id is not None
-        if isinstance(group, ForeignGroup):
-            if group.is_share_group:
-                raise ApiError(Error.GROUP_ID_NOT_FOUND)
-            if is_managed:
-                raise ApiError(Error.UNKNOWN_MEMBER_ID)
-            return ()
-        if isinstance(group, ConsumerGroup):
-            return group.validate_transactional_commit(call) if is_managed else ()
-        if group.is_in(GroupState.DEAD):
-            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
-        if not is_managed or (call.generation_id < 0 and group.is_in(GroupState.EMPTY)):
-            return ()
-        group.validate_member(call.member_id, call.group_instance_id)
-        if call.generation_id != group.generation_id:
-            raise ApiError(Error.ILLEGAL_GENERATION)
-        return ()
-
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
+        """Returns the offsets that are committed; raises ApiError when the member may not fetch them."""
         group = self.groups.get(call.group_id)
-        if isinstance(group, ConsumerGroup):
-            group.validate_fetch(call.member_id, call.member_epoch)
-        elif isinstance(group, ForeignGroup) and group.is_share_group:
-            # As in Apache Kafka: the group is not found, which OffsetFetch shows as a group without offsets.
-            return [FetchedOffset(topic, partition) for topic, partition, _ in call.partitions or ()]
-        elif call.is_member and isinstance(group, ForeignGroup):
-            raise ApiError(Error.UNKNOWN_MEMBER_ID)
+        if group is not None:
+            try:
+                group.validate_fetch(call.member_id, call.member_epoch)
+            except ApiError as error:
+                if error.error is not Error.GROUP_ID_NOT_FOUND:
+                    raise
+                # Apache Kafka responds to OffsetFetch for a group that has no offsets as for one that does not exist.
+                return [FetchedOffset(topic, partition) for topic, partition, _ in call.partitions or ()]
         if call.partitions is None:
             return [
                 self._fetched(call, topic, partition, committed)
                 for topic, partition, committed in self.offsets.committed(call.group_id)
             ]
-        answer = []
+        fetched = []
         for topic, partition, topic_id in call.partitions:
             committed = self.offsets.get(call.group_id, topic, partition)
             if committed is not None and any(topic_id) and any(committed.topic_id) and committed.topic_id != topic_id:
-                committed = None  # committed for a topic of the same name that is no more
-            answer.append(self._fetched(call, topic, partition, committed))
-        return answer
+                committed = None  # It was committed for a deleted topic of the same name.
+            fetched.append(self._fetched(call, topic, partition, committed))
+        return fetched
 
     def _fetched(self, call: FetchCall, topic: str, partition: int, committed: CommittedOffset | None) -> FetchedOffset:
         if call.require_stable and self.offsets.has_pending(call.group_id, topic, partition):
@@ -369,22 +322,17 @@ class GroupShard:
             return FetchedOffset(topic, partition)
         return FetchedOffset(topic, partition, committed.offset, committed.leader_epoch, committed.metadata)
 
-    def delete_offsets(self, group_id: str, partitions: Iterable[tuple[str, int]]) -> CoordinatorResult:
-        """The response maps (topic, partition) to its error."""
-        group = self.groups.get(group_id)
-        if group is None or (isinstance(group, ClassicGroup) and group.is_in(GroupState.DEAD)):
-            raise ApiError(Error.GROUP_ID_NOT_FOUND)
-        if isinstance(group, ForeignGroup) and group.is_share_group:
-            raise ApiError(Error.GROUP_ID_NOT_FOUND)
-        has_members = isinstance(group, ClassicGroup) and not group.is_in(GroupState.EMPTY)
-        if has_members and isinstance(group, ClassicGroup) and not group.uses_consumer_protocol:
-            raise ApiError(Error.NON_EMPTY_GROUP)
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[tuple[str, int]]
+    ) -> CoordinatorResult[PartitionErrors]:
+        """Deletes committed offsets. The response maps (topic, partition) to its error. Raises ApiError."""
+        group = self._existing(group_id, Error.GROUP_ID_NOT_FOUND)
+        group.validate_offset_deletion()
         errors: PartitionErrors = {}
         records = []
         known = self.offsets.partitions(group_id)
         for topic, partition in partitions:
-            is_subscribed = isinstance(group, ConsumerGroup) and group.is_subscribed_to(topic)
-            if is_subscribed or (isinstance(group, ClassicGroup) and has_members and group.is_subscribed_to(topic)):
+            if group.is_subscribed_to(topic):
                 errors[(topic, partition)] = Error.GROUP_SUBSCRIBED_TO_TOPIC
                 continue
             errors[(topic, partition)] = Error.NONE
@@ -392,8 +340,8 @@ class GroupShard:
                 records.append(offset_tombstone(group_id, topic, partition))
         return CoordinatorResult(records, response=errors)
 
-    def forget_topics(self, topics: frozenset[str]) -> CoordinatorResult:
-        """Deletes the offsets of topics that are no more."""
+    def forget_topics(self, topics: frozenset[str]) -> CoordinatorResult[None]:
+        """Deletes the offsets of deleted topics."""
         return CoordinatorResult(
             [
                 offset_tombstone(group_id, topic, partition)
@@ -403,43 +351,24 @@ class GroupShard:
             ]
         )
 
-    def expire(self) -> CoordinatorResult:
-        """Deletes offsets past their retention, and groups that are empty and have none left."""
+    def expire(self) -> CoordinatorResult[None]:
+        """Deletes offsets past their retention, and empty groups without offsets."""
         now_ms = self._context.clock.now_ms()
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):
-            known = None if isinstance(group, ForeignGroup) else group
             kept = self.offsets.pending_partitions(group_id)
             for topic, partition, committed in self.offsets.newest(group_id):
                 if (topic, partition) in kept:
                     continue
-                if is_expired(known, topic, committed, now_ms, self._config.offsets_retention_ms):
+                if is_expired(group, topic, committed, now_ms, self._config.offsets_retention_ms):
                     records.append(offset_tombstone(group_id, topic, partition))
                 else:
                     kept.add((topic, partition))
-            if not kept and _is_abandoned(group):
-                records.extend(_group_tombstones(group))
+            if not kept and group.is_unused:
+                records.extend(self._protocol_of(group).tombstones(group))
         return CoordinatorResult(records)
 
 
 def _commit_record(group_id: str, wanted: OffsetToCommit, now_ms: int, expire_ms: int) -> CoordinatorRecord:
     committed = CommittedOffset(wanted.offset, wanted.leader_epoch, wanted.metadata, now_ms, expire_ms, wanted.topic_id)
     return offset_record(group_id, wanted.topic, wanted.partition, committed)
-
-
-def _is_abandoned(group: Group) -> bool:
-    if isinstance(group, ClassicGroup):
-        return group.is_in(GroupState.EMPTY) and not group.pending_members
-    return isinstance(group, ConsumerGroup) and group.is_empty
-
-
-def _group_tombstones(group: Group) -> list[CoordinatorRecord]:
-    if isinstance(group, ConsumerGroup):
-        from kafkapy.coordinator.group.consumer_records import group_tombstones
-
-        return group_tombstones(group)
-    if isinstance(group, ForeignGroup):
-        # The epoch record last: it is the one that ends the group.
-        keys = sorted(group.keys, key=lambda key: key_type(key) in GROUP_EPOCH_KEYS)
-        return [CoordinatorRecord(key, None) for key in keys]
-    return [group_tombstone(group.group_id)]

@@ -28,6 +28,11 @@ class CommitCall(NamedTuple):
     is_new_protocol: bool
     offsets: list[OffsetToCommit]
 
+    @property
+    def names_member(self) -> bool:
+        """Whether a member of the group commits, rather than an administrator or a simple consumer."""
+        return self.generation_id >= 0 or self.member_id != "" or self.group_instance_id is not None
+
 
 class FetchCall(NamedTuple):
     """`partitions` None: everything the group has committed. The third is the topic's id, zero when not given.
@@ -40,10 +45,6 @@ class FetchCall(NamedTuple):
     require_stable: bool
     member_id: str | None = None
     member_epoch: int = -1
-
-    @property
-    def is_member(self) -> bool:
-        return self.member_id is not None or self.member_epoch >= 0
 
 
 class FetchedOffset(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafkapy.coordinator.transaction.transaction_metadata import (
-    EPOCH_BUMP_VERSION,
     LAST_CLIENT_EPOCH,
+    TRANSACTION_VERSION_2,
     TransactionMetadata,
 )
 from kafkapy.coordinator.transaction.transaction_state import COMPLETED_BY, PREPARED_STATES, TransactionState
@@ -26,7 +26,7 @@ class EndRequest(NamedTuple):
 
 def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
     """True: the transaction is to be ended; False: it was, by the same request before. ApiError otherwise."""
-    if request.client_version >= EPOCH_BUMP_VERSION:
+    if request.client_version >= TRANSACTION_VERSION_2:
         return _ends_bumping_epoch(metadata, request)
     if metadata.producer_id != request.producer_id:
         raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)

@@ -39,7 +39,7 @@ class MarkerDelivery:
     """Owns which partitions still wait for their marker. Owner thread only."""
 
     def __init__(
-        self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult]
+        self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]
     ) -> None:
         self._context = context
         self._writer = writer
@@ -68,7 +68,7 @@ class MarkerDelivery:
         if not self._is_stopped:
             self._context.schedule(f"complete {transactional_id}", RETRY_MS, lambda: self._complete(transactional_id))
 
-    def _write(self, transactional_id: str) -> CoordinatorResult:
+    def _write(self, transactional_id: str) -> CoordinatorResult[None]:
         found = self._waiting.get(transactional_id)
         if found is not None:
             marker, remaining = found

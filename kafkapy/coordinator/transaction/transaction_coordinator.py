@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.partitioning import coordinator_partition
 from kafkapy.coordinator.record import CoordinatorResult
-from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder, Operation, Schedule, TimerEntry
+from kafkapy.coordinator.runtime import CoordinatorRuntime, ErrorResponder
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
 from kafkapy.coordinator.transaction.marker_delivery import MarkerWriter
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
@@ -21,12 +22,15 @@ from kafkapy.coordinator.transaction.transaction_requests import (
 from kafkapy.coordinator.transaction.transaction_shard import TransactionShard
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.partition import Partition
 from kafkapy.types import Clock, TopicPartition
 
 # Apache Kafka's transaction log has no base sequence.
 _NO_SEQUENCE = -1
 
+R = TypeVar("R")
 Respond = Callable[[ProducerAnswer], None]
 OnPartitions = Callable[["dict[TopicPartition, Error]"], None]
 
@@ -68,6 +72,7 @@ class TransactionCoordinator:
             clock=clock,
             load_buffer_bytes=config.load_buffer_bytes,
             base_sequence=_NO_SEQUENCE,
+            on_elected=self._start_timers,
         )
 
     # -- leadership
@@ -76,11 +81,8 @@ class TransactionCoordinator:
         return coordinator_partition(transactional_id, self._partition_count() or self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """This broker leads that partition of `__transaction_state` now; its log is loaded in slices."""
+        """Loads that partition of `__transaction_state`, which this broker leads now, in slices."""
         self._runtime.elect(partition, leader_epoch)
-        if self._expiration_timer is None:
-            self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
-        self._watch_timeouts()
 
     def is_coordinator_of(self, partition: int) -> bool:
         """Returns whether requests for keys of this partition are served here, or will be once its log is loaded."""
@@ -90,13 +92,8 @@ class TransactionCoordinator:
         self._runtime.resign(partition)
 
     def on_leadership(self, led: Iterable[Partition], followed: Iterable[Partition]) -> None:
-        """The replica manager's news: partitions that this broker began to lead, and such that it no longer leads."""
-        for partition in followed:
-            if partition.topic_partition.topic == TRANSACTION_STATE_TOPIC:
-                self.resign(partition.topic_partition.partition)
-        for partition in led:
-            if partition.topic_partition.topic == TRANSACTION_STATE_TOPIC:
-                self.elect(partition.topic_partition.partition, partition.leader_epoch)
+        """Is notified of partitions that this broker leads now, or no longer leads."""
+        self._runtime.on_leadership(led, followed)
 
     def shutdown(self) -> None:
         for timer in (self._timeout_timer, self._expiration_timer):
@@ -107,6 +104,11 @@ class TransactionCoordinator:
 
     # -- time
 
+    def _start_timers(self) -> None:
+        if self._expiration_timer is None:
+            self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
+        self._watch_timeouts()
+
     def _watch_timeouts(self) -> None:
         if self._timeout_timer is None:
             self._timeout_timer = self._schedule(self._config.timeout_check_interval_ms, self._abort_timed_out)
@@ -116,16 +118,17 @@ class TransactionCoordinator:
         self._timeout_timer = None
         is_watching = self._runtime.is_any_loading
         for partition, shard in self._runtime.loaded_partitions():
-            for result in shard.abort_timed_out():
-                self._runtime.execute(partition, _giving(result), _ignore, _ignore_error)
+            for transactional_id in shard.timed_out_transactions():
+                self._runtime.execute_unanswered(
+                    partition, partial(TransactionShard.abort_timed_out, transactional_id=transactional_id)
+                )
             is_watching = is_watching or shard.has_open_transactions
         if is_watching:
             self._watch_timeouts()
 
     def _expire(self) -> None:
         self._expiration_timer = self._schedule(self._config.expiration_check_interval_ms, self._expire)
-        for partition, _ in self._runtime.loaded_partitions():
-            self._runtime.execute(partition, lambda shard: shard.expire(), _ignore, _ignore_error)
+        self._runtime.execute_on_all(lambda shard: shard.expire())
 
     # -- requests
 
@@ -187,7 +190,7 @@ class TransactionCoordinator:
         self,
         transactional_id: str,
         needs_one: Callable[[TransactionShard], bool],
-        operation: Callable[[TransactionShard, int], CoordinatorResult],
+        operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerAnswer]],
         respond: Respond,
     ) -> None:
         """Runs the operation, after a new producer id was had if it needs one."""
@@ -236,20 +239,8 @@ class TransactionCoordinator:
     def _execute(
         self,
         transactional_id: str,
-        operation: Operation[TransactionShard],
-        on_response: Callable[[Any], None],
+        operation: Callable[[TransactionShard], CoordinatorResult[R]],
+        on_response: Callable[[R], None],
         refuse: ErrorResponder,
     ) -> None:
         self._runtime.execute(self.partition_for(transactional_id), operation, on_response, refuse)
-
-
-def _giving(result: CoordinatorResult) -> Operation[TransactionShard]:
-    return lambda shard: result
-
-
-def _ignore(response: Any) -> None:
-    """Nobody waits for this answer."""
-
-
-def _ignore_error(error: Error, message: str | None) -> None:
-    """The next round tries again."""

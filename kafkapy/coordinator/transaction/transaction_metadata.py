@@ -19,7 +19,7 @@ NO_TIMESTAMP = -1
 # The last epoch that a client may use: one more is kept for fencing it.
 LAST_CLIENT_EPOCH = (1 << 15) - 2
 # transaction.version: from 2 on each end of a transaction raises the producer's epoch (KIP-890).
-EPOCH_BUMP_VERSION = 2
+TRANSACTION_VERSION_2 = 2
 
 
 class TransactionMetadata(NamedTuple):
@@ -107,7 +107,7 @@ def prepared(
 ) -> TransactionMetadata:
     """Its outcome decided. From version 2 on its markers carry the next epoch, so that nothing late gets in."""
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
-    if client_version >= EPOCH_BUMP_VERSION:
+    if client_version >= TRANSACTION_VERSION_2:
         epoch, last = epoch + 1, epoch
     return metadata.moved_to(
         TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
@@ -126,7 +126,7 @@ def fenced(metadata: TransactionMetadata, server_version: int, now_ms: int) -> T
     aborted = prepared(
         metadata, commit=False, client_version=server_version, next_producer_id=NO_PRODUCER_ID, now_ms=now_ms
     )
-    if server_version >= EPOCH_BUMP_VERSION:
+    if server_version >= TRANSACTION_VERSION_2:
         return aborted
     return aborted._replace(producer_epoch=metadata.producer_epoch + 1, last_producer_epoch=NO_PRODUCER_EPOCH)
 
@@ -134,7 +134,7 @@ def fenced(metadata: TransactionMetadata, server_version: int, now_ms: int) -> T
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """Its markers written: ready for the next transaction, under the next producer id if there is one."""
     changes: dict[str, object] = {}
-    if metadata.client_version >= EPOCH_BUMP_VERSION and metadata.next_producer_id != NO_PRODUCER_ID:
+    if metadata.client_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
         # The client has seen LAST_CLIENT_EPOCH as its last one; the fence above it was only in the markers.
         changes = {"producer_id": metadata.next_producer_id, "producer_epoch": 0}
     return metadata.moved_to(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest, ends_transaction
 from kafkapy.coordinator.transaction.marker_delivery import MarkerDelivery, MarkerWriter
@@ -14,6 +15,7 @@ from kafkapy.coordinator.transaction.transaction_metadata import (
     LAST_CLIENT_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    TRANSACTION_VERSION_2,
     TransactionMetadata,
     completed,
     fenced,
@@ -35,7 +37,7 @@ from kafkapy.types import TopicPartition
 
 logger = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
 
-_EPOCH_BUMP_CLIENT = 2
+R = TypeVar("R")
 
 
 class TransactionShard:
@@ -96,7 +98,9 @@ class TransactionShard:
         expected_epoch = call.expected.producer_epoch if call.expected is not None else None
         return metadata.state in RESTING_STATES and takes_new_producer_id(metadata, expected_epoch)
 
-    def init_producer_id(self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID) -> CoordinatorResult:
+    def init_producer_id(
+        self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID
+    ) -> CoordinatorResult[ProducerAnswer]:
         """The response is a ProducerAnswer."""
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
         if call.transactional_id in self._in_transit:
@@ -123,7 +127,7 @@ class TransactionShard:
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
         client_version: int,
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[Error]:
         """The response is NONE, once the partitions are in the transaction, which this may begin. ApiError."""
         metadata = self._owned(transactional_id, producer)
         if transactional_id in self._in_transit or metadata.state in PREPARED_STATES:
@@ -157,7 +161,7 @@ class TransactionShard:
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
-            and request.client_version >= _EPOCH_BUMP_CLIENT
+            and request.client_version >= TRANSACTION_VERSION_2
             and metadata.is_epoch_exhausted
             and metadata.producer_id == request.producer_id
             and metadata.state not in PREPARED_STATES
@@ -165,7 +169,7 @@ class TransactionShard:
 
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[ProducerAnswer]:
         """The response is a ProducerAnswer: id and epoch for the next transaction, as soon as the outcome is durable.
 
         ApiError.
@@ -191,7 +195,7 @@ class TransactionShard:
         answer = ProducerAnswer(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
         return self._change(transactional_id, changed, answer)
 
-    def complete(self, transactional_id: str) -> CoordinatorResult:
+    def complete(self, transactional_id: str) -> CoordinatorResult[None]:
         """All markers are written."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._in_transit:
@@ -205,23 +209,25 @@ class TransactionShard:
 
     # -- time
 
-    def abort_timed_out(self) -> list[CoordinatorResult]:
-        """One result for each transaction that is open for longer than its producer allowed."""
+    def timed_out_transactions(self) -> list[str]:
+        """Returns the ids whose transactions are open for longer than their producers allowed."""
         now_ms = self._context.clock.now_ms()
-        results = []
-        for transactional_id, metadata in list(self.transactions.items()):
-            if (
-                metadata.state is TransactionState.ONGOING
-                and metadata.start_ms + metadata.timeout_ms < now_ms
-                and transactional_id not in self._in_transit
-            ):
-                logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout",
-                            transactional_id)  # fmt: skip
-                aborted = fenced(metadata, self._transaction_version(), now_ms)
-                results.append(self._change(transactional_id, aborted, None))
-        return results
+        return [
+            transactional_id
+            for transactional_id, metadata in self.transactions.items()
+            if metadata.state is TransactionState.ONGOING
+            and metadata.start_ms + metadata.timeout_ms < now_ms
+            and transactional_id not in self._in_transit
+        ]
 
-    def expire(self) -> CoordinatorResult:
+    def abort_timed_out(self, transactional_id: str) -> CoordinatorResult[None]:
+        """Aborts a transaction that `timed_out_transactions` has returned."""
+        logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout", transactional_id)
+        metadata = self.transactions[transactional_id]
+        aborted = fenced(metadata, self._transaction_version(), self._context.clock.now_ms())
+        return self._change(transactional_id, aborted, None)
+
+    def expire(self) -> CoordinatorResult[None]:
         """Forgets ids without a transaction that were idle for `transactional.id.expiration.ms`."""
         oldest_ms = self._context.clock.now_ms() - self._config.expiration_ms
         expired = [
@@ -239,7 +245,8 @@ class TransactionShard:
                 for transactional_id in expired:
                     self.transactions.pop(transactional_id, None)
 
-        return CoordinatorResult([transaction_tombstone(each) for each in expired], None, on_append, replay=False)
+        records = [transaction_tombstone(transactional_id) for transactional_id in expired]
+        return CoordinatorResult(records, None, on_append, StateChange.ON_COMMIT)
 
     # -- changes
 
@@ -247,9 +254,9 @@ class TransactionShard:
         self,
         transactional_id: str,
         changed: TransactionMetadata,
-        response: ProducerAnswer | Error | None,
+        response: R | None,
         on_failure: Callable[[], None] = lambda: None,
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[R]:
         """Writes the id's next metadata, which counts from its commit on."""
         self._in_transit.add(transactional_id)
 
@@ -264,7 +271,7 @@ class TransactionShard:
 
         version = 1 if self._transaction_version() >= 1 else 0
         record = transaction_record(transactional_id, changed, version)
-        return CoordinatorResult([record], response, on_append, replay=False)
+        return CoordinatorResult([record], response, on_append, StateChange.ON_COMMIT)
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:

@@ -42,7 +42,7 @@ def write_groups(page: Page, services: Services, limit: int) -> None:
             by_state["classic", group.state.value] += 1
             members.append((group.group_id, len(group.members)))
         elif isinstance(group, ConsumerGroup):
-            by_state["consumer", group.state] += 1
+            by_state["consumer", group.state_name] += 1
             members.append((group.group_id, len(group.members)))
         page.pace()
     page.one(table.GROUPS, by_state.total())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkapy.coordinator.group.classic.classic_membership import JoinCall
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse

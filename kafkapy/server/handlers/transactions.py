@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
-from kafkapy.coordinator.transaction.transaction_metadata import EPOCH_BUMP_VERSION
+from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
 from kafkapy.coordinator.transaction.transaction_requests import ProducerAnswer, ProducerIdAndEpoch, TransactionMarker
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
@@ -23,7 +23,7 @@ from kafkapy.types import TopicPartition
 _FENCED_VERSION = 2
 _BATCHED_VERSION = 4
 # EndTxn: the first whose clients take their next epoch from the answer.
-_EPOCH_BUMP_VERSION = 5
+END_TXN_WITH_EPOCH_BUMP = 5
 
 _Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
 _TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
@@ -114,7 +114,7 @@ def _add_to_transaction(
         transaction.transactional_id,
         producer,
         asked,
-        EPOCH_BUMP_VERSION,
+        TRANSACTION_VERSION_2,
         lambda error: done(position, _each(asked, error)),
     )
 
@@ -188,11 +188,11 @@ def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: s
 @serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
 def end_txn(context: RequestContext, request: EndTxnRequest) -> None:
     version = context.api_version
-    client_version = EPOCH_BUMP_VERSION if version >= _EPOCH_BUMP_VERSION else 0
+    client_version = TRANSACTION_VERSION_2 if version >= END_TXN_WITH_EPOCH_BUMP else 0
 
     def respond(answer: ProducerAnswer) -> None:
         response = EndTxnResponse(error_code=_as_known_to(version, answer.error))
-        if version >= _EPOCH_BUMP_VERSION:
+        if version >= END_TXN_WITH_EPOCH_BUMP:
             response.producer_id, response.producer_epoch = answer.producer
         context.respond(response)
 

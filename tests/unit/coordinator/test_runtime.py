@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
-from kafkapy.coordinator.group.classic.classic_membership import JoinCall
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.offset_records import offset_record
 from kafkapy.coordinator.group.offset_requests import FetchCall, FetchedOffset
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult
-from kafkapy.coordinator.runtime import ActivePartition
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
+from kafkapy.coordinator.runtime import ActivePartition, CoordinatorRuntime
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.coordinator_record import encode_coordinator
 from kafkapy.protocol.messages.coordinator_records import (
@@ -219,6 +218,62 @@ def test_a_consumer_group_can_be_deleted_when_its_members_are_gone() -> None:
     assert harness.coordinator.list_groups([], []).groups == []
 
 
+class RecordingShard:
+    """Keeps the keys of the records that are replayed."""
+
+    def __init__(self) -> None:
+        self.keys: list[bytes] = []
+
+    def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
+        self.keys.append(key)
+
+    def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None: ...
+
+    def on_loaded(self) -> None: ...
+
+    def on_unloaded(self) -> None: ...
+
+
+def runtime_of(log: MemoryCoordinatorLog, schedule: Any) -> CoordinatorRuntime[RecordingShard]:
+    return CoordinatorRuntime(
+        "topic",
+        log=log,
+        make_shard=lambda context: RecordingShard(),
+        schedule=schedule,
+        clock=MockClock(),
+        load_buffer_bytes=1 << 20,
+    )
+
+
+@pytest.mark.parametrize("state_change", StateChange)
+def test_records_are_replayed_unless_the_operation_changes_the_state_itself(state_change: StateChange) -> None:
+    runtime = runtime_of(MemoryCoordinatorLog(), SameMoment())
+    runtime.elect(0, 0)
+    committed: list[Error] = []
+    result = CoordinatorResult([CoordinatorRecord(b"k", b"v")], "done", committed.append, state_change)
+    responses: list[str] = []
+    runtime.execute(0, lambda shard: result, responses.append, lambda error, message: None)
+    assert (committed, responses) == ([Error.NONE], ["done"])
+    assert runtime.shard(0).keys == ([b"k"] if state_change is StateChange.REPLAY else [])
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        CoordinatorResult([CoordinatorRecord(b"k", b"v")], state_change=StateChange.ON_COMMIT),
+        CoordinatorResult([CoordinatorRecord(b"k", b"v")], state_change=StateChange.ALREADY_APPLIED, producer=(1, 0)),
+    ],
+    ids=["on commit without on_append", "in a transaction without replay"],
+)
+def test_inconsistent_results_are_refused_before_the_append(result: CoordinatorResult[None]) -> None:
+    log = MemoryCoordinatorLog()
+    runtime = runtime_of(log, SameMoment())
+    runtime.elect(0, 0)
+    with pytest.raises(AssertionError):
+        runtime.execute_unanswered(0, lambda shard: result)
+    assert log.records == []
+
+
 class ExpiredEntry:
     """A timer that was taken off the wheel before it was cancelled: its callback still comes."""
 
@@ -239,12 +294,10 @@ class SameMoment:
 
 def test_a_timer_cancelled_or_replaced_in_the_moment_it_expires_does_nothing() -> None:
     schedule, ran = SameMoment(), []
-    harness = Harness(MemoryCoordinatorLog())
-    partition = ActivePartition(harness.coordinator._runtime, TopicPartition("__consumer_offsets", 0), 0)
-    partition._runtime = SimpleNamespace(schedule=schedule, run=lambda _, operation, *__: operation(None))  # type: ignore[assignment]
+    partition = ActivePartition(runtime_of(MemoryCoordinatorLog(), schedule), TopicPartition("topic", 0), 0)
 
     def note(name: str, *cancelled: str) -> Any:
-        def operation() -> CoordinatorResult:
+        def operation() -> CoordinatorResult[None]:
             ran.append(name)
             for each in cancelled:
                 partition.cancel(each)

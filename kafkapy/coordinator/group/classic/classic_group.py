@@ -13,11 +13,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 
 from kafkapy.coordinator.group.classic.classic_member import ClassicMember, MemberTally
 from kafkapy.coordinator.group.classic.subscription import subscribed_topics
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.offset_requests import CommitCall
 from kafkapy.errors import ApiError, Error
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -51,6 +55,10 @@ class ClassicGroup:
     `static_members` maps each member's instance id to its member id; `protocol_name` is None in Empty, and a protocol
     that every member speaks in CompletingRebalance and Stable.
     """
+
+    group_type = "classic"
+    # A member of the classic protocol joins the group itself.
+    is_replaceable = False
 
     def __init__(self, group_id: str, now_ms: int, state: GroupState = GroupState.EMPTY) -> None:
         self.group_id = group_id
@@ -207,7 +215,94 @@ class ClassicGroup:
             )
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """True also when it is not known but possible."""
+        """Returns whether a member consumes the topic, or may consume it because its metadata cannot be read."""
+        if self.state is GroupState.EMPTY:
+            return False
         if self.subscribed_topics is None:
             return self.uses_consumer_protocol
         return topic in self.subscribed_topics
+
+    # -- listings
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
+        """Returns the group with its members; their metadata is included only in a stable group."""
+        is_stable = self.state is GroupState.STABLE
+        members = [
+            DescribeGroupsResponse.DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(self.protocol_name) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in self.members.values()
+        ]
+        return DescribeGroupsResponse.DescribedGroup(
+            group_id=self.group_id,
+            group_state=self.state.value,
+            protocol_type=self.protocol_type or "",
+            protocol_data=(self.protocol_name or "") if is_stable else "",
+            members=members,
+        )
+
+    # -- offsets
+
+    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        if self.state is GroupState.DEAD:
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        if call.generation_id < 0 and self.state is GroupState.EMPTY:
+            return ()
+        if not call.names_member:
+            raise ApiError(Error.UNKNOWN_MEMBER_ID)
+        self._validate_generation(call)
+        if self.state is GroupState.COMPLETING_REBALANCE:
+            raise ApiError(Error.REBALANCE_IN_PROGRESS)
+        return ()
+
+    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
+        """Validates the member only if the request names one: before KIP-447 the transactional id alone fences."""
+        if self.state is GroupState.DEAD:
+            raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
+        if call.names_member and not (call.generation_id < 0 and self.state is GroupState.EMPTY):
+            self._validate_generation(call)
+        return ()
+
+    def _validate_generation(self, call: CommitCall) -> None:
+        self.validate_member(call.member_id, call.group_instance_id)
+        if call.generation_id != self.generation_id:
+            raise ApiError(Error.ILLEGAL_GENERATION)
+
+    def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Raises nothing: OffsetFetch does not validate members of the classic protocol."""
+
+    def validate_offset_deletion(self) -> None:
+        if self.state is not GroupState.EMPTY and not self.uses_consumer_protocol:
+            raise ApiError(Error.NON_EMPTY_GROUP)
+
+    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Returns the time of the commit, or of the moment when the last member left a group with group management.
+
+        Offsets of a group with members do not expire while a member subscribes to the topic, or if that is unknown.
+        """
+        if self.protocol_type is None:
+            return committed.commit_timestamp_ms  # a simple consumer
+        if self.state is GroupState.EMPTY:
+            return self.state_timestamp_ms
+        if self.subscribed_topics is None or topic in self.subscribed_topics:
+            return None
+        return committed.commit_timestamp_ms
+
+    # -- the end of the group
+
+    @property
+    def is_unused(self) -> bool:
+        return self.state is GroupState.EMPTY and not self.pending_members
+
+    def validate_deletion(self) -> None:
+        if self.state is not GroupState.EMPTY:
+            raise ApiError(Error.NON_EMPTY_GROUP)

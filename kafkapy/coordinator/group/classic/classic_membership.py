@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupState
-from kafkapy.coordinator.group.classic.classic_member import ClassicMember, JoinResponder, SyncResponder
+from kafkapy.coordinator.group.classic.classic_member import ClassicMember, SyncResponder
 from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
-from kafkapy.coordinator.group.classic.classic_records import group_metadata_record
+from kafkapy.coordinator.group.classic.classic_records import group_metadata_record, group_tombstone
 from kafkapy.coordinator.group.classic.classic_responses import (
     UNKNOWN_MEMBER_ID,
     answer_join,
@@ -19,33 +18,16 @@ from kafkapy.coordinator.group.classic.classic_responses import (
     sync_error,
     sync_success,
 )
+from kafkapy.coordinator.group.classic.join_call import MEMBER_ID_REQUIRED_VERSION, JoinCall
 from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-# From these versions on a client comes back with the member id it was given, and can skip its assignment.
-MEMBER_ID_REQUIRED_VERSION = 4
+# From this JoinGroup version on, a leader can be told not to compute an assignment (KIP-814).
 _SKIP_ASSIGNMENT_VERSION = 9
-
-
-class JoinCall(NamedTuple):
-    """One JoinGroup request and the way to answer it."""
-
-    group_id: str
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    session_timeout_ms: int
-    rebalance_timeout_ms: int
-    protocol_type: str
-    protocols: list[tuple[str, bytes]]
-    reason: str
-    api_version: int
-    respond: JoinResponder
 
 
 class ClassicMembership:
@@ -58,7 +40,7 @@ class ClassicMembership:
 
     # -- JoinGroup
 
-    def join(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+    def join(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult[None]:
         if not self._has_room(group, call.member_id):
             group.remove(call.member_id)
             return _refuse(call, UNKNOWN_MEMBER_ID, Error.GROUP_MAX_SIZE_REACHED)
@@ -81,7 +63,7 @@ class ClassicMembership:
             return member is not None or len(group.members) < maximum
         return True
 
-    def _join_new(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+    def _join_new(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult[None]:
         if call.group_instance_id is not None:
             member_id = f"{call.group_instance_id}-{self._new_uuid()}"
             old_member_id = group.static_members.get(call.group_instance_id)
@@ -94,7 +76,7 @@ class ClassicMembership:
             return _refuse(call, member_id, Error.MEMBER_ID_REQUIRED)
         return self._add_member(group, call, member_id)
 
-    def _add_member(self, group: ClassicGroup, call: JoinCall, member_id: str) -> CoordinatorResult:
+    def _add_member(self, group: ClassicGroup, call: JoinCall, member_id: str) -> CoordinatorResult[None]:
         member = ClassicMember(
             member_id,
             call.group_instance_id,
@@ -113,7 +95,7 @@ class ClassicMembership:
         self._rebalance.reschedule_heartbeat(group, member, self._config.new_member_join_timeout_ms)
         return self._rebalance.maybe_rebalance(group, f"adding new member {member_id}; client reason: {call.reason}")
 
-    def _join_existing(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult:
+    def _join_existing(self, group: ClassicGroup, call: JoinCall) -> CoordinatorResult[None]:
         try:
             member = group.validate_member(call.member_id, call.group_instance_id)
         except ApiError as error:
@@ -137,14 +119,14 @@ class ClassicMembership:
 
     def _update_member(
         self, group: ClassicGroup, member: ClassicMember, call: JoinCall, what: str
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[None]:
         _adopt(member, call)
         reason = f"{what} member {member.member_id}; client reason: {call.reason}"
         return self._rebalance.maybe_rebalance(group, reason)
 
     def _replace_static(
         self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
-    ) -> CoordinatorResult:
+    ) -> CoordinatorResult[None]:
         """A static member restarted: its place and assignment pass to a new member id, the old one is fenced."""
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
@@ -175,7 +157,7 @@ class ClassicMembership:
                 self._rebalance.cancel_heartbeat(group, new_member_id)
                 self._rebalance.reschedule_heartbeat(group, member)
 
-        return CoordinatorResult(records, on_append=on_append, replay=False)
+        return CoordinatorResult(records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
 
     def _answer_replaced(
         self, group: ClassicGroup, member: ClassicMember, call: JoinCall, old_leader_id: str | None
@@ -189,7 +171,9 @@ class ClassicMembership:
 
     # -- SyncGroup
 
-    def sync(self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult:
+    def sync(
+        self, group: ClassicGroup, request: SyncGroupRequest, respond: SyncResponder
+    ) -> CoordinatorResult[SyncGroupResponse]:
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
@@ -211,7 +195,7 @@ class ClassicMembership:
             return EMPTY_RESULT
         return self._assign(group, {given.member_id: bytes(given.assignment) for given in request.assignments})
 
-    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult:
+    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult[SyncGroupResponse]:
         """The leader has spoken: once its words are committed everybody hears them. They pass unjudged."""
         generation_id = group.generation_id
 
@@ -226,11 +210,12 @@ class ClassicMembership:
                 member.assignment = assignments.get(member.member_id, b"")
             self._rebalance.stabilize(group)
 
-        return CoordinatorResult([group_metadata_record(group, assignments)], on_append=on_append, replay=False)
+        record = group_metadata_record(group, assignments)
+        return CoordinatorResult([record], on_append=on_append, state_change=StateChange.ON_COMMIT)
 
     # -- Heartbeat and LeaveGroup
 
-    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult:
+    def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         member = group.validate_member(request.member_id, request.group_instance_id)
@@ -243,7 +228,9 @@ class ClassicMembership:
             raise ApiError(Error.REBALANCE_IN_PROGRESS)
         return CoordinatorResult(response=HeartbeatResponse())
 
-    def leave(self, group: ClassicGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]) -> CoordinatorResult:
+    def leave(
+        self, group: ClassicGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
+    ) -> CoordinatorResult[LeaveGroupResponse]:
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
         answers = []
@@ -256,7 +243,7 @@ class ClassicMembership:
         if not removed:
             return CoordinatorResult(response=response)
         result = self._rebalance.after_removal(group, f"{removed} members left")
-        return CoordinatorResult(result.records, response, result.on_append, result.replay)
+        return CoordinatorResult(result.records, response, result.on_append, result.state_change)
 
     def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
         if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
@@ -275,6 +262,24 @@ class ClassicMembership:
         self._rebalance.remove_member(group, member)
         return Error.NONE
 
+    # -- the life of a group
+
+    def on_commit(self, group: ClassicGroup, member_id: str) -> None:
+        """Renews the session of the member, for which a commit counts as a heartbeat."""
+        member = group.members.get(member_id)
+        if member is not None:
+            self._rebalance.reschedule_heartbeat(group, member)
+
+    def on_loaded(self, group: ClassicGroup) -> None:
+        for member in group.members.values():
+            self._rebalance.reschedule_heartbeat(group, member)
+
+    def on_unloaded(self, group: ClassicGroup) -> None:
+        self._rebalance.close(group)
+
+    def tombstones(self, group: ClassicGroup) -> list[CoordinatorRecord]:
+        return [group_tombstone(group.group_id)]
+
 
 def _adopt(member: ClassicMember, call: JoinCall) -> None:
     """Takes over what the member says of itself now, and lets it wait for the next generation."""
@@ -284,11 +289,11 @@ def _adopt(member: ClassicMember, call: JoinCall) -> None:
     member.join_responder = call.respond
 
 
-def _refuse(call: JoinCall, member_id: str, error: Error) -> CoordinatorResult:
+def _refuse(call: JoinCall, member_id: str, error: Error) -> CoordinatorResult[None]:
     call.respond(join_error(member_id, error))
     return EMPTY_RESULT
 
 
-def _answer(call: JoinCall, group: ClassicGroup, member: ClassicMember) -> CoordinatorResult:
+def _answer(call: JoinCall, group: ClassicGroup, member: ClassicMember) -> CoordinatorResult[None]:
     call.respond(join_success(group, member))
     return EMPTY_RESULT

@@ -22,7 +22,7 @@ from kafkapy.coordinator.group.classic.classic_responses import (
     sync_success,
 )
 from kafkapy.coordinator.group.group_config import GroupConfig
-from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult
+from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorResult, StateChange
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import Error
 
@@ -38,13 +38,13 @@ class ClassicRebalance:
 
     # -- the join phase
 
-    def maybe_rebalance(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+    def maybe_rebalance(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         """A change in membership: starts a rebalance, or lets the running one see whether it is complete."""
         if group.state in REBALANCEABLE_STATES:
             return self.prepare(group, reason)
         return self.maybe_complete_join(group)
 
-    def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+    def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             # What the members were about to be assigned is void.
             for member in group.members.values():
@@ -70,7 +70,7 @@ class ClassicRebalance:
         self._schedule_join(group)
         return EMPTY_RESULT
 
-    def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult:
+    def maybe_complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
         if (
             group.is_in(GroupState.PREPARING_REBALANCE)
             and group.previous_state is not GroupState.EMPTY
@@ -79,7 +79,7 @@ class ClassicRebalance:
             return self.complete_join(group)
         return EMPTY_RESULT
 
-    def complete_join(self, group: ClassicGroup) -> CoordinatorResult:
+    def complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
         """Ends the join phase: who has not come back is out, the others learn the new generation."""
         self._context.cancel(_join_key(group))
         if group.is_in(GroupState.DEAD):
@@ -95,7 +95,8 @@ class ClassicRebalance:
         group.init_next_generation(self._context.clock.now_ms())
         if group.is_in(GroupState.EMPTY):
             logger.info("Group %s with generation %d is now empty.", group.group_id, group.generation_id)
-            return CoordinatorResult([group_metadata_record(group, {})], replay=False)
+            record = group_metadata_record(group, {})
+            return CoordinatorResult([record], state_change=StateChange.ALREADY_APPLIED)
         logger.info(
             "Stabilized group %s generation %d with %d members.",
             group.group_id,
@@ -111,7 +112,7 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        def expire() -> CoordinatorResult:
+        def expire() -> CoordinatorResult[None]:
             if not group.new_member_added or remaining_ms == 0:
                 return self.complete_join(group)
             group.new_member_added = False
@@ -129,7 +130,7 @@ class ClassicRebalance:
     def _schedule_pending_sync(self, group: ClassicGroup) -> None:
         generation_id = group.generation_id
 
-        def expire() -> CoordinatorResult:
+        def expire() -> CoordinatorResult[None]:
             if group.generation_id != generation_id or not group.is_in(
                 GroupState.COMPLETING_REBALANCE, GroupState.STABLE
             ):
@@ -192,7 +193,14 @@ class ClassicRebalance:
         for member_id in [*group.members, *group.pending_members]:
             self.cancel_heartbeat(group, member_id)
 
-    def expire_heartbeat(self, group: ClassicGroup, member_id: str) -> CoordinatorResult:
+    def close(self, group: ClassicGroup) -> None:
+        """Ends a group whose coordinator is another broker now; the members that wait look for that broker."""
+        group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
+        for member in list(group.members.values()):
+            answer_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
+            answer_sync(member, sync_error(Error.NOT_COORDINATOR))
+
+    def expire_heartbeat(self, group: ClassicGroup, member_id: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
         if member_id in group.pending_members:
@@ -212,7 +220,7 @@ class ClassicRebalance:
         answer_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
         answer_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
 
-    def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult:
+    def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             return self.maybe_rebalance(group, reason)
         return self.maybe_complete_join(group)

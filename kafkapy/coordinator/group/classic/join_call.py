@@ -1,0 +1,27 @@
+"""A JoinGroup request as the coordinator handles it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.coordinator.group.classic.classic_member import JoinResponder
+
+# From this JoinGroup version on, a client joins a second time with the member id that it was given (KIP-394).
+MEMBER_ID_REQUIRED_VERSION = 4
+
+
+class JoinCall(NamedTuple):
+    """One JoinGroup request, and the callback that sends its response."""
+
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: list[tuple[str, bytes]]
+    reason: str
+    api_version: int
+    respond: JoinResponder

@@ -1,0 +1,106 @@
+"""The interface of a group, whatever its protocol, to the shard that owns it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from kafkapy.coordinator.group.classic.classic_member import SyncResponder
+from kafkapy.coordinator.group.classic.join_call import JoinCall
+from kafkapy.coordinator.group.committed_offset import CommittedOffset
+from kafkapy.coordinator.group.offset_requests import CommitCall
+from kafkapy.coordinator.record import CoordinatorRecord, CoordinatorResult
+from kafkapy.errors import Error
+from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
+from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+class Group(Protocol):
+    """The state of one group. Owner thread only, except `state_name`."""
+
+    group_id: str
+
+    # -- listings
+
+    @property
+    def group_type(self) -> str:
+        """The type in ListGroups: classic, consumer, share or streams."""
+
+    @property
+    def protocol_type(self) -> str | None:
+        """The protocol type in ListGroups; None if the group has none yet."""
+
+    @property
+    def state_name(self) -> str:
+        """The state in ListGroups. Any thread."""
+
+    def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
+        """Returns the response of DescribeGroups; raises ApiError GROUP_ID_NOT_FOUND for other protocols."""
+
+    # -- offsets
+
+    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
+        """Returns the error of each offset, or nothing when all may be committed; raises ApiError when none may."""
+
+    def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
+        """Does the same for TxnOffsetCommit, where clients before KIP-447 name no member."""
+
+    def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Raises ApiError when the member may not fetch offsets, or the group has none."""
+
+    def validate_offset_deletion(self) -> None:
+        """Raises ApiError when OffsetDelete may delete no offset of the group."""
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Returns whether a member consumes the topic, as far as the broker knows."""
+
+    def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
+        """Returns the wall-clock time from which the offset's retention counts; None: the offset does not expire."""
+
+    # -- the end of the group
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether the group goes when it has no offsets left."""
+
+    @property
+    def is_replaceable(self) -> bool:
+        """Whether the first member of the classic protocol puts a classic group in the place of this one."""
+
+    def validate_deletion(self) -> None:
+        """Raises ApiError NON_EMPTY_GROUP when DeleteGroups must leave the group alone."""
+
+
+G = TypeVar("G", bound=Group, contravariant=True)
+
+
+class GroupProtocol(Protocol[G]):
+    """The classic APIs and the life of the groups of one kind, which the shard owns. Owner thread only."""
+
+    def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
+        """Handles JoinGroup; responds through `call.respond`."""
+
+    def sync(self, group: G, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:
+        """Handles SyncGroup; a result without a response means that `respond` is called later. Raises ApiError."""
+
+    def heartbeat(self, group: G, request: HeartbeatRequest) -> CoordinatorResult[HeartbeatResponse]:
+        """Handles Heartbeat. Raises ApiError."""
+
+    def leave(
+        self, group: G, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
+    ) -> CoordinatorResult[LeaveGroupResponse]:
+        """Handles LeaveGroup. Raises ApiError."""
+
+    def on_commit(self, group: G, member_id: str) -> None:
+        """Is notified of a valid OffsetCommit of that member, or of an administrator ("")."""
+
+    def on_loaded(self, group: G) -> None:
+        """Starts the timers of a group that was read from the log: each member has one session to be heard from."""
+
+    def on_unloaded(self, group: G) -> None:
+        """Responds to the members that wait: this broker no longer leads the partition."""
+
+    def tombstones(self, group: G) -> list[CoordinatorRecord]:
+        """Returns the records that delete the group, without its offsets."""
