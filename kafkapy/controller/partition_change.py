@@ -90,7 +90,14 @@ class PartitionChange:
             record.directories = list(self.target_directories)
         if not _changes_anything(record):
             return None
+        self._check(record)
         return record, levels.partition_record_version(self.metadata_version)
+
+    def _check(self, record: PartitionChangeRecord) -> None:
+        """Asserts that the leader and the ISR, where no acknowledged record is lost, are replicas."""
+        replicas = set(self.target_replicas)
+        assert set(self.target_isr) <= replicas, f"ISR {self.target_isr} is not within {self.target_replicas}"
+        assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _update_elr(self) -> None:
         """Who is still electable once the ISR is `target_isr`."""

@@ -74,6 +74,7 @@ class ProducerIdManager:
             on_producer_id(self._take())
         if self._next_block is None and self._next_id >= self._prefetch_at:
             self._ask()
+        assert self._is_asking or not self._waiting, "a request waits for a block that nobody has requested"
 
     def _has_id(self) -> bool:
         if self._next_id < self._end_id:
@@ -105,6 +106,7 @@ class ProducerIdManager:
             for on_producer_id in refused:
                 on_producer_id(block)
             return
+        assert block.first_producer_id >= self._end_id, f"{block} after a block that ends at {self._end_id}"
         self._next_block = block
         while self._waiting and self._has_id():
             self._waiting.popleft()(self._take())

@@ -76,7 +76,9 @@ class MetadataDelta:
         return self.topics.deleted
 
     def apply(self, offset: int, epoch: int) -> MetadataImage:
-        """The image after all replayed records; `offset` is the log's end offset then."""
+        """Returns the image after all replayed records; `offset` is the end offset of the log after them."""
+        assert offset >= self.image.offset, f"image at {offset} after one at {self.image.offset}"
+        assert epoch >= self.image.epoch, f"image of epoch {epoch} after one of epoch {self.image.epoch}"
         return MetadataImage(
             offset, epoch, self.features, self.brokers, self.controllers, self.topics.apply(), self.configs,
             self.client_quotas, self.next_producer_id, self.acls, self.scram, self.delegation_tokens,

@@ -167,6 +167,8 @@ class ControllerLoop:
         try:
             if batches:
                 self._quorum.log.append(batches)
+                end_offset = self._quorum.log.end_offset
+                assert end_offset == image.offset, f"the log ends at {end_offset}, its image at {image.offset}"
             for outcome in outcomes:
                 outcome()
         except BaseException as error:

@@ -277,6 +277,7 @@ class EmbeddedQuorum:
 
     def append_and_replay(self, image: MetadataImage, records: Sequence[MessageAndVersion]) -> MetadataImage:
         """Appends records that follow `image` and returns the next one; durable on return.  StorageError."""
+        assert image.offset == self.log.end_offset, f"image at {image.offset}, log at {self.log.end_offset}"
         loader = MetadataLoader(image)
         for message, _ in records:
             loader.replay(message)

@@ -116,6 +116,8 @@ class MetadataLog:
     def _observe(self, batch: RecordBatch, position: int) -> None:
         if batch.base_offset != self.end_offset:
             raise AssertionError(f"appended offset {batch.base_offset} at the log's end {self.end_offset}")
+        epoch = batch.partition_leader_epoch
+        assert epoch >= self.last_epoch, f"appended a batch of epoch {epoch} after one of epoch {self.last_epoch}"
         if self.epochs.assign(batch.partition_leader_epoch, batch.base_offset):
             self.epochs.write(batch.next_offset)
         self._indexes.observe(position, batch.size_in_bytes, batch.last_offset, batch.max_timestamp)
@@ -150,6 +152,7 @@ class MetadataLog:
             while len(self.bases) > 1 and self.bases[1] <= offset:
                 self._remove_segment(self.bases.pop(0))
                 self.start_offset = self.bases[0]
+            assert self.start_offset <= self.end_offset, f"the log would begin at {self.start_offset}, after its end"
             self.epochs.truncate_from_start(self.start_offset)
             self.epochs.write(self.end_offset)
         except OSError as error:

@@ -74,9 +74,31 @@ def progress(
         change.owned,
         topic_ids(image, topics) if has_changed and is_resolved else None,
     )
+    _check_step(group, before, member, own, epoch)
     if member.progress != before.progress or is_new:
         records.append(current_record(group.group_id, member))
     return member
+
+
+def _check_step(
+    group: ConsumerGroup,
+    before: ConsumerMember,
+    after: ConsumerMember,
+    own: tuple[str | None, ...],
+    group_epoch: int,
+) -> None:
+    """Asserts that the member is not ahead of its group, and gets no partition that another member may consume."""
+    assert after.member_epoch <= group_epoch, (
+        f"group {group.group_id} in epoch {group_epoch}: member {after.member_id} would be in {after.member_epoch}"
+    )
+    if after.assigned is before.assigned:
+        return
+    for topic_id, partitions in after.assigned.items():
+        for partition in partitions.keys() - before.assigned.get(topic_id, {}).keys():
+            owner = group.owners.get((topic_id, partition))
+            assert owner in own, (
+                f"group {group.group_id}: partition {partition} would belong to {owner} and {after.member_id}"
+            )
 
 
 def epoch_after_removal(

@@ -33,6 +33,9 @@ class OffsetStore:
         offsets = self._groups.setdefault(group_id, {})
         current = offsets.get((topic, partition))
         if current is not None:
+            assert current.log_offset < entry.log_offset, (
+                f"commit of {group_id} for {topic}-{partition} at {entry.log_offset} after {current.log_offset}"
+            )
             if current.log_offset < horizon:
                 current.previous = None
             if entry.log_offset >= horizon:

@@ -258,6 +258,9 @@ class TransactionShard:
         on_failure: Callable[[], None] = lambda: None,
     ) -> CoordinatorResult[R]:
         """Writes the id's next metadata, which counts from its commit on."""
+        assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
+        current = self.transactions.get(transactional_id)
+        assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"
         self._in_transit.add(transactional_id)
 
         def on_append(error: Error) -> None:
@@ -272,6 +275,11 @@ class TransactionShard:
         version = 1 if self._transaction_version() >= 1 else 0
         record = transaction_record(transactional_id, changed, version)
         return CoordinatorResult([record], response, on_append, StateChange.ON_COMMIT)
+
+
+def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
+    """Returns whether a producer that was fenced could write again: its id has a lower epoch than before."""
+    return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:

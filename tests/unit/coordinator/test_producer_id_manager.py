@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 
+import pytest
+
 from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager, blocks_from_controller
 from kafkapy.errors import ApiError, Error
@@ -36,6 +38,17 @@ def test_who_waits_for_more_than_a_block_waits_for_the_following_one():
     assert given == [0, 1]
     asked.pop()(ProducerIdsBlock(2, 2))
     assert given == [0, 1, 2]
+
+
+def test_a_block_that_overlaps_the_last_one_is_refused():
+    asked, given = [], []
+    manager = ProducerIdManager(asked.append)
+    manager.generate(given.append)
+    asked.pop()(ProducerIdsBlock(0, 1))
+    manager.generate(given.append)
+    with pytest.raises(AssertionError, match="after a block that ends at 1"):
+        asked.pop()(ProducerIdsBlock(0, 1))
+    assert given == [0]
 
 
 def test_an_error_is_told_and_the_next_request_asks_again():

@@ -97,6 +97,15 @@ class ClassicGroup:
             self.protocol_name = None
             self.transition_to(GroupState.EMPTY, now_ms)
         self.compute_subscribed_topics()
+        self._check_generation()
+
+    def _check_generation(self) -> None:
+        """Asserts the invariants of a new generation."""
+        assert self.pending_members.isdisjoint(self.members), f"group {self.group_id}: a pending member has joined"
+        if self.members:
+            assert self.leader_id in self.members, f"group {self.group_id}: the leader {self.leader_id} is no member"
+            spoken = self._tally.spoken[self.protocol_name or ""]
+            assert spoken == len(self.members), f"group {self.group_id}: a member does not speak {self.protocol_name}"
 
     def is_in(self, *states: GroupState) -> bool:
         return self.state in states

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkapy.coordinator.group.committed_offset import CommittedOffset
 from kafkapy.coordinator.group.offset_store import OffsetStore
 
@@ -37,6 +39,13 @@ def test_reader_sees_what_is_below_the_high_watermark() -> None:
     newest = next(store.newest("g"))[2]
     assert newest.previous is not None
     assert newest.previous.previous is None  # what nobody can see any more is not kept
+
+
+def test_an_older_commit_does_not_replace_a_newer_one() -> None:
+    store = OffsetStore(Horizon())
+    store.put("g", "t", 0, entry(5, 3))
+    with pytest.raises(AssertionError, match="at 2 after 3"):
+        store.put("g", "t", 0, entry(4, 2))
 
 
 def test_deletion_is_seen_when_committed_and_then_forgotten() -> None:

@@ -67,6 +67,14 @@ def test_leader_is_the_first_and_then_the_oldest() -> None:
     assert group.leader_id == "c"
 
 
+def test_a_generation_whose_leader_is_no_member_is_refused() -> None:
+    group = group_of(member("a", "r"))
+    group.transition_to(GroupState.PREPARING_REBALANCE, 0)
+    group.leader_id = "b"
+    with pytest.raises(AssertionError, match="the leader b is no member"):
+        group.init_next_generation(1)
+
+
 def test_fencing_of_static_members() -> None:
     group = group_of(member("a", "r", instance="one"))
     group.replace_static_member("one", "a", "a2")
