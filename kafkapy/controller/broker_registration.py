@@ -30,7 +30,7 @@ def register_broker(
 ) -> ControllerResult[int]:
     """Registers a new incarnation, fenced; the response is its broker epoch: the offset of the batch's first record.
 
-    `clean_broker_epoch` is what the broker's clean-shutdown marker named, -1 without one.  If it is not the epoch of
+    `clean_broker_epoch` is what the broker's clean-shutdown marker named, -1 without one. If it is not the epoch of
     the last registration, the broker may have lost records, and what it kept is not taken for committed any more.
     """
     records: list[MessageAndVersion] = []
@@ -112,7 +112,7 @@ def take_directories_offline(
 
 
 def unregister_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Forgets a broker.  ApiError(BROKER_ID_NOT_REGISTERED)."""
+    """Forgets a broker. ApiError(BROKER_ID_NOT_REGISTERED)."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = list(_without_broker(image, broker_id))
     records.append((UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))

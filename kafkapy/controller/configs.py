@@ -40,7 +40,7 @@ class OperationType(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One key of a change.  `operation` is a number from the wire; `value` is None for DELETE."""
+    """One key of a change. `operation` is a number from the wire; `value` is None for DELETE."""
 
     name: str
     operation: int

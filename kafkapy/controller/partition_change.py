@@ -1,7 +1,7 @@
 """What happens to one partition when its replicas, its ISR or the brokers change: the one place that elects leaders.
 
 With eligible leader replicas (KIP-966) a replica that leaves an ISR below min.insync.replicas stays electable, for it
-holds every committed record; after an unclean stop it may not, and is only the last known leader.  Without them the ISR
+holds every committed record; after an unclean stop it may not, and is only the last known leader. Without them the ISR
 never becomes empty.
 """
 
@@ -39,9 +39,9 @@ class Elected(NamedTuple):
 
 
 class PartitionChange:
-    """Computes the PartitionChangeRecord from a partition to its targets.  Single use, not thread-safe.
+    """Computes the PartitionChangeRecord from a partition to its targets. Single use, not thread-safe.
 
-    Set the targets, then `build`.  `is_live(broker)` says who may lead.
+    Set the targets, then `build`. `is_live(broker)` says who may lead.
     """
 
     def __init__(

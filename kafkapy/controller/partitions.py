@@ -63,7 +63,7 @@ def alter_partition(
 def assign_directories(
     image: MetadataImage, broker_id: int, assignments: Mapping[tuple[bytes, int], bytes]
 ) -> ControllerResult[None]:
-    """Records where a broker's replicas are: (topic id, partition) -> directory id.  Unknown partitions are skipped:
+    """Records where a broker's replicas are: (topic id, partition) -> directory id. Unknown partitions are skipped:
     they were deleted meanwhile."""
     records: list[MessageAndVersion] = []
     if not levels.supports_directory_assignment(image.metadata_version):

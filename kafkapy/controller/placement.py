@@ -19,8 +19,8 @@ def place_replicas(
     """Replicas of `partitions` new partitions, the leader first.
 
     First replicas go round the brokers from `start_index`; the others of a partition follow at a distance that grows
-    by one each time round, so that two brokers do not share all their partitions.  `first_partition` is the number of
-    partitions that the topic has.  ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers.
+    by one each time round, so that two brokers do not share all their partitions. `first_partition` is the number of
+    partitions that the topic has. ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers.
     """
     if replication_factor < 1:
         raise ApiError(Error.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")

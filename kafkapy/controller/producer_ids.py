@@ -21,7 +21,7 @@ class ProducerIdsBlock(NamedTuple):
 
 
 def allocate_producer_ids(image: MetadataImage, broker_id: int) -> ControllerResult[ProducerIdsBlock]:
-    """The next block for a registered broker.  ApiError(BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR)."""
+    """The next block for a registered broker. ApiError(BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR)."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")

@@ -13,7 +13,7 @@ MAX_RECORDS_PER_USER_OPERATION = 10_000
 
 
 class ControllerResult(NamedTuple, Generic[Response]):
-    """Immutable.  `records` are (message, record version); `response` is given out once they are durable."""
+    """Immutable. `records` are (message, record version); `response` is given out once they are durable."""
 
     records: Sequence[MessageAndVersion]
     response: Response

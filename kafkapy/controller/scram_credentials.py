@@ -72,7 +72,7 @@ def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersio
 
 
 def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
-    """What is kept of a credential: enough to verify a password, not the password.  ApiError."""
+    """What is kept of a credential: enough to verify a password, not the password. ApiError."""
     if upsertion.iterations > MAX_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if upsertion.iterations < MIN_ITERATIONS:

@@ -52,7 +52,7 @@ class PlacementRules(NamedTuple):
     """What creating partitions needs beside the image.
 
     `choose_directory(topic, partition)` answers the directory id for a replica on `node_id`; without it the id stays
-    unassigned unless the broker has one directory only.  `random_below(n)` and `new_topic_id` are seams.
+    unassigned unless the broker has one directory only. `random_below(n)` and `new_topic_id` are seams.
     """
 
     broker_config: BrokerConfig
@@ -66,7 +66,7 @@ class PlacementRules(NamedTuple):
 def create_topics(
     image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, CreatedTopic]]:
-    """Each topic succeeds or fails for itself.  ApiError(POLICY_VIOLATION) if one request asks for too much."""
+    """Each topic succeeds or fails for itself. ApiError(POLICY_VIOLATION) if one request asks for too much."""
     _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
     records: list[MessageAndVersion] = []
     response: dict[str, CreatedTopic] = {}

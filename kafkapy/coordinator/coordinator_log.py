@@ -10,19 +10,20 @@ from kafkapy.types import TopicPartition
 
 
 class CoordinatorLog(Protocol):
-    """Log of one internal topic as its single writer sees it. Every call is made on the owner thread."""
+    """Log of one internal topic, as its single writer sees it. Every call is made on the owner thread."""
 
     def log_start_offset(self, partition: TopicPartition) -> int:
-        """First offset still present; raises ApiError when this broker does not lead the partition."""
+        """Returns the first offset that is present; raises ApiError when this broker does not lead the partition."""
 
     def log_end_offset(self, partition: TopicPartition) -> int:
-        """Offset of the next record; raises ApiError when this broker does not lead the partition."""
+        """Returns the offset of the next record; raises ApiError when this broker does not lead the partition."""
 
     def high_watermark(self, partition: TopicPartition) -> int:
-        """Records below it are committed; raises ApiError when this broker does not lead the partition."""
+        """Returns the offset below which records are committed; raises ApiError when this broker does not lead the
+        partition."""
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
-        """Whole batches from the one that holds `offset`, at least one, also above the high watermark."""
+        """Returns whole batches, at least one, from the one with `offset` on; also batches above the high watermark."""
 
     def append(self, partition: TopicPartition, batch: bytes, on_committed: Callable[[Error], None]) -> None:
-        """Appends one batch with acks=all. `on_committed` is called exactly once, perhaps before this returns."""
+        """Appends one batch with acks=all. Calls `on_committed` exactly once, perhaps before this method returns."""

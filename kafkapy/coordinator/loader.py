@@ -11,15 +11,16 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.storage.control_record import end_transaction_marker
 from kafkapy.types import Clock, TopicPartition
 
-# One slice keeps the owner thread this long at most, one batch aside.
+# One slice occupies the owner thread for at most this long, plus one batch.
 SLICE_MS = 1
 _READ_BYTES = 256 * 1024
 
 
 class PartitionLoader:
-    """Owns the place reached in the log. `step` is called until it returns True. Owner thread only.
+    """Owns the position in the log that the load has reached. Owner thread only.
 
-    The end of the log is asked anew after each read: a batch appended meanwhile (a transaction marker) is loaded too.
+    The end of the log is read again after each read, so that batches appended during the load (transaction markers) are
+    loaded too.
     """
 
     def __init__(
@@ -34,7 +35,8 @@ class PartitionLoader:
         self._batches: Iterator[RecordBatch] = iter(())
 
     def step(self) -> bool:
-        """Replays one slice; True when the log's end is reached. Raises ApiError and whatever a bad record causes."""
+        """Replays one slice and returns whether the end of the log is reached. Raises ApiError, or any error that a bad
+        record causes."""
         deadline = self._clock.monotonic_ms() + SLICE_MS
         while True:
             batch = next(self._batches, None)

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic owns a group or a transactional id: Java's `Math.abs(key.hashCode()) % n`."""
+"""Maps groups and transactional ids to partitions of internal topics: Java's `Math.abs(key.hashCode()) % n`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _INT_MIN = -(1 << 31)
 
 
 def java_string_hash(text: str) -> int:
-    """`String.hashCode()`: 31-polynomial over UTF-16 code units, as a signed 32-bit number."""
+    """Returns `String.hashCode()`: a 31-polynomial over UTF-16 code units, as a signed 32-bit number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
     for position in range(0, len(units), 2):
@@ -15,7 +15,7 @@ def java_string_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
-    """The owning partition. The hash's sign is dropped by absolute value, not by a mask; the one number that has no
-    positive twin counts as 0 (`Utils.abs`)."""
+    """Returns the partition that owns the key. The sign of the hash is dropped by absolute value, not by a mask; the
+    one hash whose absolute value overflows counts as 0 (`Utils.abs`)."""
     value = java_string_hash(key)
     return (0 if value == _INT_MIN else abs(value)) % partition_count

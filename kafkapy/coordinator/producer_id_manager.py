@@ -1,4 +1,4 @@
-"""Producer ids for idempotent and transactional producers, from blocks that the controller hands out (KIP-730)."""
+"""Producer ids for idempotent and transactional producers, from blocks that the controller allocates (KIP-730)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.metadata.image import MetadataImage
 
 logger = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
-# The next block is asked for when this part of the current one is spent.
+# The next block is requested when this fraction of the current one is used.
 PREFETCH_THRESHOLD = 0.9
 
 OnBlock = Callable[[ProducerIdsBlock | Error], None]
@@ -24,7 +24,7 @@ OnProducerId = Callable[[int | Error], None]
 
 
 class Controller(Protocol):
-    """What is needed of the controller's loop: the operation runs there, its response comes when it is durable."""
+    """The controller's loop, which runs an operation and responds when its records are durable."""
 
     def submit(self, operation: Callable[[MetadataImage], ControllerResult[Any]]) -> Future[Any]: ...
 
@@ -32,7 +32,7 @@ class Controller(Protocol):
 def blocks_from_controller(
     controller: Controller, post: Callable[[Callable[[], None]], None], node_id: int
 ) -> AllocateBlock:
-    """Asks `controller` for blocks and brings the answer to the owner thread by `post`."""
+    """Returns a function that requests a block from `controller` and posts the response to the owner thread."""
 
     def allocate(on_block: OnBlock) -> None:
         def done(future: Future[Any]) -> None:
@@ -51,10 +51,10 @@ def blocks_from_controller(
 
 
 class ProducerIdManager:
-    """Owns the current block and the next one, and who waits for an id. Owner thread only.
+    """Owns the current block, the next one, and the requests that wait for an id. Owner thread only.
 
-    No id is given out twice: a block is durable in the metadata log before this broker has it, and what is left of it
-    at a restart is lost. Invariant: somebody waits only while a block is being asked for.
+    No id is returned twice: a block is durable in the metadata log before this broker gets it, and the rest of the
+    block is lost at a restart. Invariant: requests wait only while a block is being requested.
     """
 
     def __init__(self, allocate_block: AllocateBlock) -> None:
@@ -63,18 +63,18 @@ class ProducerIdManager:
         self._end_id = 0
         self._prefetch_at = 0
         self._next_block: ProducerIdsBlock | None = None
-        self._is_asking = False
+        self._is_requesting = False
         self._waiting: deque[OnProducerId] = deque()
 
     def generate(self, on_producer_id: OnProducerId) -> None:
-        """Calls back with a fresh id, at once if one is at hand, or with the error that the controller answered."""
+        """Calls back with a new producer id, at once if one is available, or with the controller's error."""
         if self._waiting or not self._has_id():
             self._waiting.append(on_producer_id)
         else:
-            on_producer_id(self._take())
+            on_producer_id(self._next_producer_id())
         if self._next_block is None and self._next_id >= self._prefetch_at:
-            self._ask()
-        assert self._is_asking or not self._waiting, "a request waits for a block that nobody has requested"
+            self._request_block()
+        assert self._is_requesting or not self._waiting, "a request waits for a block that nobody has requested"
 
     def _has_id(self) -> bool:
         if self._next_id < self._end_id:
@@ -88,20 +88,20 @@ class ProducerIdManager:
         self._prefetch_at = block.first_producer_id + int(block.size * PREFETCH_THRESHOLD)
         return True
 
-    def _take(self) -> int:
+    def _next_producer_id(self) -> int:
         producer_id = self._next_id
         self._next_id += 1
         return producer_id
 
-    def _ask(self) -> None:
-        if not self._is_asking:
-            self._is_asking = True
+    def _request_block(self) -> None:
+        if not self._is_requesting:
+            self._is_requesting = True
             self._allocate_block(self._on_block)
 
     def _on_block(self, block: ProducerIdsBlock | Error) -> None:
-        self._is_asking = False
+        self._is_requesting = False
         if isinstance(block, Error):
-            # Retriable for clients; the ids still at hand go on being used.
+            # The error is retriable for clients. The ids that are left stay in use.
             refused, self._waiting = self._waiting, deque()
             for on_producer_id in refused:
                 on_producer_id(block)
@@ -109,6 +109,6 @@ class ProducerIdManager:
         assert block.first_producer_id >= self._end_id, f"{block} after a block that ends at {self._end_id}"
         self._next_block = block
         while self._waiting and self._has_id():
-            self._waiting.popleft()(self._take())
+            self._waiting.popleft()(self._next_producer_id())
         if self._waiting:
-            self._ask()
+            self._request_block()

@@ -355,11 +355,11 @@ def build_batch(result: CoordinatorResult[Any], base_offset: int, wall_ms: int, 
 
 
 def ignore_response(response: object) -> None:
-    """Is the response callback where no client waits."""
+    """Serves as the response callback when no client waits."""
 
 
 def _ignore_error(error: Error, message: str | None) -> None:
-    """Is the error callback where the operation is repeated anyway."""
+    """Serves as the error callback when the operation is repeated anyway."""
 
 
 def _check(result: CoordinatorResult[Any]) -> None:

@@ -46,4 +46,4 @@ class ShardContext(Protocol):
         """Cancels the timer of that key, if there is one."""
 
     def committed_offset(self) -> int:
-        """Returns the high watermark of the shard's partition: clients may see the records below it."""
+        """Returns the high watermark of the shard's partition; clients may see the records below it."""

@@ -19,7 +19,7 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker as it registered last.  Immutable.  Fenced brokers lead nothing and are not shown to clients."""
+    """A broker as it registered last. Immutable. Fenced brokers lead nothing and are not shown to clients."""
 
     broker_id: int
     epoch: int
@@ -48,7 +48,7 @@ class BrokerRegistration(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller as it registered last.  Immutable."""
+    """A controller as it registered last. Immutable."""
 
     controller_id: int
     incarnation_id: bytes

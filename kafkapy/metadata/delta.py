@@ -24,9 +24,9 @@ Value = TypeVar("Value")
 
 
 class MetadataDelta:
-    """Records replayed on top of `image`, and what they changed.  Not thread-safe; `image` itself never changes.
+    """Records replayed on top of `image`, and what they changed. Not thread-safe; `image` itself never changes.
 
-    A part of the image is copied when the first record touches it, the others are shared.  Transactions are not seen
+    A part of the image is copied when the first record touches it, the others are shared. Transactions are not seen
     here: whoever replays holds their records back until EndTransaction.
     """
 
@@ -85,7 +85,7 @@ class MetadataDelta:
         )  # fmt: skip
 
     def replay(self, record: Any) -> None:
-        """Applies one metadata record.  ValueError: a type that we do not know, or one that does not fit the image."""
+        """Applies one metadata record. ValueError: a type that we do not know, or one that does not fit the image."""
         replay = REPLAY.get(type(record).__name__)
         if replay is None:
             raise ValueError(f"unknown metadata record {type(record).__name__}")

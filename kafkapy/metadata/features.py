@@ -1,7 +1,7 @@
 """Feature levels: which we support, and which version of a metadata record each `metadata.version` writes.
 
 The finalized `metadata.version`, not the program, decides how a record is written, so that an older Kafka whose
-directory we served can open it again.  Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 = 4.3-IV0.
+directory we served can open it again. Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 = 4.3-IV0.
 """
 
 from __future__ import annotations

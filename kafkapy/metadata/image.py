@@ -1,7 +1,7 @@
 """The cluster at one offset of the metadata log: an immutable tree of dictionaries.
 
 Two images share every part that no record between them touched, so that an image costs what changed and a reader
-needs no lock.  Nothing here may be changed after it was built; MetadataDelta makes the next one.
+needs no lock. Nothing here may be changed after it was built; MetadataDelta makes the next one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class MetadataImage(NamedTuple):
-    """Everything the metadata log says up to `offset` (exclusive), written in `epoch`.  Immutable, any thread.
+    """Everything the metadata log says up to `offset` (exclusive), written in `epoch`. Immutable, any thread.
 
     `configs` maps (resource type, name) to its overrides; the cluster-wide broker default has the name "".
     `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value.
@@ -75,7 +75,7 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 class MetadataCache:
     """The newest published image, and the answers that readers have made of it.
 
-    `current` is one attribute: replaced by the controller's thread, read by any, atomically.  The answers belong to the
+    `current` is one attribute: replaced by the controller's thread, read by any, atomically. The answers belong to the
     reactor's thread alone; they go with the image that they were made of.
     """
 

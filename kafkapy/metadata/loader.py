@@ -9,9 +9,9 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class MetadataLoader:
-    """One pass over records on top of an image.  Not thread-safe.
+    """One pass over records on top of an image. Not thread-safe.
 
-    `replay` takes records in log order; `delta` holds what counts so far.  Records between BeginTransaction and
+    `replay` takes records in log order; `delta` holds what counts so far. Records between BeginTransaction and
     EndTransaction count when it ends; after AbortTransaction they never did.
     """
 

@@ -34,7 +34,7 @@ DEPENDENCIES = {(ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: 23}}
 
 
 def metadata_version_named(name: str) -> int:
-    """The level of `4.0-IV3`, or of a release, `4.0`: its newest.  ValueError that names what there is."""
+    """The level of `4.0-IV3`, or of a release, `4.0`: its newest. ValueError that names what there is."""
     for level in reversed(METADATA_VERSION_NAMES):
         if METADATA_VERSION_NAMES[level] == name or METADATA_VERSION_NAMES[level].partition("-")[0] == name:
             return level

@@ -16,7 +16,7 @@ from kafkapy.types import uuid_to_string
 
 
 class TopicsDelta:
-    """The next TopicsImage in the making.  Not thread-safe; the image it started from stays as it was.
+    """The next TopicsImage in the making. Not thread-safe; the image it started from stays as it was.
 
     `changed` holds every topic that is new or has changed partitions, `deleted` every removed one as it was before,
     both by topic id: a topic deleted and created anew under its old name appears in both.

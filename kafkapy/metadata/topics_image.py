@@ -17,7 +17,7 @@ DIRECTORY_LOST = bytes(15) + b"\x02"
 
 
 class PartitionImage(NamedTuple):
-    """One partition.  Immutable.
+    """One partition. Immutable.
 
     Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
     epochs only grow.
@@ -45,7 +45,7 @@ class PartitionImage(NamedTuple):
 
 
 class TopicImage(NamedTuple):
-    """One topic.  Immutable: `partitions` is replaced, never changed."""
+    """One topic. Immutable: `partitions` is replaced, never changed."""
 
     name: str
     topic_id: bytes
@@ -53,7 +53,7 @@ class TopicImage(NamedTuple):
 
 
 class TopicsImage(NamedTuple):
-    """All topics, by name and by id (16 bytes).  Immutable: the two always hold the same topics."""
+    """All topics, by name and by id (16 bytes). Immutable: the two always hold the same topics."""
 
     by_name: dict[str, TopicImage]
     by_id: dict[bytes, TopicImage]

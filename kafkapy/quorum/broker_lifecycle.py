@@ -32,7 +32,7 @@ logger = logging.getLogger("kafka.server.BrokerLifecycleManager")
 
 
 class BrokerLifecycle:
-    """Owns this broker's registration.  Used by the thread that starts and stops the broker."""
+    """Owns this broker's registration. Used by the thread that starts and stops the broker."""
 
     def __init__(self, loop: ControllerLoop, config: BrokerConfig) -> None:
         self.broker_epoch = -1
@@ -50,7 +50,7 @@ class BrokerLifecycle:
 
         `advertised` are the listeners as clients reach them, if the configuration's are not (port 0).
         `directory_ids` are those of all online log directories; `clean_broker_epoch` is what their clean-shutdown
-        markers named, -1 if one of them had none.  StorageError and ApiError from the controller.
+        markers named, -1 if one of them had none. StorageError and ApiError from the controller.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
         registration = self._registration(
@@ -63,7 +63,7 @@ class BrokerLifecycle:
         return self.broker_epoch
 
     def unfence(self) -> None:
-        """Unfences the broker: its partitions get their leaders.  Only once everything can be served."""
+        """Unfences the broker: its partitions get their leaders. Only once everything can be served."""
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._unclean_election)).result()
 
     def report_offline(self, directory_id: bytes) -> None:

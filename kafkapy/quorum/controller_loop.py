@@ -1,6 +1,6 @@
 """The controller's thread: event -> records -> append and sync -> image -> listeners -> answer.
 
-Operations are pure functions of the image.  All that wait are run one on another's result and written with one sync;
+Operations are pure functions of the image. All that wait are run one on another's result and written with one sync;
 then each delta is published in order, and only then are its answers given out: what a caller is told is durable, and
 every listener has seen it.
 """
@@ -42,7 +42,7 @@ class MetadataListener(Protocol):
 class ControllerLoop:
     """Owns the newest image and the only writer of the metadata log.
 
-    `submit` may be called from any thread; everything else happens on the loop's own.  An append that fails, or a
+    `submit` may be called from any thread; everything else happens on the loop's own. An append that fails, or a
     listener, is fatal: `on_fault` is told once, and all that waits or comes later fails.
     """
 
@@ -76,18 +76,18 @@ class ControllerLoop:
         return self._thread.is_alive() and self._failure is None and not self._stopping
 
     def add_listener(self, listener: MetadataListener) -> None:
-        """Before `start`, or from the loop's own thread.  Sees deltas from the next commit on."""
+        """Before `start`, or from the loop's own thread. Sees deltas from the next commit on."""
         self._listeners.append(listener)
 
     def start(self, image: MetadataImage) -> None:
-        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread.  StorageError."""
+        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread. StorageError."""
         self.cache.image = self._quorum.begin_epoch(image)
         self._thread.start()
 
     def submit(self, operation: Callable[[MetadataImage], ControllerResult[Response]]) -> Future[Response]:
         """Runs an operation; its Future gets the response once the records are durable and published.
 
-        An ApiError that the operation raises is the Future's.  So is REQUEST_TIMED_OUT when too many operations wait
+        An ApiError that the operation raises is the Future's. So is REQUEST_TIMED_OUT when too many operations wait
         already, or NOT_CONTROLLER after the loop has ended.
         """
         future: Future[Response] = Future()
@@ -101,7 +101,7 @@ class ControllerLoop:
         return future
 
     def stop(self) -> None:
-        """Runs what was submitted before, ends the thread and closes the log.  Not from the loop's thread."""
+        """Runs what was submitted before, ends the thread and closes the log. Not from the loop's thread."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -203,10 +203,10 @@ class ControllerLoop:
         """A snapshot after so many bytes, or so long after the first record that the last one does not hold."""
         settings = self._quorum.settings
         self._bytes_since_snapshot += appended_bytes
-        now = self._clock.monotonic_ms()
+        monotonic_ms = self._clock.monotonic_ms()
         if self._snapshot_deadline_ms is None and appended_bytes and settings.snapshot_interval_ms > 0:
-            self._snapshot_deadline_ms = now + settings.snapshot_interval_ms
-        is_due = self._snapshot_deadline_ms is not None and now >= self._snapshot_deadline_ms
+            self._snapshot_deadline_ms = monotonic_ms + settings.snapshot_interval_ms
+        is_due = self._snapshot_deadline_ms is not None and monotonic_ms >= self._snapshot_deadline_ms
         if self._bytes_since_snapshot >= settings.snapshot_after_bytes or is_due:
             self._quorum.write_snapshot(self.cache.image)
             self._bytes_since_snapshot = 0

@@ -99,7 +99,7 @@ def controller_listener_of(config: BrokerConfig) -> ControllerListener | None:
 
 
 class EmbeddedQuorum:
-    """Owns `__cluster_metadata-0`.  Opened on one thread, then used by the controller's thread only.
+    """Owns `__cluster_metadata-0`. Opened on one thread, then used by the controller's thread only.
 
     Invariant after begin_epoch: the log ends in `epoch`, and `image.offset` of the newest image is its end offset.
     """
@@ -127,7 +127,7 @@ class EmbeddedQuorum:
     # -- opening
 
     def open(self) -> MetadataImage:
-        """The image that the log ends with.  ConfigError, StorageError: nothing was written."""
+        """The image that the log ends with. ConfigError, StorageError: nothing was written."""
         check_static_voters(self.settings.static_voters, self.settings.node_id)
         try:
             self._filesystem.make_directory(self.log.directory)
@@ -193,7 +193,7 @@ class EmbeddedQuorum:
     # -- leading
 
     def begin_epoch(self, image: MetadataImage) -> MetadataImage:
-        """Starts the next epoch of the quorum; durable on return.  StorageError."""
+        """Starts the next epoch of the quorum; durable on return. StorageError."""
         self.epoch += 1
         try:
             self._filesystem.sync_directory(self.settings.log_directory)  # a killed broker may have left it undone
@@ -203,14 +203,14 @@ class EmbeddedQuorum:
             write_partition_metadata(self._filesystem, self.log.directory, METADATA_TOPIC_ID)
         except OSError as error:
             raise StorageError(self.settings.log_directory, f"writing quorum-state failed: {error}") from error
-        now = self._clock.now_ms()
-        first = control_batch(self.log.end_offset, self.epoch, now, [self._leader_change(), *self._voter_changes()])
+        wall_ms = self._clock.now_ms()
+        first = control_batch(self.log.end_offset, self.epoch, wall_ms, [self._leader_change(), *self._voter_changes()])
         records: list[MessageAndVersion] = []
         if self._loader.in_transaction:
             records.append((AbortTransactionRecord(reason="Controller failover"), 0))
         if not image.features:
             records += self._bootstrap_records()
-        batches, _ = metadata_batches(RecordBatch(first).next_offset, self.epoch, now, records)
+        batches, _ = metadata_batches(RecordBatch(first).next_offset, self.epoch, wall_ms, records)
         self.log.append([first, *batches])
         for message, _ in records:
             self._loader.replay(message)
@@ -276,7 +276,7 @@ class EmbeddedQuorum:
         return self.append_and_replay(image, [(register_controller_record(registration), 0)])
 
     def append_and_replay(self, image: MetadataImage, records: Sequence[MessageAndVersion]) -> MetadataImage:
-        """Appends records that follow `image` and returns the next one; durable on return.  StorageError."""
+        """Appends records that follow `image` and returns the next one; durable on return. StorageError."""
         assert image.offset == self.log.end_offset, f"image at {image.offset}, log at {self.log.end_offset}"
         loader = MetadataLoader(image)
         for message, _ in records:
@@ -292,7 +292,7 @@ class EmbeddedQuorum:
     # -- snapshots
 
     def write_snapshot(self, image: MetadataImage) -> None:
-        """Writes the whole image beside the log and drops what nobody needs any more.  StorageError."""
+        """Writes the whole image beside the log and drops what nobody needs any more. StorageError."""
         snapshot_id = OffsetAndEpoch(image.offset, image.epoch)
         if snapshot_id <= self._snapshot_id:
             return

@@ -43,8 +43,8 @@ def format_directories(
     not dynamic has its voter in the configuration. `voter_directory_id`: the id of the directory with the metadata log,
     made if None.
 
-    `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log.  A cluster id
-    given must be the directories' own.  ConfigError, MalformedMetaProperties, OSError.
+    `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log. A cluster id
+    given must be the directories' own. ConfigError, MalformedMetaProperties, OSError.
     """
     every = dict.fromkeys([metadata_directory, *log_directories])  # in this order: a crash may come in between
     for directory in every:
@@ -76,7 +76,7 @@ def format_directories(
 
 
 def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
-    """The cluster id of the formatted directories, None if none is.  ConfigError: they are another node's or
+    """The cluster id of the formatted directories, None if none is. ConfigError: they are another node's or
     another cluster's, or of the ZooKeeper era."""
     first: str | None = None
     for directory, properties in found.items():
@@ -119,5 +119,7 @@ def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, cloc
     """The snapshot 0-0 that names the voter; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
-    now = clock.now_ms()
-    write_snapshot(filesystem, log_directory, FORMATTED_SNAPSHOT, snapshot_bytes(0, now, now, voters.records(), []))
+    wall_ms = clock.now_ms()
+    write_snapshot(
+        filesystem, log_directory, FORMATTED_SNAPSHOT, snapshot_bytes(0, wall_ms, wall_ms, voters.records(), [])
+    )

@@ -1,7 +1,7 @@
 """Reads a metadata log from end to end before anything is written to it.
 
-Every batch is checked (framing, CRC, offsets without gaps, epochs that never fall).  What does not fit may only stand
-at the very end: a torn tail, left by a crash during the last append.  Damage with valid batches behind it is not ours
+Every batch is checked (framing, CRC, offsets without gaps, epochs that never fall). What does not fit may only stand
+at the very end: a torn tail, left by a crash during the last append. Damage with valid batches behind it is not ours
 to repair: cutting there would silently forget topics, so that StorageError names the file and the position.
 """
 
@@ -39,10 +39,10 @@ class ScannedSegment:
 
 
 class LogScanner:
-    """One pass over the segments of a metadata log directory.  Reads only; not thread-safe.
+    """One pass over the segments of a metadata log directory. Reads only; not thread-safe.
 
     After `scan`: `segments` oldest first, `start_offset`, `end_offset` (exclusive), `epochs` as (epoch, start offset),
-    `last_timestamp`.  An empty directory has no segments and offsets -1.
+    `last_timestamp`. An empty directory has no segments and offsets -1.
     """
 
     def __init__(self, directory: str) -> None:
@@ -58,7 +58,7 @@ class LogScanner:
         return self.epochs[-1][0] if self.epochs else -1
 
     def scan(self, from_offset: int, visit: BatchVisitor) -> None:
-        """Checks everything and gives the batches that reach `from_offset` to `visit`.  StorageError, OSError."""
+        """Checks everything and gives the batches that reach `from_offset` to `visit`. StorageError, OSError."""
         names = sorted(name for name in os.listdir(self.directory) if _LOG_NAME.fullmatch(name))
         self.segments = [ScannedSegment(int(name[:20]), os.path.join(self.directory, name)) for name in names]
         for number, segment in enumerate(self.segments):

@@ -1,6 +1,6 @@
 """Batches of the metadata log and its snapshots: metadata records, and the quorum's own control records.
 
-Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is the quorum's.  A metadata
+Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is the quorum's. A metadata
 record has no key; a control record's key is int16 0 and its int16 type, and its value begins with its own version.
 """
 
@@ -66,7 +66,7 @@ def metadata_batches(
 
 
 def decode_control_batch(batch: RecordBatch) -> list[Any]:
-    """The control messages of a batch.  ValueError: a control record that the metadata log does not have."""
+    """The control messages of a batch. ValueError: a control record that the metadata log does not have."""
     messages = []
     for record in batch:
         key = bytes(record.key or b"")
@@ -82,5 +82,5 @@ def decode_control_batch(batch: RecordBatch) -> list[Any]:
 
 
 def decode_metadata_batch(batch: RecordBatch) -> list[Any]:
-    """The metadata messages of a batch.  ValueError or ProtocolViolation: a record type or version we do not know."""
+    """The metadata messages of a batch. ValueError or ProtocolViolation: a record type or version we do not know."""
     return [decode_metadata_record(bytes(record.value or b"")) for record in batch]

@@ -2,7 +2,7 @@
 
 Another program may have appended behind our back (Apache Kafka, started on a live directory, writes before it notices
 that the directory is locked): every append first looks whether the file still ends where we left it, and cuts off what
-is not ours.  There is one writer, the controller's thread.
+is not ours. There is one writer, the controller's thread.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ logger = logging.getLogger("kafka.raft.KafkaRaftLog")
 
 
 class MetadataLog:
-    """Owns the active segment and the epoch history.  Invariant: start_offset <= end_offset == next base offset.
+    """Owns the active segment and the epoch history. Invariant: start_offset <= end_offset == next base offset.
 
-    Not thread-safe.  Every OSError becomes a StorageError: without its metadata log a broker cannot go on.
+    Not thread-safe. Every OSError becomes a StorageError: without its metadata log a broker cannot go on.
     """
 
     def __init__(self, directory: str, filesystem: Filesystem, segment_bytes: int) -> None:
@@ -43,7 +43,7 @@ class MetadataLog:
         self._indexes = SegmentIndexes(0)
 
     def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
-        """Takes over what a scan found: cuts off a torn tail, creates the first segment.  StorageError."""
+        """Takes over what a scan found: cuts off a torn tail, creates the first segment. StorageError."""
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:
                 logger.warning(
@@ -99,7 +99,7 @@ class MetadataLog:
         return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
 
     def append(self, batches: Sequence[bytes]) -> None:
-        """Appends whole batches with consecutive offsets; they are durable on return.  StorageError."""
+        """Appends whole batches with consecutive offsets; they are durable on return. StorageError."""
         try:
             if self._active().size + sum(map(len, batches)) > self.segment_bytes and self._active().size > 0:
                 self._roll()
@@ -147,7 +147,7 @@ class MetadataLog:
         self.filesystem.sync_directory(self.directory)
 
     def delete_before(self, offset: int) -> None:
-        """Removes segments that lie wholly before `offset`: a snapshot stands for them.  StorageError."""
+        """Removes segments that lie wholly before `offset`: a snapshot stands for them. StorageError."""
         try:
             while len(self.bases) > 1 and self.bases[1] <= offset:
                 self._remove_segment(self.bases.pop(0))
@@ -163,7 +163,7 @@ class MetadataLog:
             self.filesystem.unlink(self._stem(base_offset) + suffix)
 
     def close(self) -> None:
-        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop.  StorageError."""
+        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop. StorageError."""
         if self._file is None:
             return
         try:

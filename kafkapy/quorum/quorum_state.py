@@ -32,7 +32,7 @@ def read_quorum_epoch(directory: str) -> int:
 
 
 def write_quorum_state(filesystem: Filesystem, directory: str, node_id: int, epoch: int, *, dynamic: bool) -> None:
-    """Says, durably on return, that this node leads `epoch`.  OSError."""
+    """Says, durably on return, that this node leads `epoch`. OSError."""
     fields: dict[str, object]
     if dynamic:
         fields = {

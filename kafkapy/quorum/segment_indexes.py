@@ -19,7 +19,7 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class SegmentIndexes:
-    """Owns the entries of one segment.  Not thread-safe; `observe` sees every batch once, in order."""
+    """Owns the entries of one segment. Not thread-safe; `observe` sees every batch once, in order."""
 
     __slots__ = (
         "_bytes_since_entry",
@@ -55,7 +55,7 @@ class SegmentIndexes:
             self._last_time_entry = self._max_timestamp
 
     def write(self, filesystem: Filesystem, stem: str) -> None:
-        """Writes `<stem>.index` and `<stem>.timeindex`.  OSError."""
+        """Writes `<stem>.index` and `<stem>.timeindex`. OSError."""
         self._append_time_entry()
         filesystem.write_file(stem + ".index", bytes(self._offset_entries))
         filesystem.write_file(stem + ".timeindex", bytes(self._time_entries))

@@ -4,7 +4,7 @@
     data batches     the whole image as records
     control batch    SnapshotFooter
 
-A snapshot replaces the log before its end offset.  It is written under another name, synced and renamed, so that one
+A snapshot replaces the log before its end offset. It is written under another name, synced and renamed, so that one
 with the final name is whole.
 """
 
@@ -50,18 +50,18 @@ def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
 
 
 def snapshot_bytes(
-    epoch: int, now_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
+    epoch: int, wall_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
 ) -> bytes:
     """The content of a snapshot file; `last_timestamp` is that of the last batch it stands for."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     first = [header, *control_messages]
-    batches, end = metadata_batches(len(first), epoch, now_ms, records)
-    footer = control_batch(end, epoch, now_ms, [SnapshotFooterRecord(version=0)])
-    return b"".join([control_batch(0, epoch, now_ms, first), *batches, footer])
+    batches, end = metadata_batches(len(first), epoch, wall_ms, records)
+    footer = control_batch(end, epoch, wall_ms, [SnapshotFooterRecord(version=0)])
+    return b"".join([control_batch(0, epoch, wall_ms, first), *batches, footer])
 
 
 def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAndEpoch, content: bytes) -> None:
-    """Durable on return.  OSError."""
+    """Durable on return. OSError."""
     path = os.path.join(directory, snapshot_name(snapshot_id))
     part = path.removesuffix(SUFFIX) + PART_SUFFIX
     filesystem.unlink(part)
@@ -70,7 +70,7 @@ def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAn
 
 
 def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:
-    """Reads and checks a whole snapshot.  StorageError if it is damaged or holds what we do not know; OSError."""
+    """Reads and checks a whole snapshot. StorageError if it is damaged or holds what we do not know; OSError."""
     directory = os.path.dirname(path)
     with open(path, "rb") as file:
         content = file.read()

@@ -1,6 +1,6 @@
 """Who may vote: from the configuration (static quorum) or from KRaftVoters records in the log (dynamic, KIP-853).
 
-We are a quorum of one.  Anything else is refused by name before a byte is written.
+We are a quorum of one. Anything else is refused by name before a byte is written.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> Vot
 
 def parse_voter(text: str, listener_name: str) -> VoterSet:
     """`1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and the id of the directory with the
-    metadata log.  ConfigError in Kafka's words."""
+    metadata log. ConfigError in Kafka's words."""
     node, at, rest = text.strip().partition("@")
     if not at:
         raise ConfigError("No @ found in dynamic voter string.")

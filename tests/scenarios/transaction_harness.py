@@ -11,8 +11,8 @@ from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.coordinator.transaction.transaction_requests import (
     InitCall,
-    ProducerAnswer,
     ProducerIdAndEpoch,
+    ProducerResponse,
     TransactionMarker,
 )
 from kafkapy.coordinator.transaction.transaction_state import TransactionState
@@ -208,7 +208,7 @@ class TransactionHarness:
         self._hear_records()
         self.heard.append(line)
 
-    def _hear_producer(self, answer: ProducerAnswer) -> None:
+    def _hear_producer(self, answer: ProducerResponse) -> None:
         producer_id, epoch = answer.producer
         self._hear(f"producer: {answer.error.name if answer.error else f'{producer_id}/{epoch}'}")
 

@@ -1,1 +1,1 @@
-"""The group coordinator: membership of classic groups and committed offsets, kept in `__consumer_offsets`."""
+"""The group coordinator: groups and their committed offsets, stored in `__consumer_offsets`."""

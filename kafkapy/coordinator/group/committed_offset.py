@@ -6,9 +6,9 @@ from kafkapy.types import ZERO_UUID
 
 
 class CommittedOffset:
-    """Immutable but for `previous`, the older commit that readers still see while this one is above the high watermark.
+    """Immutable except `previous`, the older commit that readers see while this one is above the high watermark.
 
-    `log_offset` is the place of its record in `__consumer_offsets`; `is_deleted` marks a tombstone.
+    `log_offset` is the offset of the record in `__consumer_offsets`; `is_deleted` marks a tombstone.
     """
 
     __slots__ = (

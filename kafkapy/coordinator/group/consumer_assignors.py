@@ -1,7 +1,7 @@
 """The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
 
-uniform    every member gets as many partitions as the others, give or take one, and keeps what it had
-range      of each topic every member gets a range, the same one in topics with the same members and partitions
+uniform    every member gets as many partitions as the others, plus or minus one, and keeps what it had
+range      every member gets a range of each topic, the same one in topics with the same members and partitions
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from kafkapy.coordinator.group.consumer_member import Assignment
 
 
 class AssignedTopic(NamedTuple):
-    """A topic that exists. `racks`: for each partition the racks of its replicas; empty when none is known."""
+    """An existing topic. `racks` has the racks of the replicas for each partition, or is empty when no rack is
+    known."""
 
     topic_id: bytes
     partitions: Sequence[int]
@@ -22,7 +23,7 @@ class AssignedTopic(NamedTuple):
 
 
 class AssignedMember(NamedTuple):
-    """A member, what it is subscribed to (existing topics only), and what was its target so far."""
+    """A member, the existing topics that it subscribes to, and its previous target."""
 
     member_id: str
     instance_id: str | None
@@ -38,7 +39,7 @@ Assignor = Callable[[Sequence[AssignedMember], Topics], Result]
 
 
 def assign_range(members: Sequence[AssignedMember], topics: Topics) -> Result:
-    """Static members come first, by their instance ids, so that a restart leaves everybody's place as it was."""
+    """Sorts static members first, by their instance ids, so that a restart changes no assignment."""
     ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     result: Result = {member.member_id: {} for member in members}
     for topic_id, topic in topics.items():
@@ -72,7 +73,7 @@ ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_ran
 def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
     everything = [(topic_id, p) for topic_id in sorted(members[0].topic_ids) for p in topics[topic_id].partitions]
     share, extra = divmod(len(everything), len(members))
-    # Who holds most so far keeps one more.
+    # The members with the largest previous targets keep one partition more.
     ordered = sorted(members, key=lambda member: -_count(member))
     quotas = {member.member_id: share + (number < extra) for number, member in enumerate(ordered)}
     owned, unassigned = _keep(members, everything, quotas)
@@ -89,7 +90,7 @@ def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[st
 def _keep(
     members: Sequence[AssignedMember], everything: Sequence[Partition], quotas: Mapping[str, int]
 ) -> tuple[dict[str, set[Partition]], list[Partition]]:
-    """What each member keeps of its previous target, and what is left over."""
+    """Returns the partitions that each member keeps of its previous target, and the partitions that are left over."""
     free = set(everything)
     owned: dict[str, set[Partition]] = {}
     for member in members:
@@ -111,7 +112,8 @@ def _assign_within_racks(
     quotas: Mapping[str, int],
     unassigned: Sequence[Partition],
 ) -> list[Partition]:
-    """Gives partitions to members with a replica in their rack, as far as quotas allow; answers those that are left."""
+    """Assigns partitions to members with a replica in their rack, within their quotas; returns the partitions left
+    over."""
     by_rack: dict[str, list[str]] = {}
     for member in reversed(members):
         if member.rack_id:
@@ -139,7 +141,7 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
     }
     everything = [(topic_id, p) for topic_id in topics if subscribers[topic_id] for p in topics[topic_id].partitions]
     owned, unassigned = _keep(members, everything, {member.member_id: len(everything) for member in members})
-    # Topics with few subscribers first: the others can still make up for them.
+    # Topics with few subscribers come first: the other topics can still level the load.
     for topic_id in sorted({topic_id for topic_id, _ in unassigned}, key=lambda t: (len(subscribers[t]), t)):
         heap = [(len(owned[member_id]), member_id) for member_id in subscribers[topic_id]]
         heapq.heapify(heap)
@@ -156,7 +158,7 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
 
 
 def _level(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
-    """Moves the topic's partitions from the most to the least loaded of its subscribers; each move levels the group."""
+    """Moves partitions of the topic from the most to the least loaded of its subscribers, until they are level."""
     has_moved = False
     while subscribers:
         taker = min(subscribers, key=lambda member_id: len(owned[member_id]))

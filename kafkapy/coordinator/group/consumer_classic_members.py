@@ -1,7 +1,8 @@
-"""Members of a consumer group that speak the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-While a group changes its protocol both kinds live in it. The broker assigns; a classic member learns its part by a join
-and a sync of its own, which wait for nobody, and is told to join again when there is news for it.
+While a group changes its protocol, members of both protocols are in it, and the broker assigns. A classic member gets
+its assignment by a JoinGroup and a SyncGroup, which do not wait for other members; a heartbeat tells it to join again
+when its assignment has changed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembers:
-    """Owner thread only, keeps no state; members change by replay alone."""
+    """The requests of classic members. Owner thread only, keeps no state; members change by replay alone."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class ClassicMembers:
     # -- JoinGroup
 
     def join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
-        """Answers through `call.respond` when the member's step is committed."""
+        """Responds through `call.respond` when the member's change is committed."""
         try:
             return self._join(group, call)
         except ApiError as error:
@@ -65,7 +66,7 @@ class ClassicMembers:
         try:
             subscription = decode_subscription(call.protocols[0][1], self._settings.image().topics)
         except ValueError:
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR) from None  # as Apache Kafka
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR) from None  # Apache Kafka responds with this error.
         records: list[CoordinatorRecord] = []
         change = self._changed(group, call, subscription, records)
         if change.replaced is not None and self._membership.is_last_of_new_protocol(group, change.replaced):
@@ -162,7 +163,7 @@ class ClassicMembers:
     def leave(
         self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
-        """Members of either kind: administrators remove static ones by their instance ids."""
+        """Removes members of either protocol; administrators remove static members by their instance ids."""
         answers, gone = [], {}
         for identity in leaving:
             error = Error.NONE
@@ -190,7 +191,7 @@ class ClassicMembers:
 
 
 def _answer_join(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
-    """Nobody is the leader: the broker assigns."""
+    """Returns the callback that responds to JoinGroup. No member is the leader, because the broker assigns."""
     response = JoinGroupResponse(
         generation_id=generation_id,
         protocol_type=CONSUMER_PROTOCOL_TYPE,
@@ -208,7 +209,8 @@ def _leaver(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) ->
 
 
 def _check_protocols(group: ConsumerGroup, call: JoinCall) -> None:
-    """The protocols themselves do not matter, but the group must be able to become a classic one again."""
+    """Raises ApiError INCONSISTENT_GROUP_PROTOCOL if the group could not become a classic group again. The broker
+    does not use the protocols themselves."""
     names = {name for name, _ in call.protocols}
     for member in group.members.values():
         if member.classic is not None and member.member_id != call.member_id:
@@ -229,7 +231,8 @@ def _classic_member(
 
 
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """A new epoch; partitions to give up; or partitions it waited for that are free now."""
+    """Returns whether the member has to join again: for a new epoch, to revoke partitions, or for partitions that
+    are free now."""
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)

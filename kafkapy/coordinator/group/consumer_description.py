@@ -1,4 +1,4 @@
-"""What ConsumerGroupDescribe says of a consumer group."""
+"""The response of ConsumerGroupDescribe."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _member(
 
 
 def _consumed(member: ConsumerMember) -> Assignment:
-    """What it may consume still: also what it has to give up."""
+    """Returns the partitions that the member may still consume, which includes those that it has to revoke."""
     consumed = partitions_of(member.assigned)
     for topic_id, partitions in partitions_of(member.pending_revocation).items():
         consumed[topic_id] = consumed.get(topic_id, frozenset()) | partitions
@@ -54,7 +54,7 @@ def _consumed(member: ConsumerMember) -> Assignment:
 
 
 def _assignment(assignment: Assignment, topics: Mapping[bytes, TopicImage]) -> ConsumerGroupDescribeResponse.Assignment:
-    """Topics that are no more are left out: they have no name."""
+    """Leaves out deleted topics, because they have no name."""
     return ConsumerGroupDescribeResponse.Assignment(
         topic_partitions=[
             ConsumerGroupDescribeResponse.TopicPartitions(

@@ -1,8 +1,8 @@
-"""A consumer group's state (KIP-848): members, epochs, target assignment, who owns what. Pure: no clock, no log.
+"""A consumer group's state (KIP-848): members, epochs, target assignment, owners. Pure: no clock, no log.
 
                  group epoch    counts changes of members, subscriptions and topics
-assigning        assignment epoch < group epoch: the target is to be computed anew
-reconciling      some member's epoch < assignment epoch, or it has to revoke, or waits for others to release
+assigning        assignment epoch < group epoch: the target has to be computed again
+reconciling      a member's epoch < assignment epoch, or it has to revoke, or waits for others to release
 stable           every member has its target
 """
 
@@ -18,14 +18,14 @@ from kafkapy.coordinator.group.offset_requests import CommitCall, OffsetToCommit
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsResponse
 
-# Types of the records of such groups.
+# The types of a consumer group's records.
 CONSUMER_KEYS = frozenset((3, 4, 5, 6, 7, 8, 16))
-# Of a group that has just been made, before its first record.
+# The epoch of a new group, before its first record.
 INITIAL_EPOCH = 1
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a regular expression matched at one version (offset) of the metadata."""
+    """The topics that a regular expression matched in one version (offset) of the metadata."""
 
     topics: frozenset[str]
     version: int
@@ -35,12 +35,13 @@ class ResolvedRegex(NamedTuple):
 class ConsumerGroup:
     """Owns the members of one group; changed by replay alone. Owner thread only.
 
-    Invariants: `static_members` maps each member's instance id to its member id; `owners` names for each partition the
-    member that may consume it, and there is never a second one; `topic_subscribers` counts the members of each topic,
-    by name or by a resolved regular expression. `checked_topics` is the topics image that `metadata_hash` was last
-    compared with: nothing of the group has changed while it is the same object. `resolving` are the expressions that
-    are being evaluated elsewhere; with which topics they last were, and when, is in `regexes_topics`,
-    `regexes_checked_ms`.
+    Invariants: `static_members` maps each member's instance id to its member id; `owners` has, for each partition, the
+    only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by
+    a resolved regular expression.
+
+    `checked_topics` is the topics image that `metadata_hash` was last compared with: while it is the same object, the
+    group's topics have not changed. `resolving` holds the expressions that are being evaluated on another thread;
+    `regexes_topics` and `regexes_checked_ms` are the image and the monotonic time of the last evaluation.
     """
 
     group_type = protocol_type = "consumer"
@@ -93,7 +94,7 @@ class ConsumerGroup:
                         del self.owners[topic_id, partition]
 
     def put_regex(self, pattern: str, resolved: ResolvedRegex | None) -> None:
-        """What the expression stands for; None: it is no more."""
+        """Sets the topics that the expression matches; None removes the expression."""
         subscribers = [member for member in self.members.values() if member.subscribed_topic_regex == pattern]
         for member in subscribers:
             self._discount(self.topics_of(member))
@@ -113,13 +114,13 @@ class ConsumerGroup:
     # -- questions
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """The names that the member is subscribed to, existing or not."""
+        """Returns the topics that the member subscribes to, existing or not."""
         names = frozenset(member.subscribed_topic_names)
         resolved = self.regexes.get(member.subscribed_topic_regex)
         return names if resolved is None else names | resolved.topics
 
     def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
-        """Topics of all members, with `changed` as it will be and `without` some member ids."""
+        """Returns the topics of all members, with `changed` in its new form and `without` some member ids."""
         topics = set(self.topic_subscribers)
         gone = [self.members[member_id] for member_id in without if member_id in self.members]
         if changed is not None:
@@ -156,7 +157,8 @@ class ConsumerGroup:
         return "Reconciling"
 
     def preferred_assignor(self, assignors: Sequence[str], changed: ConsumerMember | None = None) -> str:
-        """The one of `assignors` that most members name; of several, or when none is named, the first of the list."""
+        """Returns the element of `assignors` that most members name; the first of the list when several or none are
+        named."""
         members = dict(self.members)
         if changed is not None:
             members[changed.member_id] = changed
@@ -164,7 +166,7 @@ class ConsumerGroup:
         return max(assignors, key=votes.__getitem__)
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether a partition of its target still belongs to another member."""
+        """Returns whether a partition of the member's target still belongs to another member."""
         for topic_id, partitions in self.target.get(member.member_id, {}).items():
             for partition in partitions:
                 owner = self.owners.get((topic_id, partition))
@@ -175,7 +177,7 @@ class ConsumerGroup:
     # -- members, or what is wrong with them
 
     def member(self, member_id: str) -> ConsumerMember:
-        """The member, or ApiError UNKNOWN_MEMBER_ID."""
+        """Returns the member; raises ApiError UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
             message = f"Member {member_id} is not a member of group {self.group_id}."
@@ -183,7 +185,7 @@ class ConsumerGroup:
         return member
 
     def static_member(self, instance_id: str, member_id: str) -> ConsumerMember:
-        """The member of that instance, or ApiError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+        """Returns the member with that instance id; raises ApiError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
         current = self.static_members.get(instance_id)
         if current is None:
             raise ApiError(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -193,10 +195,10 @@ class ConsumerGroup:
         return self.members[current]
 
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """The error of each offset: an older epoch will do if it is not older than the partition's assignment
-        (KIP-1251). ApiError when the member itself cannot commit."""
+        """Returns the error of each offset. An older epoch is accepted if it is not older than the partition's
+        assignment (KIP-1251). Raises ApiError when the member itself cannot commit."""
         if call.generation_id < 0 and self.is_empty:
-            return ()  # an administrator
+            return ()  # An administrator commits.
         member = self.member(call.member_id)
         if member.classic is None and not call.is_new_protocol:
             raise ApiError(Error.UNSUPPORTED_VERSION)
@@ -210,11 +212,12 @@ class ConsumerGroup:
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
 
     def validate_fetch(self, member_id: str | None, epoch: int) -> None:
-        """ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when a member fetches offsets that is none any more."""
+        """Raises ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when the member is no longer one."""
         if member_id is None and epoch < 0:
             return
         if member_id is None:
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR)  # as Apache Kafka: a member must say which
+            # Apache Kafka responds with this error when an epoch comes without a member id.
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR)
         if epoch != self.member(member_id).member_epoch:
             raise ApiError(Error.STALE_MEMBER_EPOCH)
 

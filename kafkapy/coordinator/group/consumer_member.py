@@ -16,26 +16,28 @@ STATIC_LEAVE_EPOCH = -2
 
 
 class MemberState(IntEnum):
-    """Where a member stands on its way to its target; the value is what the log says."""
+    """The progress of a member toward its target; the value is the one in the log."""
 
     STABLE = 0
-    UNREVOKED_PARTITIONS = 1  # it has to give partitions up first
-    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given up yet
+    # It has to revoke partitions first.
+    UNREVOKED_PARTITIONS = 1
+    # It waits for partitions that others have not revoked yet.
+    UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
 
 
 class ClassicMetadata(NamedTuple):
-    """What a member of the classic protocol said of itself: (protocol, metadata), the one it likes best first."""
+    """The metadata of a member of the classic protocol: (protocol, metadata), the preferred protocol first."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
 class ConsumerMember(NamedTuple):
-    """Immutable. `assigned` it may consume; `pending_revocation` it may still consume and has to give up.
+    """Immutable. The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
 
     `subscribed_topic_names` are sorted; `subscribed_topic_regex` is empty for none; `classic` is None for members of
-    the consumer protocol. Epoch -2: a static member that went away for a while.
+    the consumer protocol. Epoch -2 is that of a static member that has left temporarily.
     """
 
     member_id: str
@@ -56,7 +58,7 @@ class ConsumerMember(NamedTuple):
 
     @property
     def subscription(self) -> tuple[object, ...]:
-        """What its subscription record says."""
+        """The fields of the member's subscription record."""
         return (
             self.instance_id,
             self.rack_id,
@@ -71,7 +73,7 @@ class ConsumerMember(NamedTuple):
 
     @property
     def progress(self) -> tuple[object, ...]:
-        """What its current assignment record says."""
+        """The fields of the member's current assignment record."""
         return (self.member_epoch, self.previous_member_epoch, self.state, self.assigned, self.pending_revocation)
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat of a consumer group (KIP-848): joins, heartbeats, leaves, and the timers of its members.
 
-session     a member that is not heard of is removed
-rebalance   a member that was asked to give up partitions has its rebalance timeout to do so
+session     removes a member that sends no heartbeats
+rebalance   removes a member that does not revoke its partitions within its rebalance timeout
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 R = TypeVar("R")
 
-# Resolved expressions are looked at again when topics have changed, but not more often than this.
+# The shortest time between two evaluations of the expressions of a group whose topics change.
 REGEX_REFRESH_INTERVAL_MS = 10_000
-# (expressions, topic names, what to do with the matches): evaluates elsewhere, answers on the owner thread.
+# (expressions, topic names, callback for the matches): evaluates on another thread, calls back on the owner thread.
 ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[str]]], None]], None]
 
 
 class HeartbeatCall(NamedTuple):
-    """One ConsumerGroupHeartbeat, its form checked. None (and -1 for the timeout): not said, as before."""
+    """One validated ConsumerGroupHeartbeat. None (and -1 for the timeout) means that a field has not changed."""
 
     group_id: str
     member_id: str
@@ -68,7 +68,7 @@ class HeartbeatCall(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """Whether it says everything: after a join or an error the member does not know its assignment."""
+        """True if the request has all fields: after a join or an error the member does not know its assignment."""
         has_subscription = self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None
         return self.member_epoch == 0 or (
             self.rebalance_timeout_ms != -1 and has_subscription and self.owned is not None
@@ -78,7 +78,7 @@ class HeartbeatCall(NamedTuple):
 class ConsumerMembership:
     """The heartbeats of consumer groups; `groups` are the shard's. Owner thread only.
 
-    Members change by replay alone: a method reads the group as it is and answers what is to be written.
+    Members change by replay alone: a method reads the group and returns the records of the change.
     """
 
     def __init__(
@@ -124,7 +124,8 @@ class ConsumerMembership:
         return group
 
     def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """The group of that id; one that joins makes it, in place of an empty classic one or out of a classic one."""
+        """Returns the group. A member that joins creates it, replaces an empty classic group, or upgrades a classic
+        group."""
         group = self._groups.get(call.group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -183,7 +184,7 @@ class ConsumerMembership:
     def replace_static(
         self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
     ) -> ConsumerMember:
-        """The same instance under another member id: it takes the place, the target and the partitions over."""
+        """Moves the place, the target and the partitions of a static member to another member id."""
         self.cancel_timers(group.group_id, owner.member_id)
         member = owner._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
         records += member_tombstones(group.group_id, owner.member_id)
@@ -193,7 +194,7 @@ class ConsumerMembership:
         return member
 
     def _said(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
-        """The member with what it says of itself now."""
+        """Returns the member with the fields that the request changes."""
         names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
         if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
             check_regex(regex)
@@ -220,7 +221,7 @@ class ConsumerMembership:
         member = group.static_member(call.instance_id, call.member_id)
         if call.member_epoch == LEAVE_EPOCH:
             return self.remove(group, [member], "it left", response)
-        # It will be back: it keeps its place until its session ends.
+        # The member is expected back: it keeps its place until its session ends.
         away = member._replace(
             member_epoch=STATIC_LEAVE_EPOCH,
             state=MemberState.STABLE,
@@ -233,7 +234,7 @@ class ConsumerMembership:
     def remove(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Takes members out; the group becomes a classic one when only classic members are left."""
+        """Removes members; the group becomes a classic one when only classic members are left."""
         gone = [member.member_id for member in members]
         if not gone:
             return CoordinatorResult(response=response)
@@ -246,14 +247,14 @@ class ConsumerMembership:
         records += epoch_after_removal(group, gone, self._settings)
 
         def on_append(error: Error) -> None:
-            if error is not Error.NONE:  # they are members still
+            if error is not Error.NONE:  # The removal failed, so the members stay.
                 for member_id in gone:
                     self.reschedule_session(group.group_id, group.members[member_id])
 
         return CoordinatorResult(records, response, on_append)
 
     def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
-        """Whether the group may become a classic one when a classic member takes that member's place."""
+        """Returns whether the group may become a classic one when a classic member replaces that member."""
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade
@@ -273,12 +274,13 @@ class ConsumerMembership:
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
-        """After a load: every member has one session to be heard of."""
+        """Starts the timers after a load: every member has one session to send a heartbeat."""
         for member in group.members.values():
             self.after_change(group, member, has_progressed=True)
 
     def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
-        """A fresh session, the rebalance timer that the member's new state demands, and unresolved expressions."""
+        """Renews the session, starts the rebalance timer if the member's new state needs it, and resolves
+        expressions."""
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
@@ -320,19 +322,19 @@ class ConsumerMembership:
     # -- regular expressions
 
     def _resolve(self, group: ConsumerGroup, member: ConsumerMember) -> None:
-        """Has expressions evaluated that are new, and all of the group when topics have changed since the last time."""
+        """Starts the evaluation of new expressions, and of all expressions of the group when topics have changed."""
         pattern = member.subscribed_topic_regex
         image = self._settings.image()
         wanted = {pattern} if pattern and pattern not in group.regexes else set()
-        now_ms = self._context.clock.monotonic_ms()
-        is_due = now_ms - group.regexes_checked_ms >= REGEX_REFRESH_INTERVAL_MS
+        monotonic_ms = self._context.clock.monotonic_ms()
+        is_due = monotonic_ms - group.regexes_checked_ms >= REGEX_REFRESH_INTERVAL_MS
         if group.regexes and is_due and group.regexes_topics is not image.topics:
             wanted |= set(group.regexes)
         wanted -= group.resolving
         if not wanted:
             return
         group.resolving |= wanted
-        group.regexes_checked_ms = now_ms
+        group.regexes_checked_ms = monotonic_ms
         group.regexes_topics = image.topics
         names, version, group_id = list(image.topics.by_name), image.offset, group.group_id
 
@@ -348,13 +350,13 @@ class ConsumerMembership:
             return EMPTY_RESULT
         records = []
         topics = set(group.topic_subscribers)
-        now_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.now_ms()
         group.resolving -= matches.keys()
         for pattern, found in matches.items():
             old = group.regexes.get(pattern)
             is_used = any(member.subscribed_topic_regex == pattern for member in group.members.values())
             if is_used and (old is None or old.topics != found):
-                records.append(regex_record(group_id, pattern, ResolvedRegex(found, version, now_ms)))
+                records.append(regex_record(group_id, pattern, ResolvedRegex(found, version, wall_ms)))
                 topics |= found
         if not records:
             return EMPTY_RESULT
@@ -374,8 +376,11 @@ def check_regex(expression: str) -> None:
 
 
 def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
-    """FENCED_MEMBER_EPOCH unless the epoch is the member's, or the one before with nothing but what it still has: then
-    it was the answer that got lost."""
+    """Raises ApiError FENCED_MEMBER_EPOCH if the member's epoch is another one.
+
+    The previous epoch is accepted if the member owns nothing but its current partitions: then the response with the new
+    epoch was lost.
+    """
     said, known = call.member_epoch, member.member_epoch
     if said == known:
         return
@@ -414,10 +419,10 @@ def _rebalance_key(group_id: str, member_id: str) -> str:
 
 
 def join_key(group_id: str, member_id: str) -> str:
-    """A classic member was told to join again, and has to."""
+    """Returns the key of the timer by which a classic member has to join again."""
     return f"consumer-join\0{group_id}\0{member_id}"
 
 
 def sync_key(group_id: str, member_id: str) -> str:
-    """A classic member has joined, and has to sync."""
+    """Returns the key of the timer by which a classic member that has joined has to sync."""
     return f"consumer-sync\0{group_id}\0{member_id}"

@@ -1,4 +1,4 @@
-"""A classic group becomes a consumer group, and back, while its members are alive (KIP-848)."""
+"""The change of a group from the classic to the consumer protocol and back, with its members (KIP-848)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class GroupMigration:
-    """Owner thread only, keeps no state."""
+    """The migrations of groups. Owner thread only, keeps no state."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
         self._context = context
@@ -38,9 +38,10 @@ class GroupMigration:
     # -- classic -> consumer
 
     def upgrade(self, group: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """The group in its new form, and in `records` what makes it so; ApiError GROUP_ID_NOT_FOUND if it cannot be.
+        """Returns the consumer group, and appends its records to `records`. Raises ApiError GROUP_ID_NOT_FOUND if the
+        group cannot change.
 
-        Members that wait for the running rebalance are told to begin anew: they will find a consumer group.
+        Members that wait in a rebalance have to join again, and find a consumer group.
         """
         upgraded = self._upgraded(group)
         logger.info("Group %s is upgraded from classic to consumer.", group.group_id)
@@ -101,7 +102,7 @@ class GroupMigration:
     # -- consumer -> classic
 
     def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
-        """Whether only classic members are left when those have gone."""
+        """Returns whether only classic members are left without the members that have `gone`."""
         left = [member for member_id, member in group.members.items() if member_id not in gone]
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 
@@ -114,11 +115,11 @@ class GroupMigration:
         *,
         replacement: ConsumerMember | None = None,
     ) -> CoordinatorResult[R]:
-        """Puts the group back among `groups` in its old form and has its members rebalance by themselves.
+        """Replaces the group in `groups` by a classic group, which rebalances.
 
-        `replacement` is the classic member in the place of the one that has `gone`: then nobody's part changes, and
-        there is no rebalance. The state is the classic group's at once, as with all classic groups; the records tell
-        the next loader.
+        `replacement` is the classic member that takes the place of the one that has `gone`: then no assignment changes
+        and there is no rebalance. The change takes effect at once, as all changes of classic groups; the next loader
+        needs the records.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics
@@ -130,7 +131,7 @@ class GroupMigration:
                 continue
             first = member.classic.protocols[0][1]
             version = decode_subscription(first, topics).version
-            # A replacement has no target of its own yet.
+            # A replacement has no target yet.
             target = group.target.get(member.member_id, partitions_of(member.assigned))
             classic.add(
                 ClassicMember(

@@ -1,4 +1,4 @@
-"""What follows from a change of one member: group epoch, target assignment, and the member's own next step."""
+"""The consequences of a change of one member: group epoch, target assignment, and the member's own next step."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class MemberChange(NamedTuple):
-    """A member before and after its request. `owned`: what it says that it owns, None when it does not say.
+    """A member before and after its request. `owned` are the partitions that it reports as its own, None for no report.
 
-    `replaced`: the member id whose place it takes (a static member that came back), with its target and partitions.
+    `replaced` is the member id whose place it takes (a static member that has come back), with its target and
+    partitions.
     """
 
     before: ConsumerMember
@@ -39,12 +40,12 @@ def progress(
     group: ConsumerGroup,
     change: MemberChange,
     settings: ConsumerGroupSettings,
-    now_ms: int,
+    wall_ms: int,
     records: list[CoordinatorRecord],
 ) -> ConsumerMember:
-    """The member after its next step; appends to `records` all that is to be written.
+    """Returns the member after its next step, and appends the records of the change to `records`.
 
-    The group itself does not change before the records are replayed, `checked_topics` aside.
+    The group itself changes when the records are replayed, except `checked_topics`.
     """
     image = settings.image()
     before, after = change.before, change.after
@@ -55,16 +56,16 @@ def progress(
     topics = group.topics_of(after)
     has_changed = after.subscribed_topic_names != before.subscribed_topic_names
     is_resolved = not after.subscribed_topic_regex or after.subscribed_topic_regex in group.regexes
-    if is_resolved:  # else the change comes when it is
+    if is_resolved:  # Otherwise the change is noticed when the expression is resolved.
         has_changed = has_changed or topics != group.topics_of(before)
     epoch = group.group_epoch
     if is_resolved or has_changed:
         epoch = _group_epoch(group, after, image, has_changed, records)
     target_epoch, target = group.assignment_epoch, group.target.get(change.replaced or after.member_id, {})
-    if epoch > target_epoch and _is_assignment_due(group, settings, now_ms):
+    if epoch > target_epoch and _is_assignment_due(group, settings, wall_ms):
         target_epoch = epoch
         target = _assign(group, change, settings, image, records).get(after.member_id, {})
-        records.append(target_epoch_record(group.group_id, epoch, now_ms))
+        records.append(target_epoch_record(group.group_id, epoch, wall_ms))
     own = (None, after.member_id, change.replaced)
     member = next_step(
         after,
@@ -104,7 +105,7 @@ def _check_step(
 def epoch_after_removal(
     group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
 ) -> list[CoordinatorRecord]:
-    """What follows from members' going: their regular expressions, and a new group epoch."""
+    """Returns the records that follow from the removal: unused regular expressions, and a new group epoch."""
     gone = set(removed)
     records = []
     kept = {member.subscribed_topic_regex for member in group.members.values() if member.member_id not in gone}
@@ -133,7 +134,7 @@ def _group_epoch(
     has_changed: bool,
     records: list[CoordinatorRecord],
 ) -> int:
-    """The group's epoch, counted up when a subscription or the topics subscribed to have changed."""
+    """Returns the group's epoch, increased when a subscription or the subscribed topics have changed."""
     if not has_changed and group.checked_topics is image.topics:
         return group.group_epoch
     digest = metadata_hash(image, group.subscribed_topics(after))
@@ -144,9 +145,9 @@ def _group_epoch(
     return group.group_epoch + 1
 
 
-def _is_assignment_due(group: ConsumerGroup, settings: ConsumerGroupSettings, now_ms: int) -> bool:
-    elapsed_ms = now_ms - group.assignment_timestamp_ms
-    # A clock that was set back must not stop the group.
+def _is_assignment_due(group: ConsumerGroup, settings: ConsumerGroupSettings, wall_ms: int) -> bool:
+    elapsed_ms = wall_ms - group.assignment_timestamp_ms
+    # The group must go on although the clock was set back.
     return elapsed_ms < 0 or elapsed_ms >= settings.assignment_interval_ms(group.group_id)
 
 
@@ -157,7 +158,7 @@ def _assign(
     image: MetadataImage,
     records: list[CoordinatorRecord],
 ) -> dict[str, dict[bytes, frozenset[int]]]:
-    """The new target; only members whose target changes are written."""
+    """Returns the new target, and writes the members whose target changes."""
     changed = change.after
     members = {**group.members, changed.member_id: changed}
     previous = dict(group.target)

@@ -1,14 +1,14 @@
 """The next step of one member from what it owns to its target assignment. Pure.
 
-+--------+  has to give up   +---------------------+  has given up   (computed again)
++--------+  has to revoke    +---------------------+  has revoked    (computed again)
 | STABLE | ----------------> | UNREVOKED_PARTITIONS| --------------> STABLE or UNRELEASED_PARTITIONS
 +--------+                   +---------------------+
      |     target still owned by others   +----------------------+   released
      +----------------------------------> | UNRELEASED_PARTITIONS| -----------> STABLE
                                           +----------------------+
 
-A member enters the target's epoch as soon as nothing is left for it to give up; a partition is given to it only when
-nobody else owns it.
+A member enters the target's epoch as soon as it has nothing left to revoke. It gets a partition only when no other
+member owns it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def next_step(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
-    """The member as it should be now; the same object's equal when nothing is to be done.
+    """Returns the member in its next state, or an equal one when there is nothing to do.
 
-    `reported`: what the member says that it owns, None when it does not say. `subscribed_topic_ids`: not None when the
-    subscription has changed and no new target takes account of it yet: other topics are taken away at once.
+    `reported` are the partitions that the member reports as its own, None for no report. `subscribed_topic_ids` is not
+    None when the subscription has changed and the target is older: then other topics are revoked at once.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)

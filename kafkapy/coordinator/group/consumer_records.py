@@ -1,4 +1,4 @@
-"""Records of consumer groups in `__consumer_offsets`: types 3, 5, 6, 7, 8 and 16 (4 is only ever deleted)."""
+"""Records of consumer groups in `__consumer_offsets`: types 3, 5, 6, 7, 8 and 16 (4 is only deleted)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def regex_tombstone(group_id: str, pattern: str) -> CoordinatorRecord:
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """The subscription last: it is the one whose end removes the member."""
+    """Returns the tombstones of a member. The subscription is last, because its deletion removes the member."""
     return [
         _tombstone(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
         _tombstone(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),
@@ -131,7 +131,7 @@ def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
 
 
 def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """Everything that the group has in the log; the epoch last, which ends the group."""
+    """Returns the tombstones of all records of the group. The epoch is last, because its deletion removes the group."""
     group_id = group.group_id
     records = [record for member_id in group.members for record in member_tombstones(group_id, member_id)]
     records += [regex_tombstone(group_id, pattern) for pattern in group.regexes]
@@ -142,7 +142,7 @@ def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
 
 
 def whole_group(group: ConsumerGroup) -> list[CoordinatorRecord]:
-    """The group as it stands, for a log that knows nothing of it."""
+    """Returns all records of the group, for a log that has none of them."""
     group_id = group.group_id
     records = [subscription_record(group_id, member) for member in group.members.values()]
     records.append(group_epoch_record(group_id, group.group_epoch, group.metadata_hash))
@@ -164,7 +164,7 @@ def _tombstone(key: Any) -> CoordinatorRecord:
 
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:
-    """Applies one record to its group; True when it was the group's end."""
+    """Applies one record to its group; returns whether it deletes the group."""
     key: Any = decode_coordinator_key(key_bytes)
     value: Any = None if value_bytes is None else decode_coordinator_value(kind, value_bytes)
     if kind == GROUP_EPOCH_KEY:
@@ -236,12 +236,13 @@ def _replay_current(group: ConsumerGroup, member_id: str, value: Any) -> None:
     )
 
 
-# The epoch of a member whose progress was deleted: it is about to go.
+# The epoch of a member whose current assignment was deleted, before its subscription is.
 LEFT = -1
 
 
 def _from(entries: Iterable[Any], member_epoch: int) -> dict[bytes, dict[int, int]]:
-    """Records from before 4.3 do not say since when: the epoch that they were written in is the safe side."""
+    """Returns the owned partitions. Records from before 4.3 have no assignment epochs: the member epoch of the
+    record is the safe choice."""
     owned = {}
     for entry in entries:
         epochs = entry.assignment_epochs

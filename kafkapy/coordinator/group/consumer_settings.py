@@ -1,4 +1,4 @@
-"""The settings of consumer groups: the broker's, and those of a single group on top (resource type GROUP)."""
+"""The settings of consumer groups: those of the broker, and overrides of single groups (resource type GROUP)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _Defaults(BrokerKeys):
 
 
 class ConsumerGroupSettings:
-    """Reads the broker's configuration when asked, since some of it is dynamic; keeps nothing. Reactor thread only.
+    """Reads the broker's configuration at each use, because some of it is dynamic. Reactor thread only, keeps no state.
 
-    `image` gives the newest metadata: topics, racks, feature levels and the overrides of groups.
+    `image` returns the newest metadata: topics, racks, feature levels and the overrides of groups.
     """
 
     def __init__(
@@ -33,13 +33,13 @@ class ConsumerGroupSettings:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether consumer groups are served: the protocol is configured and the feature finalized."""
+        """True if consumer groups are served: the protocol is configured, and the feature is finalized."""
         is_configured = "consumer" in self._config.group_coordinator_rebalance_protocols
         return is_configured and self.image().features.get(GROUP_VERSION, 0) > 0
 
     @property
     def assignors(self) -> list[str]:
-        """Names of the assignors, the default first."""
+        """The names of the assignors, the default first."""
         return list(self._config.group_consumer_assignors)
 
     @property
@@ -48,12 +48,12 @@ class ConsumerGroupSettings:
 
     @property
     def can_upgrade(self) -> bool:
-        """Whether a classic group becomes a consumer group when the first member of the new protocol joins."""
+        """True if a classic group becomes a consumer group when the first member of the new protocol joins."""
         return self._policy in ("UPGRADE", "BIDIRECTIONAL")
 
     @property
     def can_downgrade(self) -> bool:
-        """Whether a consumer group becomes a classic group when the last member of the new protocol leaves."""
+        """True if a consumer group becomes a classic group when the last member of the new protocol leaves."""
         return self._policy in ("DOWNGRADE", "BIDIRECTIONAL")
 
     @property
@@ -85,7 +85,7 @@ class ConsumerGroupSettings:
         )
 
     def _of_group(self, group_id: str, name: str, broker_name: str, limits: tuple[str, str]) -> int:
-        """The group's own value, within the limits that the broker has now; else the broker's."""
+        """Returns the group's own value, within the broker's current limits, or else the broker's value."""
         override = self.image().config(GROUP_RESOURCE, group_id).get(name)
         if override is None:
             return int(self._config[broker_name])

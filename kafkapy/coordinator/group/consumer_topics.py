@@ -1,4 +1,4 @@
-"""What a consumer group needs to know of the topics it subscribes to, read from one metadata image."""
+"""The properties of topics that assignments depend on, read from one metadata image."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.metadata.image import MetadataImage
 
 
 def assigned_topics(image: MetadataImage, names: Iterable[str]) -> dict[bytes, AssignedTopic]:
-    """Those of the names that exist, by topic id."""
+    """Returns the existing topics of these names, by topic id."""
     topics = {}
     for name in sorted(names):
         topic = image.topics.by_name.get(name)
@@ -25,9 +25,9 @@ def topic_ids(image: MetadataImage, names: Iterable[str]) -> frozenset[bytes]:
 
 
 def metadata_hash(image: MetadataImage, names: Iterable[str]) -> int:
-    """A signed 64-bit digest of all that an assignment depends on: ids, partitions and racks; 0 when no topic exists.
+    """Returns a signed 64-bit digest of all that an assignment depends on: ids, partitions and racks; 0 without topics.
 
-    A digest of another kind than Apache Kafka's: after a change of brokers each group computes its target once more.
+    Apache Kafka computes another digest, so after a change of brokers each group computes its target once more.
     """
     digest = hashlib.blake2b(digest_size=8)
     has_topics = False

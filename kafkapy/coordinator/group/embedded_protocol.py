@@ -1,4 +1,4 @@
-"""What classic consumers put into the opaque fields of JoinGroup and SyncGroup: subscriptions and assignments."""
+"""The contents of the opaque fields of JoinGroup and SyncGroup of classic consumers: subscriptions and assignments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HIGHEST_VERSION = 3
 
 
 class Subscription(NamedTuple):
-    """`version` is the one to answer in."""
+    """A decoded subscription. The assignment has to be encoded in the same `version`."""
 
     version: int
     topics: tuple[str, ...]
@@ -24,7 +24,7 @@ class Subscription(NamedTuple):
 
 
 def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
-    """Raises ValueError when it is none. Owned partitions of unknown topics are left out."""
+    """Returns the subscription; raises ValueError for other bytes. Owned partitions of unknown topics are left out."""
     try:
         reader = Reader(data)
         version = _version(reader)
@@ -36,7 +36,7 @@ def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
 
 
 def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
-    """Raises ValueError when it is none. No bytes are no partitions."""
+    """Returns the assigned partitions, none for no bytes; raises ValueError for other bytes."""
     if not data:
         return {}
     try:
@@ -48,7 +48,7 @@ def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset
 
 
 def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics: TopicsImage) -> bytes:
-    """Topics that are no more are left out: they have no name."""
+    """Returns the encoded assignment, without deleted topics, because they have no name."""
     by_id = topics.by_id
     known = [(by_id[topic_id].name, sorted(numbers)) for topic_id, numbers in owned.items() if topic_id in by_id]
     assignment = ConsumerProtocolAssignment(

@@ -42,10 +42,11 @@ class Group(Protocol):
     # -- offsets
 
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset, or nothing when all may be committed; raises ApiError when none may."""
+        """Returns the error of each offset, or nothing when all may be committed. Raises ApiError when none may."""
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Does the same for TxnOffsetCommit, where clients before KIP-447 name no member."""
+        """Validates TxnOffsetCommit, where clients from before KIP-447 name no member; otherwise like
+        `validate_commit`."""
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Raises ApiError when the member may not fetch offsets, or the group has none."""
@@ -63,11 +64,11 @@ class Group(Protocol):
 
     @property
     def is_unused(self) -> bool:
-        """Whether the group goes when it has no offsets left."""
+        """True if the group is deleted once it has no offsets left."""
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether the first member of the classic protocol puts a classic group in the place of this one."""
+        """True if a classic group replaces this group when the first member of the classic protocol joins."""
 
     def validate_deletion(self) -> None:
         """Raises ApiError NON_EMPTY_GROUP when DeleteGroups must leave the group alone."""

@@ -1,4 +1,5 @@
-"""The group coordinator of this broker: runs each request on the shard of its group, answers when it is durable."""
+"""The group coordinator of this broker: runs each request on the shard of its group, and responds when it is
+durable."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# From this version on DescribeGroups says that a group does not exist instead of calling it dead.
+# From this version on, DescribeGroups reports a missing group as an error instead of a dead group.
 _DESCRIBE_NOT_FOUND_VERSION = 6
 
 
@@ -59,8 +60,8 @@ class GroupCoordinator:
         settings: ConsumerGroupSettings | None = None,
         resolve_regexes: ResolveRegexes = evaluate_here,
     ) -> None:
-        """`settings`: those of consumer groups; without them the defaults, and no topics. `resolve_regexes` evaluates
-        clients' expressions, in the broker on another thread."""
+        """`settings` are those of consumer groups; None means the defaults, without topics. `resolve_regexes`
+        evaluates regular expressions of clients, in the broker on another thread."""
         consumer_settings = settings or ConsumerGroupSettings()
         self.settings = consumer_settings
         self._config = config
@@ -118,7 +119,7 @@ class GroupCoordinator:
     # -- membership
 
     def join_group(self, call: JoinCall) -> None:
-        """Answers through `call.respond`, when the group's next generation is there."""
+        """Joins a member; responds through `call.respond` when the group's next generation begins."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             call.respond(join_error(call.member_id, error))
@@ -135,7 +136,7 @@ class GroupCoordinator:
             return shard.sync(request, respond)
 
         def refuse(error: Error, message: str | None = None) -> None:
-            # A load means that the running rebalance is lost: this answer sends the member back to joining.
+            # The load has lost the running rebalance: with this error the member joins again.
             respond(sync_error(Error.REBALANCE_IN_PROGRESS if error is Error.COORDINATOR_LOAD_IN_PROGRESS else error))
 
         if not request.group_id:
@@ -148,7 +149,7 @@ class GroupCoordinator:
             return shard.heartbeat(request)
 
         def refuse(error: Error, message: str | None = None) -> None:
-            # While the group is loading every heartbeat is believed: sessions start when it is loaded.
+            # While the group is loading every heartbeat is accepted: sessions begin after the load.
             respond(HeartbeatResponse(error_code=Error.NONE if error is Error.COORDINATOR_LOAD_IN_PROGRESS else error))
 
         if not request.group_id:
@@ -163,7 +164,7 @@ class GroupCoordinator:
         respond: Callable[[LeaveGroupResponse], None],
     ) -> None:
         def refuse(error: Error, message: str | None = None) -> None:
-            if error is Error.UNKNOWN_MEMBER_ID:  # there is no such group: so is every member of it
+            if error is Error.UNKNOWN_MEMBER_ID:  # The group does not exist, so none of the members exists.
                 respond(LeaveGroupResponse(members=[leave_answer(member, error) for member in members]))
             else:
                 respond(LeaveGroupResponse(error_code=error))
@@ -184,7 +185,7 @@ class GroupCoordinator:
     # -- administration
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
-        """The group as it stands, or ApiError GROUP_ID_NOT_FOUND, or the coordinator's own."""
+        """Returns the description of the group. Raises ApiError GROUP_ID_NOT_FOUND, or the error of the coordinator."""
         from kafkapy.coordinator.group.consumer_description import described_group
 
         shard = self._runtime.shard(self.partition_for(group_id))
@@ -206,7 +207,7 @@ class GroupCoordinator:
             return described
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> ListGroupsResponse:
-        """Groups of all partitions led here. Filters are compared without case; an empty one lets everything pass."""
+        """Lists the groups of all partitions led here. Filters ignore case; an empty filter matches all groups."""
         if self._runtime.is_any_loading:
             return ListGroupsResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
         wanted_states = {state.lower() for state in states}
@@ -223,19 +224,19 @@ class GroupCoordinator:
         return ListGroupsResponse(groups=listed)
 
     def all_groups(self) -> Iterator[Group]:
-        """The groups of all partitions that are loaded. Any thread."""
+        """Yields the groups of all loaded partitions. Any thread."""
         for _, shard in self._runtime.loaded_partitions():
             yield from list(shard.groups.values())
 
     def all_offsets(self) -> Iterator[tuple[str, str, int, int]]:
-        """(group, topic, partition, offset) of every commit that is loaded. Any thread."""
+        """Yields (group, topic, partition, offset) of every loaded commit. Any thread."""
         for _, shard in self._runtime.loaded_partitions():
             for group_id in shard.offsets.group_ids():
                 for topic, partition, entry in shard.offsets.committed(group_id):
                     yield group_id, topic, partition, entry.offset
 
     def delete_groups(self, group_ids: Sequence[str], respond: Callable[[Mapping[str, Error]], None]) -> None:
-        """Answers the error of each group, when all deletions are committed."""
+        """Deletes groups; responds with the error of each when all deletions are committed."""
         unique = list(dict.fromkeys(group_ids))
         errors: dict[str, Error] = {}
 
@@ -257,7 +258,8 @@ class GroupCoordinator:
     # -- offsets
 
     def commit_offsets(self, call: CommitCall, respond: Callable[[list[Error]], None]) -> None:
-        """Answers the error of each of the call's offsets, in their order, when the commits are durable."""
+        """Commits offsets; responds with the error of each of the call's offsets, in their order, when they are
+        durable."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -267,7 +269,7 @@ class GroupCoordinator:
     def commit_transactional_offsets(
         self, call: CommitCall, producer: tuple[int, int], respond: Callable[[list[Error]], None]
     ) -> None:
-        """As `commit_offsets`, within the transaction of `producer` (id, epoch), which was verified before."""
+        """Commits offsets within the transaction of `producer` (id, epoch), which was verified before."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -277,11 +279,12 @@ class GroupCoordinator:
     def end_transaction(
         self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
     ) -> None:
-        """Writes a transaction's marker to that partition of `__consumer_offsets`: its offsets count, or never do."""
+        """Writes a transaction's marker to that partition of `__consumer_offsets`, which commits or discards its
+        offsets."""
         self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
 
     def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:
-        """What the group has committed; raises ApiError when its coordinator is not here or not ready."""
+        """Returns the committed offsets of the group. Raises ApiError when this broker cannot serve the group."""
         return self._runtime.shard(self.partition_for(call.group_id)).fetch(call)
 
     def delete_offsets(

@@ -83,8 +83,9 @@ class GroupShard:
         self._new_uuid = new_uuid
         self.offsets = OffsetStore(context.committed_offset)
 
-    # -- the protocols of groups; the modules of consumer groups are imported with the first consumer group, because
-    # -- many brokers never have one
+    # -- the protocols of groups
+
+    # The modules of consumer groups are imported with the first consumer group, because many brokers never have one.
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
@@ -261,7 +262,7 @@ class GroupShard:
             return self._commit_result(call, None, errors)
         if call.generation_id >= 0:
             raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
-        return self._commit_result(call, None, ())  # a simple consumer, or an administrator
+        return self._commit_result(call, None, ())  # A simple consumer or an administrator commits.
 
     def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult[list[Error]]:
         """Commits offsets within the transaction of `producer`. The response is that of `commit`."""
@@ -276,8 +277,8 @@ class GroupShard:
         self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
     ) -> CoordinatorResult[list[Error]]:
         """Builds the records of the valid offsets; no `member_errors` means that the member may commit all of them."""
-        now_ms = self._context.clock.now_ms()
-        expire_ms = -1 if call.retention_ms == -1 else now_ms + call.retention_ms
+        wall_ms = self._context.clock.now_ms()
+        expire_ms = -1 if call.retention_ms == -1 else wall_ms + call.retention_ms
         errors: list[Error] = []
         records = []
         for wanted, error in zip(call.offsets, member_errors or repeat(Error.NONE), strict=False):
@@ -288,7 +289,7 @@ class GroupShard:
                 errors.append(Error.OFFSET_METADATA_TOO_LARGE)
                 continue
             errors.append(Error.NONE)
-            records.append(_commit_record(call.group_id, wanted, now_ms, expire_ms))
+            records.append(_commit_record(call.group_id, wanted, wall_ms, expire_ms))
         return CoordinatorResult(records, response=errors, producer=producer)
 
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
@@ -353,14 +354,14 @@ class GroupShard:
 
     def expire(self) -> CoordinatorResult[None]:
         """Deletes offsets past their retention, and empty groups without offsets."""
-        now_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.now_ms()
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):
             kept = self.offsets.pending_partitions(group_id)
             for topic, partition, committed in self.offsets.newest(group_id):
                 if (topic, partition) in kept:
                     continue
-                if is_expired(group, topic, committed, now_ms, self._config.offsets_retention_ms):
+                if is_expired(group, topic, committed, wall_ms, self._config.offsets_retention_ms):
                     records.append(offset_tombstone(group_id, topic, partition))
                 else:
                     kept.add((topic, partition))
@@ -369,6 +370,8 @@ class GroupShard:
         return CoordinatorResult(records)
 
 
-def _commit_record(group_id: str, wanted: OffsetToCommit, now_ms: int, expire_ms: int) -> CoordinatorRecord:
-    committed = CommittedOffset(wanted.offset, wanted.leader_epoch, wanted.metadata, now_ms, expire_ms, wanted.topic_id)
+def _commit_record(group_id: str, wanted: OffsetToCommit, wall_ms: int, expire_ms: int) -> CoordinatorRecord:
+    committed = CommittedOffset(
+        wanted.offset, wanted.leader_epoch, wanted.metadata, wall_ms, expire_ms, wanted.topic_id
+    )
     return offset_record(group_id, wanted.topic, wanted.partition, committed)

@@ -34,7 +34,7 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def _offset_value_version(committed: CommittedOffset) -> int:
-    """1 is the only version that holds an expiry, 4 the first that holds a topic id (or none, in a transaction)."""
+    """Returns 1, the only version with an expiry, or 4, the first version with a topic id."""
     return 4 if committed.expire_timestamp_ms == -1 else 1
 
 

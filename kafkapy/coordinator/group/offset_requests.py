@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete as the coordinator sees them: topics by name, whatever the version."""
+"""OffsetCommit, OffsetFetch and OffsetDelete requests, with topics by name, independent of API versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class OffsetToCommit(NamedTuple):
 
 
 class CommitCall(NamedTuple):
-    """`retention_ms` -1: the broker's. `is_new_protocol`: the version (9 and newer) knows GROUP_ID_NOT_FOUND."""
+    """An OffsetCommit. `retention_ms` -1 means the broker's; `is_new_protocol`: the version knows GROUP_ID_NOT_FOUND
+    (9 on)."""
 
     group_id: str
     member_id: str
@@ -30,14 +31,14 @@ class CommitCall(NamedTuple):
 
     @property
     def names_member(self) -> bool:
-        """Whether a member of the group commits, rather than an administrator or a simple consumer."""
+        """True if a member of the group commits, rather than an administrator or a simple consumer."""
         return self.generation_id >= 0 or self.member_id != "" or self.group_instance_id is not None
 
 
 class FetchCall(NamedTuple):
-    """`partitions` None: everything the group has committed. The third is the topic's id, zero when not given.
+    """An OffsetFetch. `partitions` has topic, partition and topic id (zero if not given); None means all offsets.
 
-    `member_id` and `member_epoch`: what a member of a consumer group says of itself (KIP-848).
+    `member_id` and `member_epoch` are those of a member of a consumer group (KIP-848).
     """
 
     group_id: str
@@ -48,7 +49,7 @@ class FetchCall(NamedTuple):
 
 
 class FetchedOffset(NamedTuple):
-    """`offset` -1: nothing committed."""
+    """The response for one partition. `offset` -1 means that nothing is committed."""
 
     topic: str
     partition: int

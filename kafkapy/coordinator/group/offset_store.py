@@ -15,8 +15,8 @@ _OffsetKey = tuple[str, str, int]
 class OffsetStore:
     """Owns the offsets. Owner thread only.
 
-    An entry above the high watermark keeps the one below it as `previous`, so a reader never sees a commit that a new
-    leader may not have. Deletions are entries too until they are committed. Offsets committed inside an open
+    An entry above the high watermark refers to the one below it as `previous`, so that a reader never sees a commit
+    that a new leader may not have. Deletions are entries too until they are committed. Offsets committed in an open
     transaction wait in `_pending` for its marker.
     """
 
@@ -55,7 +55,8 @@ class OffsetStore:
         self._pending.setdefault(producer_id, {})[(group_id, topic, partition)] = entry
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """The marker: pending offsets count from here on, unless a later plain commit overtook them, or never."""
+        """Applies a marker: the pending offsets take effect, unless a later commit outside the transaction has
+        replaced them."""
         pending = self._pending.pop(producer_id, {})
         if not committed:
             return
@@ -67,12 +68,12 @@ class OffsetStore:
     # -- reads
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """The committed entry, as of the high watermark."""
+        """Returns the committed entry as of the high watermark."""
         entry = self._groups.get(group_id, {}).get((topic, partition))
         return None if entry is None else self._visible(entry, self._committed_offset())
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """All committed entries of a group, as of the high watermark. Any thread: it looks at a copy."""
+        """Yields all committed entries of a group as of the high watermark. Any thread, because it reads a copy."""
         horizon = self._committed_offset()
         for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
             visible = self._visible(entry, horizon)
@@ -80,7 +81,7 @@ class OffsetStore:
                 yield topic, partition, visible
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """All entries of a group as the writer sees them, committed or not."""
+        """Yields all entries of a group that are not deleted, committed or not."""
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
@@ -114,7 +115,7 @@ class OffsetStore:
         return None if found is None or found.is_deleted else found
 
     def _purge(self, horizon: int) -> None:
-        """Forgets deletions that are committed by now."""
+        """Removes deletions that are committed."""
         while self._tombstones and self._tombstones[0][1].log_offset < horizon:
             (group_id, topic, partition), entry = self._tombstones.popleft()
             offsets = self._groups.get(group_id)

@@ -1,4 +1,4 @@
-"""Evaluates clients' regular expressions on a thread of its own: the owner thread must not wait for them."""
+"""Evaluation of clients' regular expressions on another thread, because the owner thread must not wait for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """The names that each expression matches as a whole, internal topics too, as Apache Kafka."""
+    """Returns the names that each expression matches as a whole, internal topics included, as in Apache Kafka."""
     from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 
     matches: Matches = {}
@@ -22,19 +22,20 @@ def evaluate(expressions: list[str], names: list[str]) -> Matches:
         try:
             pattern = TopicPattern(expression)
             matches[expression] = frozenset(name for name in names if pattern.matches(name))
-        except PatternError as error:  # too expensive; or it came with the log of a broker that knows more of Unicode
+        # The expression is too expensive, or a broker whose Unicode tables are larger has written it to the log.
+        except PatternError as error:
             logger.warning("Regular expression %r matches no topic: %s", expression, error)
             matches[expression] = frozenset()
     return matches
 
 
 def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-    """At once and on the caller's thread."""
+    """Evaluates at once, on the caller's thread."""
     on_matches(evaluate(expressions, names))
 
 
 class RegexResolver:
-    """Owns the jobs that wait, and a thread while there are any. `post` hands an answer to the owner thread."""
+    """Owns the jobs that wait, and a thread while there are any. `post` passes the matches to the owner thread."""
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         self._post = post
@@ -43,7 +44,7 @@ class RegexResolver:
         self._is_running = False
 
     def __call__(self, expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-        """Answers through `on_matches` on the owner thread."""
+        """Evaluates the expressions; calls `on_matches` on the owner thread."""
         with self._lock:
             self._jobs.append((expressions, names, on_matches))
             if self._is_running:

@@ -19,14 +19,14 @@ MAX_EXPRESSION_LENGTH = 8192
 MAX_INSTRUCTIONS = 20_000
 MAX_REPEAT = 1000
 MAX_DEPTH = 200
-# The automaton's states that are kept; when there are more it starts afresh.
+# The most states of the automaton that are kept; beyond it they are all computed again.
 _MAX_STATES = 2_000
-# Threads followed while states are made: some seconds of work, which an expression has to get by with in its life.
+# The most threads that an expression may follow in its life while states are computed: some seconds of work.
 MAX_WORK = 20_000_000
 
 
 class PatternError(ValueError):
-    """The expression is not one of RE2's, or it is too large."""
+    """Raised for an expression that is not valid in RE2, or too large."""
 
 
 def _bits(characters: Iterable[str]) -> int:
@@ -77,7 +77,7 @@ _HEXADECIMAL = re.compile(r"\\x(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))|\\([0
 
 
 class _Alphabet:
-    """Gives each character its bit; what the expression does not tell apart shares one."""
+    """Assigns a bit to each character; characters that the expression does not distinguish share a bit."""
 
     def __init__(self, expression: str) -> None:
         points = {ord(character) for character in expression if ord(character) > 127}
@@ -93,15 +93,15 @@ class _Alphabet:
         return 128 + 2 * index + is_named
 
     def set_of(self, low: int, high: int) -> int:
-        """Those from `low` to `high`, both named."""
+        """Returns the set of the characters from `low` to `high`, both named."""
         return (2 << self.bit(high)) - (1 << self.bit(low))
 
 
 class TopicPattern:
-    """A compiled expression. One thread at a time: it keeps the automaton's states."""
+    """A compiled expression. Not thread-safe: it keeps the states of the automaton."""
 
     def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
-        """Raises PatternError, whose text says what RE2 would say."""
+        """Compiles the expression; raises PatternError with RE2's text."""
         program = _Program()
         self._alphabet = _Alphabet(expression)
         program.emit(_checked_tree(expression, self._alphabet))
@@ -114,11 +114,12 @@ class TopicPattern:
 
     @staticmethod
     def check(expression: str) -> None:
-        """Raises PatternError as the constructor, at a tenth of its price."""
+        """Raises PatternError like the constructor, at a tenth of its cost."""
         _checked_tree(expression, _Alphabet(expression))
 
     def matches(self, name: str) -> bool:
-        """Whether the expression matches the whole name; PatternError when it has cost too much by now."""
+        """Returns whether the expression matches the whole name; raises PatternError when it has become too
+        expensive."""
         threads, before = self._start, ""
         for character in name:
             known = self._states.get(threads)
@@ -150,7 +151,7 @@ class TopicPattern:
         return self._closure(taken)
 
     def _closure(self, start: Iterable[int]) -> frozenset[int]:
-        """Follows jumps up to characters, the match, and assertions, which need to see the next character."""
+        """Follows jumps up to characters, the match, and assertions, which need the next character."""
         seen: set[int] = set()
         stack = list(start)
         while stack:
@@ -166,7 +167,7 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """The threads with those assertions passed that hold between two characters ("" for an end)."""
+        """Returns the threads after the assertions that hold between two characters ("" for an end of the name)."""
         resolved: set[int] = set()
         stack = list(threads)
         while stack:
@@ -190,7 +191,7 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """No fewer than the tree's instructions, and than the calls that emit them."""
+    """Returns a size that is at least the number of instructions, and of the calls that emit them."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -222,7 +223,8 @@ _BEGIN, _END, _BEGIN_LINE, _END_LINE, _BOUNDARY, _NO_BOUNDARY = range(6)
 
 
 class _Program:
-    """Instructions (kind, first, second) of a tree; repetitions are written out: the tree's size is checked before."""
+    """Emits the instructions (kind, first, second) of a tree. Repetitions are written out, so the size is checked
+    before."""
 
     def __init__(self) -> None:
         self.instructions: list[tuple[int, int, int]] = []
@@ -274,7 +276,7 @@ class _Program:
 
 
 class _Parser:
-    """Recursive descent; flags are those of `(?imsU)`."""
+    """A parser by recursive descent; the flags are those of `(?imsU)`."""
 
     def __init__(self, expression: str, alphabet: _Alphabet) -> None:
         self._text = expression
@@ -286,7 +288,7 @@ class _Parser:
     def parse(self) -> _Tree:
         tree = self._alternatives()
         if self._pos < len(self._text):
-            raise PatternError("regexp/syntax: internal error")  # a ) too many, in RE2's words
+            raise PatternError("regexp/syntax: internal error")  # A superfluous ")", in RE2's words.
         return tree
 
     def _peek(self, length: int = 1) -> str:
@@ -317,7 +319,7 @@ class _Parser:
             if bounds is None:
                 return tree
             if self._peek() == "?":
-                self._pos += 1  # reluctant: the same names match
+                self._pos += 1  # A reluctant repetition matches the same names.
             count += 1
             if count > 1:
                 raise PatternError(f"invalid nested repetition operator: `{self._text[start - 1 : self._pos]}`")
@@ -334,7 +336,7 @@ class _Parser:
         inside = self._text[self._pos + 1 : end] if end > 0 else ""
         least, comma, most = inside.partition(",")
         if not (least.isascii() and least.isdigit()) or (most and not (most.isascii() and most.isdigit())):
-            return None  # a plain brace
+            return None  # This is a plain brace.
         if len(least) > 6 or len(most) > 6 or max(int(least), int(most or 0)) > MAX_REPEAT:
             raise PatternError(f"invalid repeat count: `{{{inside}}}`")
         if most and int(most) < int(least):
@@ -384,7 +386,7 @@ class _Parser:
         flags = self._flags
         if self._peek() == "?" and not self._group_start():
             self._depth -= 1
-            return _EMPTY  # (?i): flags for what follows
+            return _EMPTY  # (?i): flags for the rest of the expression.
         tree = self._alternatives()
         if self._peek() != ")":
             raise PatternError("missing closing )")
@@ -394,7 +396,7 @@ class _Parser:
         return tree
 
     def _group_start(self) -> bool:
-        """Reads what stands behind `(?`; False when it is flags without a group."""
+        """Reads the part after `(?`; returns False for flags without a group."""
         start = self._pos - 1
         self._pos += 1
         if self._peek() == "<" or self._peek(2) == "P<":
@@ -432,7 +434,7 @@ class _Parser:
         return ("set", self._folded(mask))
 
     def _escaped_set(self) -> tuple[int, str | None]:
-        """The set behind a backslash, and the character if it is one."""
+        """Returns the set that a backslash escape stands for, and the character if it is one."""
         start = self._pos - 1
         if self._pos >= len(self._text):
             raise PatternError("trailing backslash at end of expression: ``")

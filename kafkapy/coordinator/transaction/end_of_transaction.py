@@ -1,4 +1,5 @@
-"""What EndTxn does in each state: the table for old clients, and the one for clients whose epoch rises (KIP-890)."""
+"""The rules of EndTxn for each state: for old clients, and for clients whose epoch rises with each transaction
+(KIP-890)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _S = TransactionState
 
 
 class EndRequest(NamedTuple):
-    """`client_version` is the transaction.version that the client goes by: 2 from EndTxn version 5 on, else 0."""
+    """An EndTxn request. `client_version` is the client's transaction.version: 2 from EndTxn version 5 on, else 0."""
 
     producer_id: int
     producer_epoch: int
@@ -25,7 +26,7 @@ class EndRequest(NamedTuple):
 
 
 def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """True: the transaction is to be ended; False: it was, by the same request before. ApiError otherwise."""
+    """Returns whether the request ends the transaction; False if it is a repeated request. Raises ApiError."""
     if request.client_version >= TRANSACTION_VERSION_2:
         return _ends_bumping_epoch(metadata, request)
     if metadata.producer_id != request.producer_id:
@@ -41,8 +42,9 @@ def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool
 
 
 def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """Here the same epoch means the next transaction, and a repeated request names the epoch before."""
-    # The answer to the first request moved the client to a new producer id.
+    """Decides for clients of KIP-890: the current epoch belongs to the next transaction, and a repeated request names
+    the epoch before."""
+    # The response to the first request moved the client to a new producer id.
     follows_overflow = (
         metadata.previous_producer_id == request.producer_id != metadata.producer_id
         and request.producer_epoch == LAST_CLIENT_EPOCH
@@ -67,7 +69,7 @@ def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> b
         return False
     if is_retry or request.commit:
         raise ApiError(Error.INVALID_TXN_STATE)
-    return True  # an abort without a transaction: the client wants a new epoch
+    return True  # This aborts without a transaction: the client wants a new epoch.
 
 
 def _completed_state(request: EndRequest) -> TransactionState:

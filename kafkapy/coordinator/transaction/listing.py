@@ -1,4 +1,4 @@
-"""What administrators see of transactions: DescribeTransactions and ListTransactions (KIP-664)."""
+"""Transactions as administrators see them: DescribeTransactions and ListTransactions (KIP-664)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 
 
 def listed(
-    transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, now_ms: int
+    transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """All but the pattern of the filter is applied."""
+    """Returns the transactions that pass the filter, without its pattern."""
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []
@@ -43,7 +43,7 @@ def listed(
             continue
         if wanted.producer_ids and metadata.producer_id not in wanted.producer_ids:
             continue
-        if wanted.duration_ms >= 0 and now_ms - metadata.start_ms <= wanted.duration_ms:
+        if wanted.duration_ms >= 0 and wall_ms - metadata.start_ms <= wanted.duration_ms:
             continue
         found.append(
             ListTransactionsResponse.TransactionState(
@@ -56,9 +56,9 @@ def listed(
 
 
 def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
-    """Drops the ids that the expression does not match as a whole. Any thread: it may take long.
+    """Removes the ids that the pattern does not match as a whole. Any thread: the match may take long.
 
-    ApiError INVALID_REGULAR_EXPRESSION.
+    Raises ApiError INVALID_REGULAR_EXPRESSION.
     """
     found = response.transaction_states
     try:

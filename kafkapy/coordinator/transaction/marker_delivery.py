@@ -1,4 +1,4 @@
-"""Takes the outcome of each prepared transaction to its partitions, and says when all of them have it."""
+"""Delivery of the markers of prepared transactions to their partitions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kafkapy.types import TopicPartition
 logger = logging.getLogger("kafka.coordinator.transaction.TransactionMarkerChannelManager")
 
 RETRY_MS = 100
-# The partition is no more, so it needs no marker.
+# A partition that no longer exists needs no marker.
 _GONE = frozenset({Error.UNKNOWN_TOPIC_OR_PARTITION})
-# A newer coordinator or a newer producer has been there: this coordinator has nothing to say any more.
+# A newer coordinator or a newer producer has written to the partition: this coordinator must not go on.
 _FENCED = frozenset({Error.INVALID_PRODUCER_EPOCH, Error.TRANSACTION_COORDINATOR_FENCED})
 
 MarkerResults = Mapping[TopicPartition, Error]
@@ -32,11 +32,12 @@ class MarkerWriter(Protocol):
         partitions: Collection[TopicPartition],
         on_written: Callable[[MarkerResults], None],
     ) -> None:
-        """Writes the marker to each partition; calls back once with the error of each, perhaps before it returns."""
+        """Writes the marker to each partition. Calls back once with the error of each partition, perhaps before this
+        method returns."""
 
 
 class MarkerDelivery:
-    """Owns which partitions still wait for their marker. Owner thread only."""
+    """Owns the partitions that still wait for their marker. Owner thread only."""
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]
@@ -59,12 +60,12 @@ class MarkerDelivery:
         self._write(transactional_id)
 
     def stop(self) -> None:
-        """Another broker coordinates these transactions now."""
+        """Stops the delivery, because another broker coordinates these transactions now."""
         self._is_stopped = True
         self._waiting.clear()
 
     def retry_completion(self, transactional_id: str) -> None:
-        """The record that completes the transaction could not be written."""
+        """Schedules the completion again, because the record that completes the transaction could not be written."""
         if not self._is_stopped:
             self._context.schedule(f"complete {transactional_id}", RETRY_MS, lambda: self._complete(transactional_id))
 

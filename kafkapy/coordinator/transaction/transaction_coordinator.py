@@ -1,4 +1,5 @@
-"""The transaction coordinator of this broker: runs each request on the shard of its id, answers when it is durable."""
+"""The transaction coordinator of this broker: runs each request on the shard of its id, and responds when it is
+durable."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafkapy.coordinator.transaction.transaction_requests import (
     InitCall,
-    ProducerAnswer,
     ProducerIdAndEpoch,
+    ProducerResponse,
 )
 from kafkapy.coordinator.transaction.transaction_shard import TransactionShard
 from kafkapy.errors import ApiError, Error
@@ -31,7 +32,7 @@ from kafkapy.types import Clock, TopicPartition
 _NO_SEQUENCE = -1
 
 R = TypeVar("R")
-Respond = Callable[[ProducerAnswer], None]
+Respond = Callable[[ProducerResponse], None]
 OnPartitions = Callable[["dict[TopicPartition, Error]"], None]
 
 
@@ -57,7 +58,8 @@ class TransactionCoordinator:
         transaction_version: Callable[[], int],
         partition_count: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`transaction_version` is the finalized feature; `partition_count` the topic's own, None before it exists."""
+        """`transaction_version` returns the finalized feature level; `partition_count` that of the topic, None before
+        it exists."""
         self._config = config
         self._schedule = schedule
         self._producer_ids = producer_ids
@@ -114,7 +116,7 @@ class TransactionCoordinator:
             self._timeout_timer = self._schedule(self._config.timeout_check_interval_ms, self._abort_timed_out)
 
     def _abort_timed_out(self) -> None:
-        """Looks at the open transactions, and again later as long as there are any."""
+        """Aborts the transactions that have timed out, and checks again later while any are open."""
         self._timeout_timer = None
         is_watching = self._runtime.is_any_loading
         for partition, shard in self._runtime.loaded_partitions():
@@ -134,9 +136,9 @@ class TransactionCoordinator:
 
     def init_producer_id(self, call: InitCall, respond: Respond) -> None:
         if not call.transactional_id:
-            respond(ProducerAnswer(Error.INVALID_REQUEST))
+            respond(ProducerResponse(Error.INVALID_REQUEST))
         elif not 0 < call.timeout_ms <= self._config.max_timeout_ms:
-            respond(ProducerAnswer(Error.INVALID_TRANSACTION_TIMEOUT))
+            respond(ProducerResponse(Error.INVALID_TRANSACTION_TIMEOUT))
         else:
             self._with_producer_id(
                 call.transactional_id,
@@ -147,7 +149,7 @@ class TransactionCoordinator:
 
     def end(self, transactional_id: str, request: EndRequest, respond: Respond) -> None:
         if not transactional_id:
-            respond(ProducerAnswer(Error.INVALID_REQUEST))
+            respond(ProducerResponse(Error.INVALID_REQUEST))
             return
         self._with_producer_id(
             transactional_id,
@@ -164,7 +166,8 @@ class TransactionCoordinator:
         client_version: int,
         respond: Callable[[Error], None],
     ) -> None:
-        """Answers NONE once all of them are in the transaction, or why none is."""
+        """Adds the partitions to the producer's transaction; responds NONE once all are added, or the error for which
+        none is."""
         if not transactional_id:
             respond(Error.INVALID_REQUEST)
             return
@@ -179,7 +182,8 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, Error]:
-        """NONE for each partition that is in the producer's transaction, else TRANSACTION_ABORTABLE. ApiError."""
+        """Returns NONE for each partition in the producer's transaction and TRANSACTION_ABORTABLE for others. Raises
+        ApiError."""
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         shard = self._runtime.shard(self.partition_for(transactional_id))
@@ -190,13 +194,13 @@ class TransactionCoordinator:
         self,
         transactional_id: str,
         needs_one: Callable[[TransactionShard], bool],
-        operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerAnswer]],
+        operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs the operation, after a new producer id was had if it needs one."""
+        """Runs the operation, after a new producer id was generated if the operation needs one."""
 
         def refuse(error: Error, message: str | None = None) -> None:
-            respond(ProducerAnswer(error))
+            respond(ProducerResponse(error))
 
         def run(producer_id: int | Error) -> None:
             if isinstance(producer_id, Error):
@@ -217,7 +221,7 @@ class TransactionCoordinator:
     # -- administration
 
     def find(self, transactional_id: str) -> TransactionMetadata:
-        """What is known of the id; ApiError."""
+        """Returns the metadata of the id. Raises ApiError."""
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         metadata = self._runtime.shard(self.partition_for(transactional_id)).transactions.get(transactional_id)
@@ -226,13 +230,13 @@ class TransactionCoordinator:
         return metadata
 
     def transactions(self) -> Iterator[tuple[str, TransactionMetadata]]:
-        """The transactional ids of all partitions led here. ApiError COORDINATOR_LOAD_IN_PROGRESS."""
+        """Returns the transactional ids of all partitions led here. Raises ApiError COORDINATOR_LOAD_IN_PROGRESS."""
         if self._runtime.is_any_loading:
             raise ApiError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return (each for _, shard in self._runtime.loaded_partitions() for each in shard.transactions.items())
 
     def all_transactions(self) -> Iterator[TransactionMetadata]:
-        """Of all partitions that are loaded. Any thread."""
+        """Yields the transactions of all loaded partitions. Any thread."""
         for _, shard in self._runtime.loaded_partitions():
             yield from list(shard.transactions.values())
 

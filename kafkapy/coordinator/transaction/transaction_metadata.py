@@ -1,4 +1,4 @@
-"""What the coordinator knows of one transactional id, and the pure functions that say what it becomes."""
+"""The metadata of one transactional id, and the pure functions that compute its next state."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kafkapy.types import TopicPartition
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
-# The last epoch that a client may use: one more is kept for fencing it.
+# The last epoch that a client may use. One more is reserved for fencing the client.
 LAST_CLIENT_EPOCH = (1 << 15) - 2
-# transaction.version: from 2 on each end of a transaction raises the producer's epoch (KIP-890).
+# transaction.version: from 2 on, each end of a transaction raises the producer's epoch (KIP-890).
 TRANSACTION_VERSION_2 = 2
 
 
 class TransactionMetadata(NamedTuple):
-    """One transactional id as of its newest record. Immutable; `_replace` makes the next one.
+    """The metadata of one transactional id, as of its newest record. Immutable; `_replace` makes the next one.
 
-    `last_producer_epoch` is the epoch before the newest bump: a retried request still names it. It is not in the log.
-    While a transaction is prepared `next_producer_id` is the id that takes over from one whose epochs are used up.
+    `last_producer_epoch` is the epoch before the newest increment, which a retried request still names. It is not in
+    the log. While a transaction is prepared, `next_producer_id` is the id that replaces one whose epochs are used up.
     """
 
     producer_id: int = NO_PRODUCER_ID
@@ -46,17 +46,20 @@ class TransactionMetadata(NamedTuple):
         return self.producer_epoch >= LAST_CLIENT_EPOCH
 
     def moved_to(self, state: TransactionState, **changes: object) -> TransactionMetadata:
-        """In another state; ValueError for a transition that the table does not have."""
+        """Returns the metadata in another state; raises ValueError for a transition that is not in the table."""
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise ValueError(f"a transaction does not go from {self.state.title} to {state.title}")
         return self._replace(state=state, previous_producer_id=self.producer_id, **changes)  # type: ignore[arg-type]
 
 
 def initialized(
-    metadata: TransactionMetadata, timeout_ms: int, expected_epoch: int | None, new_producer_id: int, now_ms: int
+    metadata: TransactionMetadata, timeout_ms: int, expected_epoch: int | None, new_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """After InitProducerId, with no transaction open. `new_producer_id` counts when the epochs are used up, and for an
-    id that is new. ApiError PRODUCER_FENCED: `expected_epoch` is neither the present nor the last one."""
+    """Returns the metadata after InitProducerId, with no transaction open.
+
+    `new_producer_id` is used for a new id, and when the epochs of the current producer id are used up. Raises ApiError
+    PRODUCER_FENCED if `expected_epoch` is neither the current epoch nor the last one.
+    """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id
     if producer_id == NO_PRODUCER_ID:
@@ -69,7 +72,7 @@ def initialized(
     elif current in (NO_PRODUCER_EPOCH, expected_epoch):
         epoch, last = current + 1, current
     elif expected_epoch == last:
-        epoch = current  # the same request again: its answer was lost
+        epoch = current  # The request is repeated because its response was lost.
     else:
         raise ApiError(Error.PRODUCER_FENCED)
     return metadata.moved_to(
@@ -80,32 +83,33 @@ def initialized(
         timeout_ms=timeout_ms,
         partitions=frozenset(),
         start_ms=NO_TIMESTAMP,
-        last_update_ms=now_ms,
+        last_update_ms=wall_ms,
     )._replace(previous_producer_id=previous)
 
 
 def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | None) -> bool:
-    """Whether InitProducerId gives another producer id, because this one's epochs are used up."""
+    """Returns whether InitProducerId needs another producer id because the epochs of this one are used up."""
     return metadata.is_epoch_exhausted and expected_epoch in (None, metadata.producer_epoch)
 
 
 def with_partitions(
-    metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_version: int, now_ms: int
+    metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_version: int, wall_ms: int
 ) -> TransactionMetadata:
-    """With more partitions in its transaction, which begins with the first of them."""
+    """Returns the metadata with more partitions in the transaction, which begins with the first of them."""
     return metadata.moved_to(
         TransactionState.ONGOING,
         partitions=metadata.partitions | partitions,
-        start_ms=now_ms if metadata.state in RESTING_STATES else metadata.start_ms,
-        last_update_ms=now_ms,
+        start_ms=wall_ms if metadata.state in RESTING_STATES else metadata.start_ms,
+        last_update_ms=wall_ms,
         client_version=client_version,
     )
 
 
 def prepared(
-    metadata: TransactionMetadata, *, commit: bool, client_version: int, next_producer_id: int, now_ms: int
+    metadata: TransactionMetadata, *, commit: bool, client_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Its outcome decided. From version 2 on its markers carry the next epoch, so that nothing late gets in."""
+    """Returns the metadata with a decided outcome. From version 2 on, the markers carry the next epoch, so that late
+    writes are refused."""
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
     if client_version >= TRANSACTION_VERSION_2:
         epoch, last = epoch + 1, epoch
@@ -115,32 +119,33 @@ def prepared(
         producer_epoch=epoch,
         last_producer_epoch=last,
         # An abort without a transaction counts as one that began now.
-        start_ms=now_ms if metadata.state in RESTING_STATES else metadata.start_ms,
-        last_update_ms=now_ms,
+        start_ms=wall_ms if metadata.state in RESTING_STATES else metadata.start_ms,
+        last_update_ms=wall_ms,
         client_version=client_version,
     )
 
 
-def fenced(metadata: TransactionMetadata, server_version: int, now_ms: int) -> TransactionMetadata:
-    """Its open transaction aborted by the coordinator, and whoever began it shut out by a higher epoch."""
+def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> TransactionMetadata:
+    """Returns the metadata with the open transaction aborted by the coordinator, and its producer fenced by a higher
+    epoch."""
     aborted = prepared(
-        metadata, commit=False, client_version=server_version, next_producer_id=NO_PRODUCER_ID, now_ms=now_ms
+        metadata, commit=False, client_version=server_version, next_producer_id=NO_PRODUCER_ID, wall_ms=wall_ms
     )
     if server_version >= TRANSACTION_VERSION_2:
         return aborted
     return aborted._replace(producer_epoch=metadata.producer_epoch + 1, last_producer_epoch=NO_PRODUCER_EPOCH)
 
 
-def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
-    """Its markers written: ready for the next transaction, under the next producer id if there is one."""
+def completed(metadata: TransactionMetadata, wall_ms: int) -> TransactionMetadata:
+    """Returns the metadata after all markers are written, under the next producer id if there is one."""
     changes: dict[str, object] = {}
     if metadata.client_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
-        # The client has seen LAST_CLIENT_EPOCH as its last one; the fence above it was only in the markers.
+        # The client knows LAST_CLIENT_EPOCH as its last epoch; the epoch above it was only in the markers.
         changes = {"producer_id": metadata.next_producer_id, "producer_epoch": 0}
     return metadata.moved_to(
         COMPLETED_BY[metadata.state],
         next_producer_id=NO_PRODUCER_ID,
         partitions=frozenset(),
-        last_update_ms=now_ms,
+        last_update_ms=wall_ms,
         **changes,
     )

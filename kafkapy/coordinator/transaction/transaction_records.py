@@ -19,7 +19,7 @@ from kafkapy.types import TopicPartition
 
 
 def transaction_record(transactional_id: str, metadata: TransactionMetadata, version: int) -> CoordinatorRecord:
-    """`version` of the value: 0 while transaction.version is 0, else 1."""
+    """Returns the record of an id. `version` is that of the value: 0 while transaction.version is 0, otherwise 1."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(metadata.partitions):
         by_topic.setdefault(topic, []).append(partition)
@@ -53,7 +53,7 @@ def transaction_key(transactional_id: str) -> bytes:
 
 
 def transactional_id_from(key: bytes) -> str | None:
-    """The id that a key names; None for a key of a type from after 4.3."""
+    """Returns the id that a key names, or None for a key whose type is newer than 4.3."""
     try:
         decoded: Any = decode_coordinator_key(key, Coordinator.TRANSACTION)
     except UnknownRecordError:

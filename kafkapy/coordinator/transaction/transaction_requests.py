@@ -1,4 +1,4 @@
-"""What the transaction coordinator is asked and what it answers, whatever the version of the request."""
+"""Requests to the transaction coordinator and its responses, independent of API versions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class InitCall(NamedTuple):
-    """`expected`: the id and epoch that the producer has, None if it is new."""
+    """An InitProducerId request. `expected` is the producer's current id and epoch, or None for a new producer."""
 
     transactional_id: str
     timeout_ms: int
     expected: ProducerIdAndEpoch | None
 
 
-class ProducerAnswer(NamedTuple):
+class ProducerResponse(NamedTuple):
     error: Error = Error.NONE
     producer: ProducerIdAndEpoch = ProducerIdAndEpoch()
 
 
 class TransactionMarker(NamedTuple):
-    """What ends a transaction in each of its partitions. `transaction_version` is the one its client goes by."""
+    """The marker that ends a transaction in each of its partitions. `transaction_version` is that of the client."""
 
     producer_id: int
     producer_epoch: int
@@ -37,7 +37,7 @@ class TransactionMarker(NamedTuple):
 
 
 class ListFilter(NamedTuple):
-    """Which transactions are listed; an empty set and -1 let all pass."""
+    """The filter of ListTransactions; an empty set and -1 match all transactions."""
 
     states: frozenset[str] = frozenset()
     producer_ids: frozenset[int] = frozenset()

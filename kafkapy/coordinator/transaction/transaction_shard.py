@@ -30,7 +30,7 @@ from kafkapy.coordinator.transaction.transaction_records import (
     transaction_tombstone,
     transactional_id_from,
 )
-from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerAnswer, ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerIdAndEpoch, ProducerResponse
 from kafkapy.coordinator.transaction.transaction_state import PREPARED_STATES, RESTING_STATES, TransactionState
 from kafkapy.errors import ApiError, Error
 from kafkapy.types import TopicPartition
@@ -43,8 +43,8 @@ R = TypeVar("R")
 class TransactionShard:
     """Owns the transactional ids of one partition. Owner thread only.
 
-    An id's metadata changes when its record is committed, not before; while one is on its way (`_in_transit`) other
-    requests for the id are answered CONCURRENT_TRANSACTIONS.
+    The metadata of an id changes when its record is committed, not before. Until then (`_in_transit`), other requests
+    for the id are refused with CONCURRENT_TRANSACTIONS.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class TransactionShard:
     def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
         transactional_id = transactional_id_from(key)
         if transactional_id is None:
-            return  # types from after 4.3 are left alone
+            return  # Types newer than 4.3 are ignored.
         if value is None:
             self.transactions.pop(transactional_id, None)
         else:
             self.transactions[transactional_id] = transaction_metadata_from(value)
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
-        """Nothing is written to this topic within a transaction."""
+        """Does nothing: no record of this topic is written within a transaction."""
 
     def on_loaded(self) -> None:
-        """What was decided before is carried out now."""
+        """Delivers the outcomes that were decided before."""
         for transactional_id, metadata in list(self.transactions.items()):
             if metadata.state in PREPARED_STATES:
                 self._markers.deliver(transactional_id, metadata)
@@ -91,7 +91,7 @@ class TransactionShard:
     # -- producer ids
 
     def needs_producer_id(self, call: InitCall) -> bool:
-        """Whether `init_producer_id` of this call has to be given a new producer id."""
+        """Returns whether `init_producer_id` needs a new producer id for this call."""
         metadata = self.transactions.get(call.transactional_id)
         if metadata is None or metadata.producer_id == NO_PRODUCER_ID:
             return True
@@ -100,8 +100,8 @@ class TransactionShard:
 
     def init_producer_id(
         self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID
-    ) -> CoordinatorResult[ProducerAnswer]:
-        """The response is a ProducerAnswer."""
+    ) -> CoordinatorResult[ProducerResponse]:
+        """Initializes the producer of an id. Raises ApiError."""
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
         if call.transactional_id in self._in_transit:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -109,14 +109,14 @@ class TransactionShard:
             raise ApiError(Error.PRODUCER_FENCED)
         if metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
-        now_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.now_ms()
         if metadata.state is TransactionState.ONGOING:
-            # The predecessor's transaction is aborted first; the producer asks again.
-            aborted = fenced(metadata, self._transaction_version(), now_ms)
-            return self._change(call.transactional_id, aborted, ProducerAnswer(Error.CONCURRENT_TRANSACTIONS))
+            # The transaction of the producer before is aborted first; the new producer retries.
+            aborted = fenced(metadata, self._transaction_version(), wall_ms)
+            return self._change(call.transactional_id, aborted, ProducerResponse(Error.CONCURRENT_TRANSACTIONS))
         expected_epoch = call.expected.producer_epoch if call.expected is not None else None
-        changed = initialized(metadata, call.timeout_ms, expected_epoch, new_producer_id, now_ms)
-        answer = ProducerAnswer(producer=ProducerIdAndEpoch(changed.producer_id, changed.producer_epoch))
+        changed = initialized(metadata, call.timeout_ms, expected_epoch, new_producer_id, wall_ms)
+        answer = ProducerResponse(producer=ProducerIdAndEpoch(changed.producer_id, changed.producer_epoch))
         return self._change(call.transactional_id, changed, answer)
 
     # -- partitions
@@ -128,7 +128,7 @@ class TransactionShard:
         partitions: frozenset[TopicPartition],
         client_version: int,
     ) -> CoordinatorResult[Error]:
-        """The response is NONE, once the partitions are in the transaction, which this may begin. ApiError."""
+        """Adds partitions to the transaction, and begins it if none is open. Raises ApiError."""
         metadata = self._owned(transactional_id, producer)
         if transactional_id in self._in_transit or metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -140,7 +140,7 @@ class TransactionShard:
     def missing_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Which of `partitions` are not in the producer's transaction. ApiError."""
+        """Returns those of `partitions` that are not in the producer's transaction. Raises ApiError."""
         metadata = self._owned(transactional_id, producer)
         if metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -157,7 +157,7 @@ class TransactionShard:
     # -- the end
 
     def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
-        """Whether `end` of this request uses up the epochs of the producer id, and has to be given another one."""
+        """Returns whether `end` uses up the epochs of the producer id, and so needs another producer id."""
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
@@ -169,10 +169,11 @@ class TransactionShard:
 
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
-    ) -> CoordinatorResult[ProducerAnswer]:
-        """The response is a ProducerAnswer: id and epoch for the next transaction, as soon as the outcome is durable.
+    ) -> CoordinatorResult[ProducerResponse]:
+        """Ends a transaction. The response has the producer's id and epoch for the next one, and leaves when the
+        outcome is durable.
 
-        ApiError.
+        Raises ApiError.
         """
         metadata = self.transactions.get(transactional_id)
         if metadata is None:
@@ -182,21 +183,21 @@ class TransactionShard:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if not is_to_be_ended:
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
-            return CoordinatorResult(response=ProducerAnswer(producer=producer))
-        now_ms = self._context.clock.now_ms()
+            return CoordinatorResult(response=ProducerResponse(producer=producer))
+        wall_ms = self._context.clock.now_ms()
         changed = prepared(
             metadata,
             commit=request.commit,
             client_version=request.client_version,
             next_producer_id=next_producer_id,
-            now_ms=now_ms,
+            wall_ms=wall_ms,
         )
-        after = completed(changed, now_ms)
-        answer = ProducerAnswer(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
+        after = completed(changed, wall_ms)
+        answer = ProducerResponse(producer=ProducerIdAndEpoch(after.producer_id, after.producer_epoch))
         return self._change(transactional_id, changed, answer)
 
     def complete(self, transactional_id: str) -> CoordinatorResult[None]:
-        """All markers are written."""
+        """Completes a transaction, all of whose markers are written."""
         metadata = self.transactions.get(transactional_id)
         if metadata is None or metadata.state not in PREPARED_STATES or transactional_id in self._in_transit:
             return EMPTY_RESULT
@@ -211,12 +212,12 @@ class TransactionShard:
 
     def timed_out_transactions(self) -> list[str]:
         """Returns the ids whose transactions are open for longer than their producers allowed."""
-        now_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.now_ms()
         return [
             transactional_id
             for transactional_id, metadata in self.transactions.items()
             if metadata.state is TransactionState.ONGOING
-            and metadata.start_ms + metadata.timeout_ms < now_ms
+            and metadata.start_ms + metadata.timeout_ms < wall_ms
             and transactional_id not in self._in_transit
         ]
 
@@ -228,7 +229,7 @@ class TransactionShard:
         return self._change(transactional_id, aborted, None)
 
     def expire(self) -> CoordinatorResult[None]:
-        """Forgets ids without a transaction that were idle for `transactional.id.expiration.ms`."""
+        """Removes the ids that had no transaction for `transactional.id.expiration.ms`."""
         oldest_ms = self._context.clock.now_ms() - self._config.expiration_ms
         expired = [
             transactional_id
@@ -257,7 +258,7 @@ class TransactionShard:
         response: R | None,
         on_failure: Callable[[], None] = lambda: None,
     ) -> CoordinatorResult[R]:
-        """Writes the id's next metadata, which counts from its commit on."""
+        """Writes the next metadata of the id, which takes effect at its commit."""
         assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
         assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"
@@ -278,14 +279,15 @@ class TransactionShard:
 
 
 def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
-    """Returns whether a producer that was fenced could write again: its id has a lower epoch than before."""
+    """Returns whether the epoch falls, so that a fenced producer could write again."""
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Whether somebody who has this id and epoch may go on; one who asks after the id expired may too.
+    """Returns whether a producer with this id and epoch may go on; also one that returns after the id expired.
 
-    As in Kafka the epoch counts only where no transaction is open (`initialized`): an open one is aborted first.
+    As in Apache Kafka, the epoch is compared only when no transaction is open (`initialized`): an open one is aborted
+    first.
     """
     if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class TransactionState(IntEnum):
-    """As written in `__transaction_state`."""
+    """The states, with their numbers in `__transaction_state`."""
 
     EMPTY = 0
     ONGOING = 1
@@ -19,7 +19,7 @@ class TransactionState(IntEnum):
 
     @property
     def title(self) -> str:
-        """As shown to administrators: PrepareCommit."""
+        """The name for administrators, like PrepareCommit."""
         return _TITLES[self]
 
 
@@ -27,7 +27,8 @@ _S = TransactionState
 _TITLES = {state: "".join(word.capitalize() for word in state.name.split("_")) for state in TransactionState}
 STATES_BY_TITLE = {title: state for state, title in _TITLES.items()}
 
-# From where a state may be reached. Without an open transaction only version 2 clients end one (with an abort).
+# The states from which each state may be reached. Without an open transaction, only clients of version 2 end one (with
+# an abort).
 VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
@@ -39,8 +40,8 @@ VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
     _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
 }
 
-# No transaction is open: a new one may begin, and the id may expire.
+# States without an open transaction: a new one may begin, and the id may expire.
 RESTING_STATES = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
-# The outcome is decided and durable; its markers are on their way.
+# States with a durable outcome, whose markers are being written.
 PREPARED_STATES = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
 COMPLETED_BY = {_S.PREPARE_COMMIT: _S.COMPLETE_COMMIT, _S.PREPARE_ABORT: _S.COMPLETE_ABORT}

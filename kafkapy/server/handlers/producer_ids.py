@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerAnswer, ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerResponse, ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -51,7 +51,7 @@ def _init_transactional(context: RequestContext, request: InitProducerIdRequest,
     if request.producer_id != NO_PRODUCER_ID:
         expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
 
-    def answer(found: ProducerAnswer) -> None:
+    def answer(found: ProducerResponse) -> None:
         if found.error:
             context.respond(init_producer_id_error(request, context.api_version, found.error, None))
             return

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
 from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
-from kafkapy.coordinator.transaction.transaction_requests import ProducerAnswer, ProducerIdAndEpoch, TransactionMarker
+from kafkapy.coordinator.transaction.transaction_requests import ProducerResponse, ProducerIdAndEpoch, TransactionMarker
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import TopicsImage
@@ -190,7 +190,7 @@ def end_txn(context: RequestContext, request: EndTxnRequest) -> None:
     version = context.api_version
     client_version = TRANSACTION_VERSION_2 if version >= END_TXN_WITH_EPOCH_BUMP else 0
 
-    def respond(answer: ProducerAnswer) -> None:
+    def respond(answer: ProducerResponse) -> None:
         response = EndTxnResponse(error_code=_as_known_to(version, answer.error))
         if version >= END_TXN_WITH_EPOCH_BUMP:
             response.producer_id, response.producer_epoch = answer.producer

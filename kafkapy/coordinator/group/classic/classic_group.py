@@ -27,7 +27,7 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class GroupState(Enum):
-    """The value is what ListGroups and DescribeGroups show."""
+    """The states of a classic group; the values are those of ListGroups and DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -36,7 +36,7 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-# From which states each state may be entered.
+# The states from which each state may be entered.
 VALID_PREVIOUS_STATES: dict[GroupState, frozenset[GroupState]] = {
     GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
     GroupState.PREPARING_REBALANCE: frozenset({GroupState.STABLE, GroupState.COMPLETING_REBALANCE, GroupState.EMPTY}),
@@ -60,11 +60,11 @@ class ClassicGroup:
     # A member of the classic protocol joins the group itself.
     is_replaceable = False
 
-    def __init__(self, group_id: str, now_ms: int, state: GroupState = GroupState.EMPTY) -> None:
+    def __init__(self, group_id: str, wall_ms: int, state: GroupState = GroupState.EMPTY) -> None:
         self.group_id = group_id
         self.state = state
         self.previous_state = state
-        self.state_timestamp_ms = now_ms
+        self.state_timestamp_ms = wall_ms
         self.generation_id = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
@@ -79,23 +79,23 @@ class ClassicGroup:
 
     # -- transitions
 
-    def transition_to(self, state: GroupState, now_ms: int) -> None:
+    def transition_to(self, state: GroupState, wall_ms: int) -> None:
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise AssertionError(f"group {self.group_id} cannot go from {self.state.value} to {state.value}")
         self.previous_state = self.state
         self.state = state
-        self.state_timestamp_ms = now_ms
+        self.state_timestamp_ms = wall_ms
 
-    def init_next_generation(self, now_ms: int) -> None:
-        """All that will join have joined: counts the generation up and enters CompletingRebalance, or Empty."""
+    def init_next_generation(self, wall_ms: int) -> None:
+        """Ends the join phase: increases the generation and enters CompletingRebalance, or Empty without members."""
         self.generation_id += 1
         self.pending_sync_members.clear()
         if self.members:
             self.protocol_name = self.select_protocol()
-            self.transition_to(GroupState.COMPLETING_REBALANCE, now_ms)
+            self.transition_to(GroupState.COMPLETING_REBALANCE, wall_ms)
         else:
             self.protocol_name = None
-            self.transition_to(GroupState.EMPTY, now_ms)
+            self.transition_to(GroupState.EMPTY, wall_ms)
         self.compute_subscribed_topics()
         self._check_generation()
 
@@ -126,7 +126,8 @@ class ClassicGroup:
             self.static_members[member.group_instance_id] = member.member_id
 
     def remove(self, member_id: str) -> ClassicMember | None:
-        """Forgets a member or a pending id. A leader that goes is followed by the member that has been here longest."""
+        """Removes a member or a pending id. When the leader is removed, the member that joined first becomes the
+        leader."""
         self.pending_members.discard(member_id)
         self.pending_sync_members.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -139,7 +140,7 @@ class ClassicGroup:
         return member
 
     def replace_static_member(self, group_instance_id: str, old_member_id: str, new_member_id: str) -> ClassicMember:
-        """The same instance under a new member id; whoever still waits under the old one is for the caller to fence."""
+        """Gives a static member a new member id. The caller has to fence requests that wait under the old id."""
         member = self.members.pop(old_member_id)
         self.pending_sync_members.discard(old_member_id)
         member.member_id = new_member_id
@@ -150,7 +151,7 @@ class ClassicGroup:
         return member
 
     def elect_joined_leader(self) -> bool:
-        """Makes sure that the leader is one of those waiting for the next generation; False when nobody is."""
+        """Makes a member that waits for the next generation the leader; returns False when no member waits."""
         leader = self.members.get(self.leader_id or "")
         if leader is not None and leader.join_responder is not None:
             return True
@@ -161,7 +162,8 @@ class ClassicGroup:
         return True
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """The member, or ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when its instance has another id by now."""
+        """Returns the member; raises ApiError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when its instance has another
+        id now."""
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:
@@ -188,20 +190,21 @@ class ClassicGroup:
     # -- protocols
 
     def candidate_protocols(self) -> set[str]:
-        """The protocols that every member speaks."""
+        """Returns the protocols that every member supports."""
         return {name for name, count in self._tally.spoken.items() if count == len(self.members)}
 
     def supports(self, protocol_type: str, protocols: list[tuple[str, bytes]]) -> bool:
-        """Whether a member with these protocols may join."""
+        """Returns whether a member with these protocols may join."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
-        # Nobody may be left while a member that got its id is still to come: then there is nothing to agree on.
+        # While a member with a new id has not joined yet there may be no other member, and so no protocol to agree on.
         spoken, everyone = self._tally.spoken, len(self.members)
         is_spoken = any(spoken[name] == everyone for name, _ in protocols)
         return self.protocol_type == protocol_type and is_spoken
 
     def select_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all speak; ties go to the first voted for."""
+        """Returns the protocol with the most votes: each member votes for the first of its protocols that all
+        support. The protocol voted for first wins a tie."""
         candidates = self.candidate_protocols()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(votes, key=votes.__getitem__)
@@ -211,7 +214,8 @@ class ClassicGroup:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def compute_subscribed_topics(self) -> None:
-        """What the members consume; None when that cannot be known (another protocol type, foreign metadata)."""
+        """Sets the topics that the members consume; None if they are unknown (another protocol type, unreadable
+        metadata)."""
         if not self.uses_consumer_protocol:
             self.subscribed_topics = None
         elif not self.members:
@@ -299,7 +303,7 @@ class ClassicGroup:
         Offsets of a group with members do not expire while a member subscribes to the topic, or if that is unknown.
         """
         if self.protocol_type is None:
-            return committed.commit_timestamp_ms  # a simple consumer
+            return committed.commit_timestamp_ms  # A simple consumer has no group management.
         if self.state is GroupState.EMPTY:
             return self.state_timestamp_ms
         if self.subscribed_topics is None or topic in self.subscribed_topics:

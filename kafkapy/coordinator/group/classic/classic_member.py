@@ -16,7 +16,7 @@ Protocols = list[tuple[str, bytes]]
 
 
 class MemberTally:
-    """What a group counts over its members, kept while they change: a rebalance asks for it at every join."""
+    """Counts over the members of a group, kept up to date because a rebalance needs them at every join."""
 
     __slots__ = ("spoken", "waiting")
 
@@ -32,10 +32,10 @@ class MemberTally:
 
 
 class ClassicMember:
-    """Owns what the member said of itself, its assignment, and the request it waits for, if any. Owner thread only.
+    """Owns the member's metadata, its assignment, and the request that waits, if any. Owner thread only.
 
-    `join_responder` and `sync_responder` are the parked requests. `is_new` until its first generation is complete:
-    such a member does not know its id yet, sends no heartbeats, and may expire while it waits.
+    `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
+    generation is complete: it does not know its id yet, sends no heartbeats, and may expire while it waits.
     """
 
     __slots__ = (
@@ -81,7 +81,7 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def count_in(self, tally: MemberTally | None) -> None:
-        """Counted by that group from now on, and by no other; None when it has left."""
+        """Counts the member in that tally from now on, and in no other; None when it has left."""
         for known, step in ((self._tally, -1), (tally, 1)):
             if known is not None:
                 known.count(self._protocols, step)
@@ -90,7 +90,7 @@ class ClassicMember:
 
     @property
     def protocols(self) -> Protocols:
-        """Names with their metadata, the preferred one first."""
+        """The names of the protocols with their metadata, the preferred one first."""
         return self._protocols
 
     @protocols.setter
@@ -116,16 +116,17 @@ class ClassicMember:
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """Whether an expired session timer leaves it in the group: whoever waits for us need not send heartbeats."""
+        """True if the member stays when its session timer expires: while its request waits it need not send
+        heartbeats."""
         return not self.is_new and (self.join_responder is not None or self.sync_responder is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Its metadata for that protocol; empty when it does not speak it."""
+        """Returns the metadata for that protocol; empty when the member does not support it."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         return b""
 
     def vote(self, candidates: set[str]) -> str:
-        """The first of its protocols that is a candidate; it must have one."""
+        """Returns the first of the member's protocols that is a candidate; there must be one."""
         return next(name for name, _ in self.protocols if name in candidates)

@@ -104,7 +104,7 @@ class ClassicMembership:
         if group.is_in(GroupState.PREPARING_REBALANCE):
             return self._update_member(group, member, call, "rejoining")
         if group.is_in(GroupState.COMPLETING_REBALANCE) and is_unchanged:
-            # The answer was lost; the generation is still the same.
+            # The response was lost; the generation is still the same.
             return _answer(call, group, member)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             return self._update_member(group, member, call, "updating metadata")
@@ -127,7 +127,7 @@ class ClassicMembership:
     def _replace_static(
         self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
     ) -> CoordinatorResult[None]:
-        """A static member restarted: its place and assignment pass to a new member id, the old one is fenced."""
+        """Replaces a restarted static member: a new member id gets its place and assignment, the old id is fenced."""
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
         member = group.members[old_member_id]
@@ -142,7 +142,7 @@ class ClassicMembership:
             return self._rebalance.maybe_rebalance(group, f"static member {call.group_instance_id} restarted")
         if group.select_protocol() != group.protocol_name:
             return self._rebalance.maybe_rebalance(group, f"static member {new_member_id} changes the protocol")
-        # No rebalance: the new id is written down and the member goes on with its assignment.
+        # There is no rebalance: the new id is written and the member keeps its assignment.
         assignments = {other.member_id: other.assignment for other in group.members.values()}
         records = [group_metadata_record(group, assignments)]
 
@@ -166,7 +166,8 @@ class ClassicMembership:
             is_leader = group.leader_id == member.member_id
             answer_join(member, join_success(group, member, skip_assignment=is_leader))
         else:
-            # Told of the old leader, a leader from before KIP-814 does not compute an assignment nobody asked for.
+            # A client from before KIP-814 that sees the old leader does not compute an assignment, which nothing would
+            # use.
             answer_join(member, join_success(group, member, leader=old_leader_id, with_members=False))
 
     # -- SyncGroup
@@ -196,12 +197,13 @@ class ClassicMembership:
         return self._assign(group, {given.member_id: bytes(given.assignment) for given in request.assignments})
 
     def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult[SyncGroupResponse]:
-        """The leader has spoken: once its words are committed everybody hears them. They pass unjudged."""
+        """Stores the leader's assignment; once it is committed, responds to all waiting SyncGroups. The assignment
+        is opaque."""
         generation_id = group.generation_id
 
         def on_append(error: Error) -> None:
             if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation_id != generation_id:
-                return  # another rebalance has begun meanwhile and has answered everybody
+                return  # Another rebalance has begun, which has responded to all members.
             if error is not Error.NONE:
                 self._rebalance.reset_assignment(group, error)
                 self._rebalance.maybe_rebalance(group, f"the assignment could not be written: {error.name}")
@@ -282,7 +284,7 @@ class ClassicMembership:
 
 
 def _adopt(member: ClassicMember, call: JoinCall) -> None:
-    """Takes over what the member says of itself now, and lets it wait for the next generation."""
+    """Stores the member's new metadata, and lets the member wait for the next generation."""
     member.protocols = call.protocols
     member.session_timeout_ms = call.session_timeout_ms
     member.rebalance_timeout_ms = call.rebalance_timeout_ms

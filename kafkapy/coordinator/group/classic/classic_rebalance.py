@@ -1,8 +1,8 @@
-"""How a classic group gets from one generation to the next, and the timers that drive it.
+"""The rebalance of a classic group from one generation to the next, and its timers.
 
 join-<group>              the join phase ends (initial delay, or the rebalance timeout)
 sync-<group>              members that joined must have synced
-heartbeat-<group>-<id>    session of a member, or the patience for a member id that was handed out
+heartbeat-<group>-<id>    session of a member, or the time in which a client has to use its new member id
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ClassicRebalance:
-    """Moves groups between states; every method answers what is to be written. Owner thread only, keeps no state."""
+    """Moves groups between states; every method returns the records to write. Owner thread only, keeps no state."""
 
     def __init__(self, context: ShardContext, config: GroupConfig) -> None:
         self._context = context
@@ -39,14 +39,15 @@ class ClassicRebalance:
     # -- the join phase
 
     def maybe_rebalance(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
-        """A change in membership: starts a rebalance, or lets the running one see whether it is complete."""
+        """Handles a change of membership: starts a rebalance, or completes the running one if all members have
+        joined."""
         if group.state in REBALANCEABLE_STATES:
             return self.prepare(group, reason)
         return self.maybe_complete_join(group)
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
-            # What the members were about to be assigned is void.
+            # The assignment that the members wait for is void.
             for member in group.members.values():
                 member.assignment = b""
             self._answer_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
@@ -60,7 +61,7 @@ class ClassicRebalance:
             reason,
         )
         if is_initial:
-            # The first members of a group seldom come alone: wait for the others, longer while more keep coming.
+            # The first members of a group seldom come alone: wait for the others, and longer while more of them come.
             delay_ms = self._config.initial_rebalance_delay_ms
             remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
             self._schedule_initial(group, delay_ms, remaining_ms)
@@ -80,7 +81,7 @@ class ClassicRebalance:
         return EMPTY_RESULT
 
     def complete_join(self, group: ClassicGroup) -> CoordinatorResult[None]:
-        """Ends the join phase: who has not come back is out, the others learn the new generation."""
+        """Ends the join phase: removes the members that have not joined again, and responds to the others."""
         self._context.cancel(_join_key(group))
         if group.is_in(GroupState.DEAD):
             return EMPTY_RESULT
@@ -89,7 +90,7 @@ class ClassicRebalance:
             group.remove(member.member_id)
             self.cancel_heartbeat(group, member.member_id)
         if not group.elect_joined_leader() and group.members:
-            # Only static members are left and none is back yet: their sessions decide.
+            # Only static members are left, and none has joined again yet: their sessions decide.
             self._schedule_join(group)
             return EMPTY_RESULT
         group.init_next_generation(self._context.clock.now_ms())
@@ -151,7 +152,8 @@ class ClassicRebalance:
             self._context.cancel(_sync_key(group))
 
     def stabilize(self, group: ClassicGroup) -> None:
-        """Everybody who waits gets its assignment, and a fresh session: no heartbeat was due while it waited."""
+        """Responds with their assignments to all members that wait, and renews their sessions, which heartbeats did
+        not."""
         group.transition_to(GroupState.STABLE, self._context.clock.now_ms())
         for member in list(group.members.values()):
             if answer_sync(member, sync_success(group, member)):
@@ -178,7 +180,7 @@ class ClassicRebalance:
         )
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """A member id was handed out; its owner has one session to come back with it."""
+        """Gives the client one session timeout to join with the member id that it was given."""
         group.pending_members.add(member_id)
         self._context.schedule(
             _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)
@@ -194,7 +196,7 @@ class ClassicRebalance:
             self.cancel_heartbeat(group, member_id)
 
     def close(self, group: ClassicGroup) -> None:
-        """Ends a group whose coordinator is another broker now; the members that wait look for that broker."""
+        """Ends a group whose coordinator is another broker now; the waiting members look for that broker."""
         group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
         for member in list(group.members.values()):
             answer_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
@@ -214,7 +216,7 @@ class ClassicRebalance:
         return self.after_removal(group, "a member's session expired")
 
     def remove_member(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Takes the member out and tells it so if it waits: a client that is still alive joins anew."""
+        """Removes the member, and responds to its waiting request so that a client that is alive joins again."""
         self.cancel_heartbeat(group, member.member_id)
         group.remove(member.member_id)
         answer_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))

@@ -17,7 +17,7 @@ _GROUP_METADATA_VALUE_VERSION = 3
 
 
 def group_metadata_record(group: ClassicGroup, assignments: Mapping[str, bytes]) -> CoordinatorRecord:
-    """The group with these assignments; members that have none get an empty one."""
+    """Returns the record of the group with these assignments; members without an assignment get an empty one."""
     members = [
         GroupMetadataValue.MemberMetadata(
             member_id=member.member_id,
@@ -50,9 +50,9 @@ def group_tombstone(group_id: str) -> CoordinatorRecord:
     return CoordinatorRecord(group_key(group_id), None)
 
 
-def classic_group_from(group_id: str, value: GroupMetadataValue, now_ms: int) -> ClassicGroup:
-    """The group as it stands in the log: Stable with its members, or Empty."""
-    timestamp = value.current_state_timestamp if value.current_state_timestamp != -1 else now_ms
+def classic_group_from(group_id: str, value: GroupMetadataValue, wall_ms: int) -> ClassicGroup:
+    """Returns the group as of its record: Stable with its members, or Empty."""
+    timestamp = value.current_state_timestamp if value.current_state_timestamp != -1 else wall_ms
     group = ClassicGroup(group_id, timestamp, GroupState.STABLE if value.members else GroupState.EMPTY)
     group.generation_id = value.generation
     protocol_name = value.protocol or None

@@ -1,4 +1,4 @@
-"""Answers of the group APIs that more than one place gives."""
+"""Responses of the classic group APIs that are built in several places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def join_success(
     with_members: bool | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """The group's current generation as `member` sees it; only the leader is told who the others are."""
+    """Returns the current generation for `member`; only the leader gets the other members."""
     is_leader = group.leader_id == member.member_id
     members = []
     if is_leader if with_members is None else with_members:
@@ -68,14 +68,14 @@ def leave_answer(identity: LeaveGroupRequest.MemberIdentity, error: Error) -> Le
 
 
 def answer_join(member: ClassicMember, response: JoinGroupResponse) -> None:
-    """Answers the join that the member waits for, if it waits for one."""
+    """Responds to the member's waiting JoinGroup, if there is one."""
     responder, member.join_responder = member.join_responder, None
     if responder is not None:
         responder(response)
 
 
 def answer_sync(member: ClassicMember, response: SyncGroupResponse) -> bool:
-    """Answers the sync that the member waits for; False when it waits for none."""
+    """Responds to the member's waiting SyncGroup; returns False when there is none."""
     responder, member.sync_responder = member.sync_responder, None
     if responder is None:
         return False

@@ -1,4 +1,4 @@
-"""The one thing the coordinator reads in a consumer's metadata: the topics it subscribes to."""
+"""The topics in a consumer's metadata, the only part of it that the coordinator reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def subscribed_topics(metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """Topics of all `ConsumerProtocolSubscription`s together; None when one of them is not a subscription.
+    """Returns the topics of all `ConsumerProtocolSubscription`s; None if one of them is not a subscription.
 
     Layout of its start, the same in every version: int16 version, int32 count, count x (int16 length, UTF-8 bytes).
     """
