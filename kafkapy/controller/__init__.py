@@ -1,1 +1,1 @@
-"""Pure decisions: an image and an event in, records and an answer out. No clock, no disk, no threads."""
+"""Pure decisions: they take an image and an event, and return records and a response. No clock, no disk, no threads."""

@@ -1,6 +1,6 @@
-"""A broker's life in the metadata log: it registers fenced, is unfenced, announces its stop, is fenced.
+"""The registration of a broker in the metadata log: it registers fenced, is unfenced, announces its stop, is fenced.
 
-Every step takes its partitions along, in the same batch.
+Each step also changes the broker's partitions, in the same batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafkapy.metadata.image_writer import register_broker_record
 from kafkapy.metadata.topics_image import NO_LEADER, PartitionImage, TopicImage
 from kafkapy.protocol.messages.metadata_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
 
-# ConfigRecord texts of a topic -> whether an election may lose records.
+# A topic's configuration, as in ConfigRecords -> whether an election may lose records.
 UncleanElection = Callable[[str], bool]
 
 
@@ -28,10 +28,10 @@ def never_unclean(topic: str) -> bool:
 def register_broker(
     image: MetadataImage, registration: BrokerRegistration, clean_broker_epoch: int
 ) -> ControllerResult[int]:
-    """Registers a new incarnation, fenced; the response is its broker epoch: the offset of the batch's first record.
+    """Registers a new incarnation, fenced. The response is its broker epoch: the offset of the batch's first record.
 
-    `clean_broker_epoch` is what the broker's clean-shutdown marker named, -1 without one. If it is not the epoch of
-    the last registration, the broker may have lost records, and what it kept is not taken for committed any more.
+    `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without one. If it is not the epoch of
+    the last registration, the broker may have lost records, and its replicas no longer count as complete.
     """
     records: list[MessageAndVersion] = []
     previous = image.brokers.get(registration.broker_id)
@@ -73,7 +73,7 @@ def unfence_broker(
 
 
 def begin_controlled_shutdown(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Says that the broker will stop and moves its leaderships away, to nobody if need be."""
+    """Records that the broker will stop, and moves its leaderships to other brokers, or to none."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
     if not broker.in_controlled_shutdown:
@@ -86,7 +86,7 @@ def begin_controlled_shutdown(image: MetadataImage, broker_id: int) -> Controlle
 
 
 def fence_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Takes the broker out of the cluster until it is unfenced; nothing if it is fenced or unknown."""
+    """Fences the broker, which then leads nothing until it is unfenced. Does nothing if it is fenced or unknown."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.fenced:
         return ControllerResult([], None)
@@ -99,7 +99,7 @@ def fence_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]
 def take_directories_offline(
     image: MetadataImage, broker_id: int, directory_ids: Collection[bytes]
 ) -> ControllerResult[None]:
-    """Log directories of a broker have failed: their partitions lose it as leader, they leave its registration."""
+    """Records failed log directories of a broker: it loses the leadership of the partitions in them."""
     broker = image.brokers.get(broker_id)
     failed = [] if broker is None else [each for each in broker.log_dirs if each in directory_ids]
     if broker is None or not failed:
@@ -112,7 +112,7 @@ def take_directories_offline(
 
 
 def unregister_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Forgets a broker. ApiError(BROKER_ID_NOT_REGISTERED)."""
+    """Removes a broker's registration. Raises ApiError(BROKER_ID_NOT_REGISTERED)."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = list(_without_broker(image, broker_id))
     records.append((UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
@@ -126,7 +126,8 @@ def partition_change(
     partition: PartitionImage,
     is_live: Callable[[int], bool],
 ) -> PartitionChange:
-    """A change of one partition under the rules of this image: who leads is live, and so is its replica's directory."""
+    """Returns a change of one partition by the rules of this image: a leader has to be live, and so has its
+    directory."""
     elr_enabled = image.elr_enabled
 
     def may_lead(replica: int) -> bool:
@@ -148,9 +149,9 @@ def partition_change(
 def _without_broker(
     image: MetadataImage, broker_id: int, *, unclean: bool = False, directory_ids: Collection[bytes] | None = None
 ) -> Iterator[MessageAndVersion]:
-    """The changes that take a broker out of every ISR (after an unclean stop also out of every ELR).
+    """Returns the changes that remove a broker from every ISR, and after an unclean stop from every ELR.
 
-    With `directory_ids` only where its replica is in one of these directories.
+    With `directory_ids`, only partitions whose replica is in one of these directories change.
     """
 
     def is_live(replica: int) -> bool:

@@ -21,7 +21,8 @@ MATCHED = frozenset([
 
 
 class ClientMetricsSubscription(NamedTuple):
-    """Immutable. `metrics` are prefixes of names; `patterns` must all match a client's attributes as a whole."""
+    """A subscription. Immutable. `metrics` are prefixes of names; `patterns` must all match a client's attributes as
+    a whole."""
 
     metrics: tuple[str, ...]
     interval_ms: int
@@ -29,7 +30,7 @@ class ClientMetricsSubscription(NamedTuple):
 
     @classmethod
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
-        """ApiError, as Apache Kafka says it, if a subscription cannot have these overrides."""
+        """Raises ApiError in Apache Kafka's words if a subscription cannot have these overrides."""
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:
                 raise ApiError(Error.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")
@@ -41,14 +42,14 @@ class ClientMetricsSubscription(NamedTuple):
 
 
 class WantedMetrics(NamedTuple):
-    """What one client is asked for. Immutable."""
+    """The metrics requested from one client. Immutable."""
 
     metrics: tuple[str, ...]
     interval_ms: int
 
     @classmethod
     def together(cls, subscriptions: Iterable[ClientMetricsSubscription]) -> WantedMetrics:
-        """Every metric of any subscription, as often as the most impatient one."""
+        """Merges the subscriptions of a client: all their metrics, at the shortest of their intervals."""
         metrics: set[str] = set()
         intervals = []
         for subscription in subscriptions:
@@ -80,5 +81,5 @@ def _pattern(text: str) -> tuple[str, re.Pattern[str]]:
         if separator and name.strip() in MATCHED:
             return name.strip(), re.compile(expression.strip())
     except re.error:
-        pass  # as bad as an unknown name
+        pass  # An invalid expression is refused like an unknown name.
     raise ApiError(Error.INVALID_CONFIG, f"Illegal client matching pattern: {text}")

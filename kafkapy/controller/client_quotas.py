@@ -1,4 +1,4 @@
-"""Client quotas in the metadata log (KIP-546): what a change writes, or why not."""
+"""Client quotas in the metadata log (KIP-546): the records of a change, or the reason why it is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.metadata_records import ClientQuotaRecord
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 ENTITY_TYPES = frozenset({USER, CLIENT_ID, IP})
-# Key -> whether it is a whole number.
+# Key -> whether its value is an integer.
 CLIENT_KEYS = {
     "producer_byte_rate": True,
     "consumer_byte_rate": True,
@@ -23,7 +23,7 @@ IP_KEYS = {"connection_creation_rate": True}
 
 
 class QuotaAlteration(NamedTuple):
-    """One entity, as sorted pairs (type, name or None for the default), and its new values; None removes a key."""
+    """The new values of one entity, which is sorted pairs (type, name or None for the default); None removes a key."""
 
     entity: QuotaEntity
     values: dict[str, float | None]
@@ -36,7 +36,8 @@ def alter_client_quotas(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[dict[QuotaEntity, ErrorMessage]]:
-    """`resolvable_hosts`: the names of ip entities that mean an address. An error of one entity leaves the others."""
+    """Changes quotas. An error of one entity does not affect the others. `resolvable_hosts` are the valid names of
+    ip entities."""
     records: list[MessageAndVersion] = []
     response: dict[QuotaEntity, ErrorMessage] = {}
     for alteration in alterations:

@@ -1,4 +1,4 @@
-"""Configuration of topics, brokers, groups and client metrics in the metadata log: what a change writes, or why not."""
+"""Configuration of topics, brokers, groups and client metrics: the records of a change, or the reason for a refusal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ConfigResource = tuple[int, str]
 
 
 class OperationType(IntEnum):
-    """What IncrementalAlterConfigs does to one key."""
+    """The operations of IncrementalAlterConfigs on one key."""
 
     SET = 0
     DELETE = 1
@@ -40,7 +40,7 @@ class OperationType(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One key of a change. `operation` is a number from the wire; `value` is None for DELETE."""
+    """The change of one key. `operation` is the number on the wire; `value` is None for DELETE."""
 
     name: str
     operation: int
@@ -48,7 +48,7 @@ class ConfigChange(NamedTuple):
 
 
 def effective_min_isr(image: MetadataImage, topic: str) -> int:
-    """min.insync.replicas of a topic as the metadata log says: its own, else the cluster's, else 1."""
+    """Returns the min.insync.replicas of a topic in the metadata log: its own, else that of the cluster, else 1."""
     text = image.config(TOPIC_RESOURCE, topic).get(MIN_ISR) or image.config(BROKER_RESOURCE, "").get(MIN_ISR)
     return int(text) if text else 1
 
@@ -61,21 +61,21 @@ def incremental_alter_configs(
     validate_only: bool = False,
     policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """KIP-339: changes single keys; an error of one resource leaves the others alone."""
-    asked = {resource: [change.name for change in each] for resource, each in changes.items()}
-    return _alter_configs(image, broker_config, changes, asked, policies, validate_only=validate_only)
+    """Changes single keys (KIP-339). An error of one resource does not affect the others."""
+    requested = {resource: [change.name for change in each] for resource, each in changes.items()}
+    return _alter_configs(image, broker_config, changes, requested, policies, validate_only=validate_only)
 
 
 def _alter_configs(
     image: MetadataImage,
     broker_config: BrokerConfig,
     changes: Mapping[ConfigResource, Sequence[ConfigChange]],
-    asked: Mapping[ConfigResource, Collection[str]],
+    requested: Mapping[ConfigResource, Collection[str]],
     policies: Policies,
     *,
     validate_only: bool,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """`asked` are the keys that the request names: those that the policy is asked about."""
+    """Changes resources. `requested` are the keys that the request names, which are shown to the policy."""
     records: list[MessageAndVersion] = []
     response: dict[ConfigResource, ErrorMessage] = {}
     for resource, resource_changes in changes.items():
@@ -84,8 +84,8 @@ def _alter_configs(
             overrides = _overrides_after(image, broker_config, resource, resource_changes)
             validate_overrides(broker_config, resource, overrides)
             _check_min_isr(image, resource, resource_changes)
-            judged = {name: overrides.get(name) for name in asked[resource]}
-            policies.check_config_change(AlterConfigRequest(*resource, judged))
+            shown = {name: overrides.get(name) for name in requested[resource]}
+            policies.check_config_change(AlterConfigRequest(*resource, shown))
         except ApiError as error:
             response[resource] = ErrorMessage(error.error, error.message)
             continue
@@ -102,7 +102,7 @@ def legacy_alter_configs(
     validate_only: bool = False,
     policies: Policies = NO_POLICIES,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """AlterConfigs of old: the overrides given replace all that the resource has."""
+    """Handles AlterConfigs: the given overrides replace all overrides of the resource."""
     changes: dict[ConfigResource, list[ConfigChange]] = {}
     for resource, entries in configs.items():
         gone = [name for name in image.config(*resource) if name not in entries]
@@ -112,7 +112,7 @@ def legacy_alter_configs(
 
 
 def validate_overrides(broker_config: BrokerConfig, resource: ConfigResource, overrides: Mapping[str, str]) -> None:
-    """ApiError(INVALID_CONFIG) if a resource cannot have these overrides."""
+    """Raises ApiError(INVALID_CONFIG) if a resource cannot have these overrides."""
     resource_type, name = resource
     if resource_type == TOPIC_RESOURCE:
         validate_topic_overrides(broker_config, overrides)
@@ -140,7 +140,8 @@ def _check_resource(image: MetadataImage, resource: ConfigResource) -> None:
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-    """Eligible leader replicas need one min.insync.replicas for the cluster, and none per broker."""
+    """Raises ApiError if eligible leader replicas would lose the min.insync.replicas of the cluster, or get one per
+    broker."""
     if not image.elr_enabled or resource[0] != BROKER_RESOURCE:
         return
     change = next((each for each in changes if each.name == MIN_ISR), None)
@@ -175,7 +176,8 @@ def _overrides_after(
 def _changed_list(
     broker_config: BrokerConfig, resource: ConfigResource, current: str | None, change: ConfigChange
 ) -> str:
-    """The text of a list key with elements added or taken away; without an override the default is the start."""
+    """Returns the value of a list key after adding or removing elements; without an override it starts with the
+    default."""
     row = TOPIC_ROWS.get(change.name) if resource[0] == TOPIC_RESOURCE else dynamic_row(change.name)
     if row is None or row.type is not ConfigType.LIST:
         name = OperationType(change.operation).name
@@ -196,7 +198,7 @@ def _changed_list(
 def _config_records(
     image: MetadataImage, resource: ConfigResource, overrides: Mapping[str, str], changes: Sequence[ConfigChange]
 ) -> list[MessageAndVersion]:
-    """Only what changes; for brokers every key named, as Kafka does, so that files behind it are read again."""
+    """Returns the records of the keys that change; for brokers, of all keys, so that files they name are read again."""
     current = image.config(*resource)
     records: list[MessageAndVersion] = []
     for name in dict.fromkeys(change.name for change in changes):

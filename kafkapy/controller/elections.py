@@ -1,4 +1,4 @@
-"""ElectLeaders (KIP-460): moving leadership to the preferred replica, or, losing records, to whoever is there."""
+"""ElectLeaders (KIP-460): moves leadership to the preferred replica, or to any live replica at the cost of records."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ELECTION_TYPES = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 def elect_leaders(
     image: MetadataImage, election_type: int, partitions: Sequence[TopicPartition] | None
 ) -> ControllerResult[dict[TopicPartition, ErrorMessage]]:
-    """Elects for the partitions named; None: for all, and those that need no election are left out of the response.
+    """Elects leaders of the named partitions. None means all; then the response leaves out partitions without a change.
 
-    ApiError(INVALID_REQUEST) for an unknown election type.
+    Raises ApiError(INVALID_REQUEST) for an unknown election type.
     """
     election = ELECTION_TYPES.get(election_type)
     if election is None:

@@ -28,7 +28,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """`upgrade_type` is a number from the wire."""
+    """The update of one feature. `upgrade_type` is the number on the wire."""
 
     name: str
     level: int
@@ -43,7 +43,8 @@ def update_features(
     *,
     validate_only: bool = False,
 ) -> ControllerResult[None]:
-    """ApiError(INVALID_UPDATE_VERSION) for the first update that cannot be; nothing is written then."""
+    """Updates the features. Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; then nothing is
+    written."""
     records: list[MessageAndVersion] = []
     for update in updates:
         try:
@@ -91,7 +92,7 @@ def _update(
 
 
 def _enable_elr(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
-    """Eligible leader replicas need one min.insync.replicas for the cluster, written down (KIP-966)."""
+    """Returns the records that eligible leader replicas need: one min.insync.replicas for the cluster (KIP-966)."""
     if not supports_elr(image.metadata_version):
         raise _invalid(f"It depends on a later {METADATA_VERSION} than {image.metadata_version}.")
     if MIN_ISR in image.config(BROKER_RESOURCE, ""):

@@ -1,8 +1,8 @@
-"""What happens to one partition when its replicas, its ISR or the brokers change: the one place that elects leaders.
+"""The change of one partition when its replicas, its ISR or brokers change. Only this module elects leaders.
 
-With eligible leader replicas (KIP-966) a replica that leaves an ISR below min.insync.replicas stays electable, for it
-holds every committed record; after an unclean stop it may not, and is only the last known leader. Without them the ISR
-never becomes empty.
+With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas stays electable, because
+it has every committed record. After an unclean stop it is no longer electable, only the last known leader. Without
+eligible leader replicas the ISR never becomes empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 
 
 class Election(Enum):
-    """Which replicas may win."""
+    """The replicas that may win an election."""
 
     PREFERRED = "the preferred replica if it is electable, else whoever leads"
     ONLINE = "the current leader while it is electable, else the first electable replica"
@@ -32,7 +32,7 @@ class Election(Enum):
 
 
 class Elected(NamedTuple):
-    """The winner (NO_LEADER if none) and whether it may lack committed records."""
+    """The elected leader (NO_LEADER if none), and whether it may lack committed records."""
 
     leader: int
     unclean: bool
@@ -41,7 +41,7 @@ class Elected(NamedTuple):
 class PartitionChange:
     """Computes the PartitionChangeRecord from a partition to its targets. Single use, not thread-safe.
 
-    Set the targets, then `build`. `is_live(broker)` says who may lead.
+    Set the targets, then call `build`. `is_live(broker)` returns whether a broker may lead.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PartitionChange:
         self.target_directories: tuple[bytes, ...] | None = None
 
     def build(self) -> MessageAndVersion | None:
-        """The record and its version; None if nothing changes."""
+        """Returns the record and its version, or None if nothing changes."""
         record = PartitionChangeRecord(partition_id=self.partition_id, topic_id=self.topic_id)
         self._update_elr()
         self._elect(record)
@@ -94,13 +94,13 @@ class PartitionChange:
         return record, levels.partition_record_version(self.metadata_version)
 
     def _check(self, record: PartitionChangeRecord) -> None:
-        """Asserts that the leader and the ISR, where no acknowledged record is lost, are replicas."""
+        """Asserts that the leader and the ISR, which have all acknowledged records, are replicas."""
         replicas = set(self.target_replicas)
         assert set(self.target_isr) <= replicas, f"ISR {self.target_isr} is not within {self.target_replicas}"
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
     def _update_elr(self) -> None:
-        """Who is still electable once the ISR is `target_isr`."""
+        """Sets the replicas that stay electable outside of `target_isr`."""
         if not self.elr_enabled:
             return
         if len(self.target_isr) >= min(self.min_isr, len(self.target_replicas)):
@@ -131,7 +131,7 @@ class PartitionChange:
             self.target_elr = ()
 
     def elect_leader(self) -> Elected:
-        """Who leads with these targets."""
+        """Returns the leader that follows from the targets."""
         current = self.partition.leader
         if self.election is Election.PREFERRED and self._is_electable(self.target_replicas[0]):
             return Elected(self.target_replicas[0], False)
@@ -154,14 +154,16 @@ class PartitionChange:
         return in_sync and self.is_live(replica)
 
     def _last_known_leader(self) -> int:
-        """After an unclean stop of everybody: the one that led last, if it is back."""
+        """Returns the last known leader, if no replica is electable after an unclean stop and this one is live
+        again."""
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER
         leader = self.partition.last_known_elr[0]
         return leader if self.is_live(leader) else NO_LEADER
 
     def _bump_epoch_if_needed(self, record: PartitionChangeRecord) -> None:
-        """A new leader epoch also without a new leader: when replicas leave, or (old versions) when the ISR shrinks."""
+        """Raises the leader epoch without a new leader when replicas are removed, and in old versions when the ISR
+        shrinks."""
         if record.leader != NO_LEADER_CHANGE:
             return
         partition = self.partition

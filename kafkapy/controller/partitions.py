@@ -1,4 +1,4 @@
-"""What brokers report about their partitions: a changed ISR (AlterPartition), the directory a replica lives in."""
+"""Brokers' reports about their partitions: a changed ISR (AlterPartition), the log directory of a replica."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 
 
 class AlterPartition(NamedTuple):
-    """The ISR that a partition's leader wants; the epochs are those it saw last."""
+    """The ISR that a partition's leader requests; the epochs are the last ones that it has seen."""
 
     topic_id: bytes
     partition: int
@@ -28,10 +28,10 @@ class AlterPartition(NamedTuple):
 def alter_partition(
     image: MetadataImage, broker_id: int, request: AlterPartition
 ) -> ControllerResult[tuple[bytes, int]]:
-    """Changes the ISR; the response names topic id and partition, whose new state is in the image then.
+    """Changes the ISR. The response is the topic id and the partition, whose new state is in the image then.
 
-    ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (our image is older),
-    INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.
+    Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (this image is
+    older), INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.
     """
     topic, partition = _find(image, request.topic_id, request.partition)
     if request.leader_epoch > partition.leader_epoch or request.partition_epoch > partition.partition_epoch:
@@ -63,8 +63,8 @@ def alter_partition(
 def assign_directories(
     image: MetadataImage, broker_id: int, assignments: Mapping[tuple[bytes, int], bytes]
 ) -> ControllerResult[None]:
-    """Records where a broker's replicas are: (topic id, partition) -> directory id. Unknown partitions are skipped:
-    they were deleted meanwhile."""
+    """Records the directories of a broker's replicas: (topic id, partition) -> directory id. Unknown partitions are
+    skipped, because they may have been deleted since."""
     records: list[MessageAndVersion] = []
     if not levels.supports_directory_assignment(image.metadata_version):
         return ControllerResult(records, None)
@@ -86,7 +86,7 @@ def assign_directories(
 def partitions_to_assign(
     image: MetadataImage, broker_id: int, found: Mapping[tuple[bytes, int], bytes]
 ) -> dict[tuple[bytes, int], bytes]:
-    """Of the directories where a broker found its partitions, those that the metadata does not say."""
+    """Returns the directories in which a broker has found its partitions, and which the metadata does not have yet."""
     wrong = {}
     for (topic_id, partition_id), directory_id in found.items():
         topic = image.topics.by_id.get(topic_id)

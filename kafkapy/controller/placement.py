@@ -1,4 +1,4 @@
-"""Where replicas go: spread over the brokers, no knowledge of racks."""
+"""Placement of replicas: spread over the brokers, without knowledge of racks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def place_replicas(
     shift: int,
     first_partition: int = 0,
 ) -> list[tuple[int, ...]]:
-    """Replicas of `partitions` new partitions, the leader first.
+    """Returns the replicas of `partitions` new partitions, the leader first.
 
-    First replicas go round the brokers from `start_index`; the others of a partition follow at a distance that grows
-    by one each time round, so that two brokers do not share all their partitions. `first_partition` is the number of
-    partitions that the topic has. ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers.
+    The first replicas go round the brokers from `start_index`. The other replicas of a partition follow at a distance
+    that grows by one each time round, so that two brokers do not share all their partitions. `first_partition` is the
+    number of partitions that the topic has. Raises ApiError(INVALID_REPLICATION_FACTOR) if there are too few brokers.
     """
     if replication_factor < 1:
         raise ApiError(Error.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")

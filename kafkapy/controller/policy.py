@@ -1,9 +1,9 @@
-"""Policies of the administrator's own: judges of new topics and of changes of configuration (KIP-108, KIP-133).
+"""The administrator's own policies, which may refuse new topics and changes of configuration (KIP-108, KIP-133).
 
     create.topic.policy.class.name    validate(CreateTopicRequest)
     alter.config.policy.class.name    validate(AlterConfigRequest)
 
-They are asked last, on the controller's thread, about what would be done otherwise; what they do not object to is done.
+They are called last, on the controller's thread, with a change that is valid otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METHODS = ("configure", "validate", "close")
 
 
 class PolicyViolation(ApiError):
-    """Raised by a policy that objects; clients get POLICY_VIOLATION with the message."""
+    """Raised by a policy that refuses a change; clients get POLICY_VIOLATION with the message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Error.POLICY_VIOLATION, message)
@@ -33,7 +33,7 @@ class PolicyViolation(ApiError):
 class CreateTopicRequest(NamedTuple):
     """A topic to be created.
 
-    Either the two counts are given, defaults filled in, or `replica_assignments`: partition -> broker ids.
+    Either both counts are set, with defaults filled in, or `replica_assignments`: partition -> broker ids.
     """
 
     topic: str
@@ -44,10 +44,10 @@ class CreateTopicRequest(NamedTuple):
 
 
 class AlterConfigRequest(NamedTuple):
-    """What is asked of one resource: key -> its new value, None if the override goes.
+    """The new values of one resource: key -> value, None if the override is removed.
 
-    Resource types are Kafka's numbers: 2 topic, 4 broker, 16 client metrics, 32 group. A topic created with
-    configuration is asked about too.
+    Resource types are Kafka's numbers: 2 topic, 4 broker, 16 client metrics, 32 group. Topics that are created with
+    configuration are shown to the policy too.
     """
 
     resource_type: int
@@ -56,20 +56,21 @@ class AlterConfigRequest(NamedTuple):
 
 
 class Policy(Protocol):
-    """What the class named in the configuration has; it is made without arguments."""
+    """The interface of a policy class, which the configuration names. It is constructed without arguments."""
 
     def configure(self, configs: dict[str, str]) -> None:
-        """Once, before anything is asked: the broker's configuration as it stands in its file."""
+        """Is called once, before `validate`, with the broker's configuration as it is in its file."""
 
     def validate(self, request: Any) -> None:
-        """Raises PolicyViolation to object. Another ApiError is answered as it is, anything else as unknown."""
+        """Raises PolicyViolation to refuse. Another ApiError is returned to the client; any other error becomes an
+        unknown one."""
 
     def close(self) -> None:
-        """Once, when the broker stops."""
+        """Is called once, when the broker stops."""
 
 
 class PolicyFailure(ApiError):
-    """A policy failed, which objects without saying why: as in Kafka there is no message."""
+    """Raised when a policy fails, which refuses the change without a message, as in Apache Kafka."""
 
     def __init__(self) -> None:
         super().__init__(Error.UNKNOWN_SERVER_ERROR)
@@ -77,7 +78,7 @@ class PolicyFailure(ApiError):
 
 
 class Policies:
-    """Owns the two policies, either of which may be None. Asked on the controller's thread."""
+    """Owns the two policies, either of which may be None. Called on the controller's thread."""
 
     def __init__(self, create_topic: Policy | None = None, alter_config: Policy | None = None) -> None:
         self._create_topic = create_topic
@@ -85,16 +86,16 @@ class Policies:
 
     @classmethod
     def from_config(cls, config: BrokerConfig) -> Policies:
-        """Made and configured; ConfigError, which names the key, if that fails."""
+        """Constructs and configures the policies. Raises ConfigError, which names the key."""
         return cls(_made(config, CREATE_TOPIC_KEY), _made(config, ALTER_CONFIG_KEY))
 
     def check_new_topic(self, request: CreateTopicRequest) -> None:
-        """ApiError if the policy objects."""
+        """Raises ApiError if the policy refuses the topic."""
         if self._create_topic is not None:
             _ask(self._create_topic, request)
 
     def check_config_change(self, request: AlterConfigRequest) -> None:
-        """ApiError if the policy objects."""
+        """Raises ApiError if the policy refuses the change."""
         if self._alter_config is not None:
             _ask(self._alter_config, request)
 
@@ -103,7 +104,7 @@ class Policies:
             if policy is not None:
                 try:
                     policy.close()
-                except Exception:  # of the administrator's code; the broker stops all the same
+                except Exception:  # An error in the administrator's code does not keep the broker from stopping.
                     logger.exception("The policy %s failed to close", type(policy).__name__)
 
 

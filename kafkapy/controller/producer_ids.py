@@ -1,4 +1,4 @@
-"""Producer ids are handed out in blocks, so that not every producer writes a record."""
+"""The allocation of producer ids in blocks, so that not every producer needs a record."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ MAX_PRODUCER_ID = 2**63 - 1
 
 
 class ProducerIdsBlock(NamedTuple):
-    """Ids first_producer_id .. first_producer_id + size - 1, for one broker alone."""
+    """The ids first_producer_id .. first_producer_id + size - 1, which belong to one broker."""
 
     first_producer_id: int
     size: int
 
 
 def allocate_producer_ids(image: MetadataImage, broker_id: int) -> ControllerResult[ProducerIdsBlock]:
-    """The next block for a registered broker. ApiError(BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR)."""
+    """Allocates the next block for a registered broker. Raises ApiError(BROKER_ID_NOT_REGISTERED,
+    UNKNOWN_SERVER_ERROR)."""
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")

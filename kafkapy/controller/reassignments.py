@@ -1,6 +1,6 @@
-"""AlterPartitionReassignments (KIP-455): which brokers hold a partition's replicas.
+"""AlterPartitionReassignments (KIP-455): changes the brokers that have a partition's replicas.
 
-One node serves every replica, so that an assignment can only be the present one; Kafka's refusals are ours.
+One node has every replica, so that an assignment can only be the current one; the refusals are those of Apache Kafka.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.types import TopicPartition
 
-# Partition -> the brokers that are to hold it; None: what is under way is to be cancelled.
+# Partition -> its new replicas; None cancels a reassignment in progress.
 Wanted = Sequence[tuple[TopicPartition, Sequence[int] | None]]
 
 
 def alter_partition_reassignments(
     image: MetadataImage, wanted: Wanted
 ) -> ControllerResult[list[tuple[TopicPartition, ErrorMessage]]]:
-    """An answer for each, in the order asked. Writes nothing."""
+    """Returns a response for each reassignment, in their order. Writes no records."""
     return ControllerResult([], [(each, _alter(image, each, replicas)) for each, replicas in wanted])
 
 
 def _alter(image: MetadataImage, topic_partition: TopicPartition, replicas: Sequence[int] | None) -> ErrorMessage:
-    """As Kafka, a cancellation of nothing is refused without a message."""
+    """Returns the error of one reassignment. As in Apache Kafka, a cancellation of nothing has no message."""
     try:
         _check(image, topic_partition, replicas)
     except ApiError as error:

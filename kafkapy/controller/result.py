@@ -1,4 +1,4 @@
-"""What a controller operation answers: the records that it wants in the log, and what its caller is told then."""
+"""The result of a controller operation: records for the metadata log, and the response once they are durable."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Generic, NamedTuple, TypeVar
 Response = TypeVar("Response")
 MessageAndVersion = tuple[Any, int]
 
-# Kafka's bound on what one request may write.
+# Kafka's limit on the records of one request.
 MAX_RECORDS_PER_USER_OPERATION = 10_000
 
 
 class ControllerResult(NamedTuple, Generic[Response]):
-    """Immutable. `records` are (message, record version); `response` is given out once they are durable."""
+    """Immutable. `records` are (message, record version); `response` is sent once they are durable."""
 
     records: Sequence[MessageAndVersion]
     response: Response
 
 
 class ErrorMessage(NamedTuple):
-    """An error of one item of a request; `error` is its wire code, 0 for none."""
+    """The error of one item of a request; `error` is its wire code, 0 for none."""
 
     error: int
     message: str | None

@@ -1,4 +1,4 @@
-"""SCRAM credentials in the metadata log (KIP-554): salted passwords come in, only what verifies them is kept."""
+"""SCRAM credentials in the metadata log (KIP-554): the broker gets salted passwords and stores only their verifiers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ScramDeletion(NamedTuple):
 
 
 class ScramUpsertion(NamedTuple):
-    """`salted_password` is PBKDF2's result, made by the client: a password never goes over the wire."""
+    """A credential to store. `salted_password` is PBKDF2's result, computed by the client: passwords are never sent."""
 
     name: str
     mechanism: int
@@ -34,7 +34,7 @@ class ScramUpsertion(NamedTuple):
 def alter_scram_credentials(
     image: MetadataImage, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """By user, who may be named once; an error of one user leaves the others alone."""
+    """Changes credentials; a user may be named once. An error of one user does not affect the others."""
     changes: dict[str, MessageAndVersion] = {}
     errors: dict[str, ErrorMessage] = {}
     alterations: list[ScramDeletion | ScramUpsertion] = [*deletions, *upsertions]
@@ -72,7 +72,7 @@ def _deletion(image: MetadataImage, deletion: ScramDeletion) -> MessageAndVersio
 
 
 def credential_record(upsertion: ScramUpsertion) -> UserScramCredentialRecord:
-    """What is kept of a credential: enough to verify a password, not the password. ApiError."""
+    """Returns the record of a credential: enough to verify a password, but not the password. Raises ApiError."""
     if upsertion.iterations > MAX_ITERATIONS:
         raise ApiError(Error.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     if upsertion.iterations < MIN_ITERATIONS:

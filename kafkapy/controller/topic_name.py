@@ -1,4 +1,4 @@
-"""Which names a topic may have."""
+"""Validation of topic names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def validate_topic_name(name: str) -> None:
-    """ApiError(INVALID_TOPIC_EXCEPTION), in Kafka's words."""
+    """Raises ApiError(INVALID_TOPIC_EXCEPTION) in Kafka's words."""
     problem = _problem(name)
     if problem is not None:
         raise ApiError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
@@ -35,5 +35,5 @@ def _problem(name: str) -> str | None:
 
 
 def collision_key(name: str) -> str:
-    """Names with the same key have the same metric names: '.' becomes '_' there."""
+    """Returns the key that is equal for names whose metrics would collide: there '.' becomes '_'."""
     return name.replace(".", "_")

@@ -1,4 +1,4 @@
-"""Creating topics, adding partitions, deleting topics."""
+"""Operations that create topics, add partitions and delete topics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT = -1
 
 
 class NewTopic(NamedTuple):
-    """A topic as asked for; -1 stands for the default; `assignments` is partition -> replicas, or empty."""
+    """A topic to create; -1 stands for the default; `assignments` is partition -> replicas, or empty."""
 
     name: str
     num_partitions: int = DEFAULT
@@ -39,7 +39,7 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """What became of a NewTopic; the rest means nothing if `error` is not 0."""
+    """The outcome of a NewTopic; the other fields mean nothing if `error` is not 0."""
 
     error: ErrorMessage
     topic_id: bytes = ZERO_UUID
@@ -49,10 +49,10 @@ class CreatedTopic(NamedTuple):
 
 
 class PlacementRules(NamedTuple):
-    """What creating partitions needs beside the image.
+    """The rules and means of placing partitions, in addition to the image.
 
-    `choose_directory(topic, partition)` answers the directory id for a replica on `node_id`; without it the id stays
-    unassigned unless the broker has one directory only. `random_below(n)` and `new_topic_id` are seams.
+    `choose_directory(topic, partition)` returns the directory id for a replica on `node_id`; without it the id is left
+    unassigned unless the broker has only one directory. `random_below(n)` and `new_topic_id` can be replaced in tests.
     """
 
     broker_config: BrokerConfig
@@ -66,7 +66,8 @@ class PlacementRules(NamedTuple):
 def create_topics(
     image: MetadataImage, topics: Sequence[NewTopic], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, CreatedTopic]]:
-    """Each topic succeeds or fails for itself. ApiError(POLICY_VIOLATION) if one request asks for too much."""
+    """Creates topics, each of which succeeds or fails by itself. Raises ApiError(POLICY_VIOLATION) for too large a
+    request."""
     _check_total(sum(max(len(topic.assignments), topic.num_partitions, 1) for topic in topics))
     records: list[MessageAndVersion] = []
     response: dict[str, CreatedTopic] = {}
@@ -123,7 +124,7 @@ def _create_topic(
 def _judged(
     topic: NewTopic, assignments: dict[int, tuple[int, ...]], overrides: Mapping[str, str]
 ) -> CreateTopicRequest:
-    """The topic as its policy sees it."""
+    """Returns the topic as it is shown to its policy."""
     if topic.assignments:
         return CreateTopicRequest(topic.name, None, None, assignments, overrides)
     return CreateTopicRequest(topic.name, len(assignments), len(assignments[0]), None, overrides)
@@ -150,7 +151,7 @@ def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules
 def _place(
     image: MetadataImage, partitions: int, factor: int, rules: PlacementRules, first_partition: int = 0
 ) -> list[tuple[int, ...]]:
-    """Replicas on brokers that may lead now; with none of them, on any registered ones."""
+    """Places replicas on brokers that may lead now; without any, on registered brokers."""
     active = [broker_id for broker_id, broker in image.brokers.items() if broker.is_active]
     candidates = active if len(active) >= factor else list(image.brokers)
     if not candidates:
@@ -197,7 +198,7 @@ def check_replicas(
     *,
     even_if_fenced: bool = False,
 ) -> None:
-    """ApiError(INVALID_REPLICA_ASSIGNMENT) for what is no assignment; `factor`: the number of replicas, if given."""
+    """Raises ApiError(INVALID_REPLICA_ASSIGNMENT); `factor` is the number of replicas, if given."""
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):
@@ -257,14 +258,14 @@ class MorePartitions(NamedTuple):
 def create_partitions(
     image: MetadataImage, topics: Sequence[MorePartitions], rules: PlacementRules, *, validate_only: bool = False
 ) -> ControllerResult[dict[str, ErrorMessage]]:
-    """Adds partitions; topics never shrink."""
+    """Adds partitions to topics; a topic never shrinks."""
     records: list[MessageAndVersion] = []
     response: dict[str, ErrorMessage] = {}
     for topic in topics:
         try:
             more = _create_partitions(image, topic, rules)
         except ApiError as error:
-            # As Kafka: what the code says by itself has no message beside it.
+            # Apache Kafka also sends no message with a code that says enough.
             says_more = error.message != error.error.message
             response[topic.name] = ErrorMessage(error.error, error.message if says_more else None)
             continue
@@ -319,7 +320,7 @@ def _check_records(records: Sequence[MessageAndVersion]) -> None:
 
 
 def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:
-    """Removes topics by id; their configuration goes with them."""
+    """Removes topics by id, with their configuration."""
     records: list[MessageAndVersion] = []
     response: dict[bytes, ErrorMessage] = {}
     for topic_id in dict.fromkeys(topic_ids):

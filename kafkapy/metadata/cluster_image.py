@@ -1,4 +1,4 @@
-"""Registrations of brokers and controllers, and the small things the cluster keeps: ACLs, credentials, tokens."""
+"""Registrations of brokers and controllers, and smaller parts of the metadata: ACLs, credentials, tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECURITY_PROTOCOL_IDS: dict[str, int] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTE
 
 
 class Endpoint(NamedTuple):
-    """Where a broker or controller can be reached on one listener; `security_protocol` is Kafka's number."""
+    """The address of a broker or controller on one listener; `security_protocol` is Kafka's number."""
 
     name: str
     host: str
@@ -19,7 +19,7 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker as it registered last. Immutable. Fenced brokers lead nothing and are not shown to clients."""
+    """A broker's last registration. Immutable. Fenced brokers lead nothing and are not shown to clients."""
 
     broker_id: int
     epoch: int
@@ -35,11 +35,11 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """Whether it may lead partitions."""
+        """True if the broker may lead partitions."""
         return not self.fenced and not self.in_controlled_shutdown
 
     def has_online_directory(self, directory_id: bytes) -> bool:
-        """Whether a replica recorded in this directory can be served, as far as the broker has said."""
+        """Returns whether a replica recorded in this directory can be served, as far as the broker has reported."""
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):
             return True
         if directory_id == DIRECTORY_LOST:
@@ -48,7 +48,7 @@ class BrokerRegistration(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller as it registered last. Immutable."""
+    """A controller's last registration. Immutable."""
 
     controller_id: int
     incarnation_id: bytes
@@ -70,7 +70,7 @@ class AccessControlEntry(NamedTuple):
 
 
 class ScramCredential(NamedTuple):
-    """What is stored of a user's password for one SCRAM mechanism."""
+    """The stored verifier of a user's password for one SCRAM mechanism."""
 
     salt: bytes
     stored_key: bytes

@@ -1,4 +1,4 @@
-"""The way from one image to the next: each metadata record type of 4.3 has its replay here."""
+"""The changes from one image to the next: the replay of each metadata record type of Apache Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Value = TypeVar("Value")
 
 
 class MetadataDelta:
-    """Records replayed on top of `image`, and what they changed. Not thread-safe; `image` itself never changes.
+    """Records replayed on top of `image`, and their changes. Not thread-safe; `image` itself never changes.
 
-    A part of the image is copied when the first record touches it, the others are shared. Transactions are not seen
-    here: whoever replays holds their records back until EndTransaction.
+    A part of the image is copied when the first record changes it; the other parts are shared. The caller holds the
+    records of metadata transactions back until EndTransaction.
     """
 
     __slots__ = (
@@ -67,12 +67,12 @@ class MetadataDelta:
 
     @property
     def changed_topics(self) -> dict[bytes, TopicImage]:
-        """Topics created or with changed partitions, as they are now, by topic id."""
+        """Created topics and topics with changed partitions, in their new state, by topic id."""
         return self.topics.changed
 
     @property
     def deleted_topics(self) -> dict[bytes, TopicImage]:
-        """Topics removed, as they were in `image`, by topic id."""
+        """Removed topics, as they were in `image`, by topic id."""
         return self.topics.deleted
 
     def apply(self, offset: int, epoch: int) -> MetadataImage:
@@ -85,7 +85,8 @@ class MetadataDelta:
         )  # fmt: skip
 
     def replay(self, record: Any) -> None:
-        """Applies one metadata record. ValueError: a type that we do not know, or one that does not fit the image."""
+        """Applies one metadata record. Raises ValueError for an unknown type, or for a record that does not fit the
+        image."""
         replay = REPLAY.get(type(record).__name__)
         if replay is None:
             raise ValueError(f"unknown metadata record {type(record).__name__}")
@@ -244,11 +245,11 @@ class MetadataDelta:
         self.delegation_tokens.pop(record.token_id, None)
 
     def _zk_migration_state(self, record: Any) -> None:
-        if record.zk_migration_state not in (0, 4):  # NONE, POST_MIGRATION: anything else needs a ZooKeeper
+        if record.zk_migration_state not in (0, 4):  # NONE and POST_MIGRATION; any other state needs ZooKeeper.
             raise ValueError(f"the cluster is in the middle of a migration (state {record.zk_migration_state})")
 
     def _nothing(self, record: Any) -> None:
-        """NoOpRecord only keeps Kafka's log moving."""
+        """Does nothing: NoOpRecord only lets Kafka's log advance."""
 
 
 def _endpoints(end_points: Any) -> dict[str, Endpoint]:

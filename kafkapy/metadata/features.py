@@ -1,7 +1,8 @@
-"""Feature levels: which we support, and which version of a metadata record each `metadata.version` writes.
+"""Feature levels: those supported here, and the version of each metadata record by `metadata.version`.
 
 The finalized `metadata.version`, not the program, decides how a record is written, so that an older Kafka whose
-directory we served can open it again. Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 = 4.3-IV0.
+directory kafkapy has served can open it again. Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 =
+4.3-IV0.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {
     ELIGIBLE_LEADER_REPLICAS_VERSION: (0, 1),
 }
 
-# What a directory formatted by us finalizes, in the order in which Kafka writes it.
+# The features of a directory formatted by kafkapy, in the order in which Kafka writes them.
 BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
     (METADATA_VERSION, LATEST_METADATA_VERSION),
     (ELIGIBLE_LEADER_REPLICAS_VERSION, 1),
@@ -37,7 +38,7 @@ BOOTSTRAP_FEATURES: tuple[tuple[str, int], ...] = (
 
 
 def check_feature_level(name: str, level: int) -> None:
-    """ValueError if a finalized level is one that we cannot serve."""
+    """Raises ValueError if a finalized level is not supported."""
     if name not in SUPPORTED_FEATURES:
         if level > 0:
             raise ValueError(f"feature {name} is finalized at level {level}, and this broker does not know it")
@@ -68,7 +69,7 @@ def supports_directory_assignment(metadata_version: int) -> bool:
 
 
 def supports_elr(metadata_version: int) -> bool:
-    """Whether partition records may carry eligible leader replicas (the feature must be finalized as well)."""
+    """Returns whether partition records may have eligible leader replicas (the feature must be finalized as well)."""
     return metadata_version >= 23
 
 
@@ -81,12 +82,12 @@ def register_broker_record_version(metadata_version: int) -> int:
 
 
 def partition_record_version(metadata_version: int) -> int:
-    """Version of both PartitionRecord and PartitionChangeRecord."""
+    """Returns the version of both PartitionRecord and PartitionChangeRecord."""
     if metadata_version >= 23:
         return 2
     return 1 if metadata_version >= 17 else 0
 
 
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
-    """Before 3.6-IV0 a follower learned of a shrunk ISR only by a new leader epoch."""
+    """Returns whether a shrunk ISR raises the leader epoch: before 3.6-IV0 a follower did not notice it otherwise."""
     return metadata_version < 12

@@ -1,7 +1,7 @@
 """The cluster at one offset of the metadata log: an immutable tree of dictionaries.
 
-Two images share every part that no record between them touched, so that an image costs what changed and a reader
-needs no lock. Nothing here may be changed after it was built; MetadataDelta makes the next one.
+Two images share every part that no record between them changed, so that a new image costs as much as the change, and a
+reader needs no lock. Nothing here may be changed after it was built; MetadataDelta makes the next image.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class MetadataImage(NamedTuple):
-    """Everything the metadata log says up to `offset` (exclusive), written in `epoch`. Immutable, any thread.
+    """The content of the metadata log up to `offset` (exclusive), written in `epoch`. Immutable, any thread.
 
     `configs` maps (resource type, name) to its overrides; the cluster-wide broker default has the name "".
-    `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value.
-    `scram` maps (user, mechanism number); `acls` maps ids of 16 bytes; `delegation_tokens` maps token ids.
-    Producer ids below `next_producer_id` are spent.
+    `client_quotas` maps an entity, sorted pairs (type, name or None for the default), to key -> value. `scram` maps
+    (user, mechanism number); `acls` maps ids of 16 bytes; `delegation_tokens` maps token ids. Producer ids below
+    `next_producer_id` are allocated.
     """
 
     offset: int
@@ -53,18 +53,18 @@ class MetadataImage(NamedTuple):
 
     @property
     def metadata_version(self) -> int:
-        """The finalized metadata.version; the oldest while the log does not name one."""
+        """The finalized metadata.version; the oldest supported one while the log has none."""
         return self.features.get(METADATA_VERSION, OLDEST_METADATA_VERSION)
 
     @property
     def elr_enabled(self) -> bool:
-        """Whether eligible leader replicas are kept (KIP-966): feature finalized and records able to hold them."""
+        """True if eligible leader replicas are stored (KIP-966): the feature is finalized and records can hold them."""
         return self.features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0 and metadata_version_supports_elr(
             self.metadata_version
         )
 
     def config(self, resource_type: int, name: str) -> dict[str, str]:
-        """The overrides of a resource; empty if it has none."""
+        """Returns the overrides of a resource; empty if it has none."""
         return self.configs.get((resource_type, name), _NO_CONFIG)
 
 
@@ -73,10 +73,10 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 
 
 class MetadataCache:
-    """The newest published image, and the answers that readers have made of it.
+    """The newest published image, and the responses that were built from it.
 
-    `current` is one attribute: replaced by the controller's thread, read by any, atomically. The answers belong to the
-    reactor's thread alone; they go with the image that they were made of.
+    `current` is one attribute, replaced by the controller's thread and read by any thread, atomically. The responses
+    belong to the reactor's thread alone, and are dropped with their image.
     """
 
     __slots__ = ("current",)

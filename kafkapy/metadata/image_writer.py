@@ -1,4 +1,5 @@
-"""An image as the records of a snapshot, in Kafka's order and in the versions that its metadata.version writes."""
+"""Conversion of an image into the records of a snapshot, in Kafka's order and in the versions of its
+metadata.version."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ MessageAndVersion = tuple[Any, int]
 
 
 def snapshot_records(image: MetadataImage) -> Iterator[MessageAndVersion]:
-    """(message, version) of every record that rebuilds `image`; parts that its metadata.version cannot hold are left
-    out, as in Kafka."""
+    """Yields (message, version) of every record that rebuilds `image`. Parts that its metadata.version cannot hold
+    are left out, as in Apache Kafka."""
     version = image.metadata_version
     yield from _feature_records(image)
     for broker in image.brokers.values():

@@ -1,4 +1,4 @@
-"""The topics that the broker keeps for itself: clients read them, only coordinators write them."""
+"""The internal topics: clients read them, and only coordinators write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays the metadata log in order and holds the records of a metadata transaction back until it ends (KIP-866)."""
+"""Replays the metadata log in order, and holds the records of a metadata transaction back until it ends (KIP-866)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kafkapy.metadata.image import MetadataImage
 class MetadataLoader:
     """One pass over records on top of an image. Not thread-safe.
 
-    `replay` takes records in log order; `delta` holds what counts so far. Records between BeginTransaction and
-    EndTransaction count when it ends; after AbortTransaction they never did.
+    `replay` takes records in log order; `delta` has those that count so far. Records between BeginTransaction and
+    EndTransaction count when the transaction ends, and never after AbortTransaction.
     """
 
     __slots__ = ("_transaction", "delta")
@@ -26,7 +26,7 @@ class MetadataLoader:
         return self._transaction is not None
 
     def replay(self, record: Any) -> None:
-        """ValueError: a record that we do not know, or one that does not fit what was before."""
+        """Replays one record. Raises ValueError for an unknown record, or for one that does not fit those before."""
         kind = type(record).__name__
         if kind == "BeginTransactionRecord":
             if self._transaction is not None:

@@ -1,4 +1,4 @@
-"""Which metadata versions there are, by the names of Kafka's releases, and what features each begins with."""
+"""The metadata versions, by the names of Kafka's releases, and the features that each begins with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _NAMES = (
 # fmt: on
 # metadata.version -> its name.
 METADATA_VERSION_NAMES = dict(zip(range(OLDEST_METADATA_VERSION, LATEST_METADATA_VERSION + 1), _NAMES, strict=True))
-# Feature -> (its level when a cluster begins, metadata.version from which on; 0 before), in Kafka's order.
+# Feature -> (its level when a cluster begins, metadata.version from which it has this level; 0 before), in Kafka's
+# order.
 _FIRST_LEVELS = {
     KRAFT_VERSION: (1, 21),
     TRANSACTION_VERSION: (2, 24),
@@ -34,7 +35,8 @@ DEPENDENCIES = {(ELIGIBLE_LEADER_REPLICAS_VERSION, 1): {METADATA_VERSION: 23}}
 
 
 def metadata_version_named(name: str) -> int:
-    """The level of `4.0-IV3`, or of a release, `4.0`: its newest. ValueError that names what there is."""
+    """Returns the level of a version (`4.0-IV3`), or the newest of a release (`4.0`). Raises ValueError with the
+    valid names."""
     for level in reversed(METADATA_VERSION_NAMES):
         if METADATA_VERSION_NAMES[level] == name or METADATA_VERSION_NAMES[level].partition("-")[0] == name:
             return level
@@ -43,5 +45,5 @@ def metadata_version_named(name: str) -> int:
 
 
 def first_levels(metadata_version: int) -> dict[str, int]:
-    """The levels of the other features in a cluster that begins with this metadata.version."""
+    """Returns the levels of the other features in a cluster that begins with this metadata.version."""
     return {name: level if metadata_version >= since else 0 for name, (level, since) in _FIRST_LEVELS.items()}

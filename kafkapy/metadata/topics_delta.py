@@ -1,4 +1,5 @@
-"""Changes to topics: what Topic, Partition, PartitionChange, RemoveTopic and ClearElr records do to a TopicsImage."""
+"""Changes to topics: the effects of Topic, Partition, PartitionChange, RemoveTopic and ClearElr records on a
+TopicsImage."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from kafkapy.types import uuid_to_string
 
 
 class TopicsDelta:
-    """The next TopicsImage in the making. Not thread-safe; the image it started from stays as it was.
+    """The next TopicsImage in the making. Not thread-safe; the image that it started from does not change.
 
-    `changed` holds every topic that is new or has changed partitions, `deleted` every removed one as it was before,
-    both by topic id: a topic deleted and created anew under its old name appears in both.
+    `changed` has every topic that is new or has changed partitions, `deleted` every removed topic as it was before,
+    both by topic id: a topic that was deleted and created again under its name is in both.
     """
 
     __slots__ = ("_by_id", "_by_name", "changed", "deleted", "image")
@@ -45,7 +46,7 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns it as it was before this delta (or was last, if it was new)."""
+        """Removes the topic and returns it as it was before this delta, or as it was last if it is new."""
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)
@@ -85,7 +86,7 @@ class TopicsDelta:
         partitions[record.partition_id] = merge_partition_change(partition, record)
 
     def clear_elr(self, topic_name: str) -> None:
-        """Forgets the eligible leader replicas of one topic, or of all if the name is empty."""
+        """Removes the eligible leader replicas of one topic, or of all topics if the name is empty."""
         names = [topic_name] if topic_name else list(self.apply().by_name)
         for name in names:
             topic = self.apply().by_name.get(name)
@@ -113,7 +114,7 @@ class TopicsDelta:
         return topic
 
     def _partitions(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """The partitions of a topic, copied once per delta so that they may be changed."""
+        """Returns the partitions of a topic, copied once per delta so that they may be changed."""
         topic = self.changed.get(topic_id)
         if topic is None:
             topic = self._topic(topic_id)
@@ -126,7 +127,8 @@ class TopicsDelta:
 
 
 def merge_partition_change(partition: PartitionImage, record: Any) -> PartitionImage:
-    """The partition after a PartitionChangeRecord: fields left out stay; the epochs, never written, follow by rule."""
+    """Returns the partition after a PartitionChangeRecord. Absent fields do not change; the epochs, never written,
+    are increased."""
     replicas = partition.replicas if record.replicas is None else tuple(record.replicas)
     leader_changes = record.leader != NO_LEADER_CHANGE
     return PartitionImage(

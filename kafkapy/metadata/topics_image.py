@@ -1,4 +1,4 @@
-"""Topics and their partitions as the metadata log says they are."""
+"""Topics and their partitions, as in the metadata log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PartitionImage(NamedTuple):
     """One partition. Immutable.
 
     Invariants: len(directories) == len(replicas); set(isr) <= set(replicas); leader is a replica or NO_LEADER; both
-    epochs only grow.
+    epochs never fall.
     """
 
     replicas: tuple[int, ...]
@@ -36,7 +36,7 @@ class PartitionImage(NamedTuple):
     partition_epoch: int
 
     def directory_of(self, broker_id: int) -> bytes:
-        """The directory id of this broker's replica; ValueError if it has none."""
+        """Returns the directory id of a broker's replica; raises ValueError if it has none."""
         return self.directories[self.replicas.index(broker_id)]
 
     @property
@@ -53,7 +53,7 @@ class TopicImage(NamedTuple):
 
 
 class TopicsImage(NamedTuple):
-    """All topics, by name and by id (16 bytes). Immutable: the two always hold the same topics."""
+    """All topics, by name and by id (16 bytes). Immutable; both maps always have the same topics."""
 
     by_name: dict[str, TopicImage]
     by_id: dict[bytes, TopicImage]

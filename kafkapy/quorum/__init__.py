@@ -1,1 +1,1 @@
-"""Who is controller, and where cluster state is kept: one voter, Kafka's metadata log."""
+"""The quorum: one voter, which is the controller and stores the cluster state in Kafka's metadata log."""

@@ -1,9 +1,9 @@
-"""How the broker in this process comes and goes in the metadata log.
+"""The registration of the broker in this process, from its start to its stop.
 
-    start      fence what a crash left unfenced | register the new incarnation | unfence and elect
-    stop       in controlled shutdown, leaderships given up | (clients let go) | fenced
+    start      fence the incarnation that a crash left unfenced | register the new one | unfence and elect
+    stop       announce the controlled shutdown and move leaderships | (close connections) | fence
 
-Each line's step is one durable append; a crash between two of them is the unclean stop that the next start handles.
+Each step is one durable append. A crash between two steps is an unclean stop, which the next start handles.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class BrokerLifecycle:
         clean_broker_epoch: int,
         advertised: Sequence[Listener] | None = None,
     ) -> int:
-        """Registers, fenced, and returns the broker epoch.
+        """Registers the broker, fenced, and returns its epoch.
 
-        `advertised` are the listeners as clients reach them, if the configuration's are not (port 0).
-        `directory_ids` are those of all online log directories; `clean_broker_epoch` is what their clean-shutdown
-        markers named, -1 if one of them had none. StorageError and ApiError from the controller.
+        `advertised` are the listeners as clients reach them, if they differ from the configuration (port 0).
+        `directory_ids` are those of all online log directories; `clean_broker_epoch` is the epoch in their
+        clean-shutdown markers, -1 if one of them had none. Raises StorageError, and ApiError from the controller.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
         registration = self._registration(
@@ -63,23 +63,24 @@ class BrokerLifecycle:
         return self.broker_epoch
 
     def unfence(self) -> None:
-        """Unfences the broker: its partitions get their leaders. Only once everything can be served."""
+        """Unfences the broker, so that its partitions get their leaders. Called when all requests can be served."""
         self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._unclean_election)).result()
 
     def report_offline(self, directory_id: bytes) -> None:
-        """A log directory failed: its partitions are to have no leader. Any thread; does not wait."""
+        """Reports a failed log directory, whose partitions get no leader. Any thread; does not wait."""
         reported = self._loop.submit(lambda image: take_directories_offline(image, self._node_id, [directory_id]))
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
-        """The first half of a stop: clients find the partitions without leaders, and the broker still there."""
+        """Begins a stop: clients find the partitions without leaders, and the broker still in the cluster."""
         self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id)).result()
 
     def fence(self) -> None:
-        """The second half, once no client is served: durable on return, the clean-shutdown marker may follow.
+        """Ends a stop, when no client is served any more. Durable on return, so that the clean-shutdown marker may
+        follow.
 
-        A fenced broker is not shown to clients, and where it was the only one, they would be told that there is none
-        at all. librdkafka 2.16 then forgets every address that it knew and never connects again.
+        A fenced broker is not shown to clients. If it was the only one, they would see a cluster without brokers:
+        librdkafka 2.16 then forgets every address that it knew and never connects again.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
 

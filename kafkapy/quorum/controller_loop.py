@@ -1,8 +1,8 @@
-"""The controller's thread: event -> records -> append and sync -> image -> listeners -> answer.
+"""The controller's thread: event -> records -> append and sync -> image -> listeners -> response.
 
-Operations are pure functions of the image. All that wait are run one on another's result and written with one sync;
-then each delta is published in order, and only then are its answers given out: what a caller is told is durable, and
-every listener has seen it.
+Operations are pure functions of the image. All operations that wait are run, each on the image after the one before,
+and written with one sync. Then each delta is published in order, and only after that are the responses sent: the change
+that a response reports is durable, and every listener has seen it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafkapy.types import Clock
 MAX_QUEUED_OPERATIONS = 10_000
 MAX_OPERATIONS_PER_APPEND = 128
 # A stop leaves a snapshot if the next start would have to replay more records than these (about a quarter second). Each
-# start and stop changes every partition: without it starts would become slower and slower.
+# start and stop changes every partition: without a snapshot, starts would become slower and slower.
 LONG_REPLAY = 20_000
 logger = logging.getLogger("kafka.controller.QuorumController")
 
@@ -33,17 +33,17 @@ Operation = Callable[[MetadataImage], ControllerResult[Any]]
 
 
 class MetadataListener(Protocol):
-    """Somebody who acts on changes of the metadata: logs, replicas, configuration."""
+    """A listener that acts on changes of the metadata: logs, replicas, configuration."""
 
     def on_metadata(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Called on the controller's thread after commit, in log order; must not wait for that thread."""
+        """Is called on the controller's thread after commit, in log order; must not wait for that thread."""
 
 
 class ControllerLoop:
-    """Owns the newest image and the only writer of the metadata log.
+    """Owns the newest image, and is the only writer of the metadata log.
 
-    `submit` may be called from any thread; everything else happens on the loop's own. An append that fails, or a
-    listener, is fatal: `on_fault` is told once, and all that waits or comes later fails.
+    `submit` may be called from any thread; everything else happens on the loop's own thread. An append or a listener
+    that fails is fatal: `on_fault` is called once, and all operations that wait or come later fail.
     """
 
     def __init__(
@@ -72,23 +72,24 @@ class ControllerLoop:
 
     @property
     def is_active(self) -> bool:
-        """Whether it takes operations: this node is the controller of its cluster. Any thread."""
+        """True if the loop accepts operations: this node is the controller of its cluster. Any thread."""
         return self._thread.is_alive() and self._failure is None and not self._stopping
 
     def add_listener(self, listener: MetadataListener) -> None:
-        """Before `start`, or from the loop's own thread. Sees deltas from the next commit on."""
+        """Adds a listener, before `start` or on the loop's own thread. It gets the deltas from the next commit on."""
         self._listeners.append(listener)
 
     def start(self, image: MetadataImage) -> None:
-        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread. StorageError."""
+        """Begins the next epoch on top of `image`, as the quorum opened it, and starts the thread. Raises
+        StorageError."""
         self.cache.image = self._quorum.begin_epoch(image)
         self._thread.start()
 
     def submit(self, operation: Callable[[MetadataImage], ControllerResult[Response]]) -> Future[Response]:
         """Runs an operation; its Future gets the response once the records are durable and published.
 
-        An ApiError that the operation raises is the Future's. So is REQUEST_TIMED_OUT when too many operations wait
-        already, or NOT_CONTROLLER after the loop has ended.
+        The Future fails with the ApiError that the operation raises, with REQUEST_TIMED_OUT when too many operations
+        wait already, or with NOT_CONTROLLER after the loop has ended.
         """
         future: Future[Response] = Future()
         if self._stopping or self._failure is not None:
@@ -101,7 +102,7 @@ class ControllerLoop:
         return future
 
     def stop(self) -> None:
-        """Runs what was submitted before, ends the thread and closes the log. Not from the loop's thread."""
+        """Runs the operations submitted before, ends the thread and closes the log. Not called on the loop's thread."""
         if self._thread.is_alive():
             self._queue.put(None)
             self._thread.join()
@@ -119,15 +120,15 @@ class ControllerLoop:
         self._fail_waiting()
 
     def _fail(self, error: BaseException) -> None:
-        """The first failure is told, before any answer that follows from it."""
+        """Reports the first failure, before any response that follows from it."""
         if self._failure is None:
             self._failure = error
-            trace = None if isinstance(error, StorageError) else error  # a full disk is no bug
+            trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
             logger.critical("the controller cannot go on: %s", error, exc_info=trace)
             self._on_fault(error)
 
     def _take(self) -> list[tuple[Operation, Future[Any]]]:
-        """Waits for operations and returns all that are there, at most MAX_OPERATIONS_PER_APPEND."""
+        """Waits for operations and returns those that wait, at most MAX_OPERATIONS_PER_APPEND."""
         taken: list[tuple[Operation, Future[Any]]] = []
         try:
             event = self._queue.get(timeout=self._snapshot_wait_s())
@@ -200,7 +201,8 @@ class ControllerLoop:
         return max(0.0, (self._snapshot_deadline_ms - self._clock.monotonic_ms()) / 1000)
 
     def _maybe_snapshot(self, appended_bytes: int) -> None:
-        """A snapshot after so many bytes, or so long after the first record that the last one does not hold."""
+        """Writes a snapshot after so many bytes, or so long after the first record that the last snapshot does not
+        have."""
         settings = self._quorum.settings
         self._bytes_since_snapshot += appended_bytes
         monotonic_ms = self._clock.monotonic_ms()

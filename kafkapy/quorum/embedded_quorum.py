@@ -1,9 +1,9 @@
 """A quorum of one voter: this node leads every epoch and its metadata log is the cluster's state.
 
-open()         reads and checks everything, writes nothing unless all of it can be served -> the image
-begin_epoch()  quorum-state, LeaderChange, on an empty log the bootstrap records, RegisterController
-append()       records as durable batches
-close()        indexes and producer snapshot, as a clean stop of Kafka leaves them
+open()         reads and checks everything, writes nothing unless all of it can be served; returns the image
+begin_epoch()  writes quorum-state, LeaderChange, the bootstrap records of an empty log, RegisterController
+append()       writes records as durable batches
+close()        writes indexes and producer snapshot, as a clean stop of Apache Kafka does
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ logger = logging.getLogger("kafka.raft.KafkaRaftClient")
 
 
 class QuorumSettings(NamedTuple):
-    """What the quorum needs to know; sizes in bytes, times in milliseconds (-1: without limit)."""
+    """The settings of the quorum; sizes in bytes, times in milliseconds (-1: without limit)."""
 
     log_directory: str
     node_id: int
@@ -66,9 +66,9 @@ class QuorumSettings(NamedTuple):
 
 
 def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSettings:
-    """The settings of a broker's configuration; `directory_id` is that of the directory with the metadata log.
+    """Returns the settings of a broker's configuration; `directory_id` is that of the directory with the metadata log.
 
-    ConfigError if the node is not controller and broker at once.
+    Raises ConfigError if the node is not controller and broker at once.
     """
     roles = sorted(config.process_roles)
     if roles != ["broker", "controller"]:
@@ -92,7 +92,7 @@ def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSet
 
 
 def controller_listener_of(config: BrokerConfig) -> ControllerListener | None:
-    """The first listener of the controller, as it stands in the quorum's records; None without one."""
+    """Returns the first listener of the controller, as it is in the quorum's records; None without one."""
     for listener in config.controller_listeners:
         return ControllerListener(listener.name, listener.host or "localhost", listener.port)
     return None
@@ -116,18 +116,18 @@ class EmbeddedQuorum:
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the voters stand in the log (KIP-853)."""
+        """True if the log has the voters (KIP-853)."""
         return self.voters is not None
 
     @property
     def records_behind_snapshot(self) -> int:
-        """What the next start has to replay."""
+        """The number of records that the next start has to replay."""
         return self.log.end_offset - self._snapshot_id.offset
 
     # -- opening
 
     def open(self) -> MetadataImage:
-        """The image that the log ends with. ConfigError, StorageError: nothing was written."""
+        """Returns the image at the end of the log. Raises ConfigError or StorageError; then nothing was written."""
         check_static_voters(self.settings.static_voters, self.settings.node_id)
         try:
             self._filesystem.make_directory(self.log.directory)
@@ -193,10 +193,10 @@ class EmbeddedQuorum:
     # -- leading
 
     def begin_epoch(self, image: MetadataImage) -> MetadataImage:
-        """Starts the next epoch of the quorum; durable on return. StorageError."""
+        """Starts the next epoch of the quorum; durable on return. Raises StorageError."""
         self.epoch += 1
         try:
-            self._filesystem.sync_directory(self.settings.log_directory)  # a killed broker may have left it undone
+            self._filesystem.sync_directory(self.settings.log_directory)  # A killed broker may not have synced it.
             write_quorum_state(
                 self._filesystem, self.log.directory, self.settings.node_id, self.epoch, dynamic=self.is_dynamic
             )
@@ -223,7 +223,8 @@ class EmbeddedQuorum:
         return LeaderChangeMessage(version=0, leader_id=self.settings.node_id, voters=[voter], granting_voters=[voter])
 
     def _voter_changes(self) -> list[Any]:
-        """What the log does not hold yet: the voters that only the formatted snapshot names, a moved listener."""
+        """Returns the records that the log does not have yet: voters that only the formatted snapshot names, a moved
+        listener."""
         if self.voters is None:
             return []
         listener = self.settings.controller_listener
@@ -235,7 +236,7 @@ class EmbeddedQuorum:
         return self.voters.records()[1:] if moved else []
 
     def _bootstrap_records(self) -> list[MessageAndVersion]:
-        """The features of a formatted directory (ours, without bootstrap.checkpoint) in one metadata transaction."""
+        """Returns the features of a directory without bootstrap.checkpoint, as one metadata transaction."""
         path = os.path.join(self.settings.log_directory, BOOTSTRAP_FILE)
         features: list[Any] = [
             FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.BOOTSTRAP_FEATURES
@@ -276,7 +277,7 @@ class EmbeddedQuorum:
         return self.append_and_replay(image, [(register_controller_record(registration), 0)])
 
     def append_and_replay(self, image: MetadataImage, records: Sequence[MessageAndVersion]) -> MetadataImage:
-        """Appends records that follow `image` and returns the next one; durable on return. StorageError."""
+        """Appends records that follow `image` and returns the next image; durable on return. Raises StorageError."""
         assert image.offset == self.log.end_offset, f"image at {image.offset}, log at {self.log.end_offset}"
         loader = MetadataLoader(image)
         for message, _ in records:
@@ -286,13 +287,13 @@ class EmbeddedQuorum:
         return loader.delta.apply(end_offset, self.epoch)
 
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
-        """The batches of records at `base_offset` in the current epoch, and the offset after them."""
+        """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""
         return metadata_batches(base_offset, self.epoch, self._clock.now_ms(), records)
 
     # -- snapshots
 
     def write_snapshot(self, image: MetadataImage) -> None:
-        """Writes the whole image beside the log and drops what nobody needs any more. StorageError."""
+        """Writes a snapshot of the image, and deletes old snapshots and segments. Raises StorageError."""
         snapshot_id = OffsetAndEpoch(image.offset, image.epoch)
         if snapshot_id <= self._snapshot_id:
             return
@@ -309,7 +310,7 @@ class EmbeddedQuorum:
         logger.info("wrote metadata snapshot %s (%d bytes)", snapshots.snapshot_name(snapshot_id), len(content))
 
     def _delete_old_snapshots(self) -> None:
-        """Deletes the oldest snapshots, and the log before the next one, while there is too much or it is too old."""
+        """Deletes the oldest snapshots, and the log before the next one, while they are too large or too old."""
         directory = self.log.directory
         found = snapshots.list_snapshots(directory)
         paths = {each: os.path.join(directory, snapshots.snapshot_name(each)) for each in found}
@@ -328,5 +329,5 @@ class EmbeddedQuorum:
             total -= before - self.log.size
 
     def close(self) -> None:
-        """StorageError."""
+        """Closes the log as after a clean stop. Raises StorageError."""
         self.log.close()

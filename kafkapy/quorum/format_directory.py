@@ -1,6 +1,6 @@
-"""Formats log directories as `format --standalone` does: a dynamic quorum with this node as its only voter.
+"""Formats log directories like `format --standalone`: a dynamic quorum with this node as its only voter.
 
-Written last of all in each directory is meta.properties: a directory that has it is formatted.
+meta.properties is written last in each directory: a directory that has it is formatted.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ def format_directories(
     voter_directory_id: bytes | None = None,
     is_dynamic: bool = True,
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not; those that are keep their identity, and give the cluster id.
+    """Formats every directory that is not formatted; the others keep their identity, and determine the cluster id.
 
-    `features` are what a first start finalizes, metadata.version first, `credentials` go with them. A quorum that is
-    not dynamic has its voter in the configuration. `voter_directory_id`: the id of the directory with the metadata log,
-    made if None.
+    `features` are finalized by a first start, metadata.version first; `credentials` are stored with them. A quorum that
+    is not dynamic has its voter in the configuration. `voter_directory_id` is the id of the directory with the metadata
+    log; None makes a new one.
 
-    `metadata_directory` is the one of `log_directories` (or beside them) that holds the metadata log. A cluster id
-    given must be the directories' own. ConfigError, MalformedMetaProperties, OSError.
+    `metadata_directory`, one of `log_directories` or another one, has the metadata log. A given cluster id must be that
+    of the directories. Raises ConfigError, MalformedMetaProperties, OSError.
     """
-    every = dict.fromkeys([metadata_directory, *log_directories])  # in this order: a crash may come in between
+    # The order matters, because a crash may come in between.
+    every = dict.fromkeys([metadata_directory, *log_directories])
     for directory in every:
         filesystem.make_directory(directory)
     found = {directory: read_meta_properties(directory) for directory in every}
@@ -62,7 +63,7 @@ def format_directories(
         if properties is None:
             directory_id = (voter_directory_id if directory == metadata_directory else None) or random_uuid()
             properties = MetaProperties(cluster_id, node_id, directory_id)
-            filesystem.sync_directory(os.path.dirname(directory) or ".")  # a killed start may have left it undone
+            filesystem.sync_directory(os.path.dirname(directory) or ".")  # A killed start may not have synced it.
             _write_bootstrap(directory, features, credentials, filesystem, clock)
             if directory == metadata_directory and is_dynamic:
                 voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
@@ -76,8 +77,8 @@ def format_directories(
 
 
 def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
-    """The cluster id of the formatted directories, None if none is. ConfigError: they are another node's or
-    another cluster's, or of the ZooKeeper era."""
+    """Returns the cluster id of the formatted directories, None if none is formatted. Raises ConfigError if they
+    belong to another node or cluster, or are of the ZooKeeper era."""
     first: str | None = None
     for directory, properties in found.items():
         if properties is None:
@@ -106,7 +107,7 @@ def _write_bootstrap(
     filesystem: Filesystem,
     clock: Clock,
 ) -> None:
-    """bootstrap.checkpoint: what a first start writes into the metadata log; durable on return."""
+    """Writes bootstrap.checkpoint, which a first start copies into the metadata log; durable on return."""
     records: list[MessageAndVersion] = [
         (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features
     ]
@@ -116,7 +117,7 @@ def _write_bootstrap(
 
 
 def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, clock: Clock) -> None:
-    """The snapshot 0-0 that names the voter; durable on return."""
+    """Writes the snapshot 0-0 that names the voter; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
     wall_ms = clock.now_ms()

@@ -1,8 +1,8 @@
 """Reads a metadata log from end to end before anything is written to it.
 
-Every batch is checked (framing, CRC, offsets without gaps, epochs that never fall). What does not fit may only stand
-at the very end: a torn tail, left by a crash during the last append. Damage with valid batches behind it is not ours
-to repair: cutting there would silently forget topics, so that StorageError names the file and the position.
+Every batch is checked (framing, CRC, offsets without gaps, epochs that never fall). Invalid bytes are accepted only at
+the very end: a torn tail, left by a crash during the last append. Damage with valid batches behind it is not repaired,
+because cutting there would silently lose topics: StorageError names the file and the position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BatchVisitor = Callable[[RecordBatch], None]
 
 
 class ScannedSegment:
-    """One `.log` file as found: valid up to `valid_size`, bytes behind it are torn."""
+    """One `.log` file: valid up to `valid_size`, torn behind it."""
 
     __slots__ = ("base_offset", "file_size", "indexes", "path", "valid_size")
 
@@ -58,7 +58,8 @@ class LogScanner:
         return self.epochs[-1][0] if self.epochs else -1
 
     def scan(self, from_offset: int, visit: BatchVisitor) -> None:
-        """Checks everything and gives the batches that reach `from_offset` to `visit`. StorageError, OSError."""
+        """Checks everything, and passes the batches that reach `from_offset` to `visit`. Raises StorageError,
+        OSError."""
         names = sorted(name for name in os.listdir(self.directory) if _LOG_NAME.fullmatch(name))
         self.segments = [ScannedSegment(int(name[:20]), os.path.join(self.directory, name)) for name in names]
         for number, segment in enumerate(self.segments):
@@ -82,7 +83,7 @@ class LogScanner:
                 if valid:
                     position += valid
                 elif position + chunk < segment.file_size:
-                    chunk *= 4  # a batch larger than the chunk, or damage: the whole rest decides
+                    chunk *= 4  # The batch is larger than the chunk, or damaged: the whole rest of the file decides.
                 else:
                     break
             segment.valid_size = position
@@ -118,7 +119,7 @@ class LogScanner:
         segment.indexes.observe(position, summary.size, summary.last_offset, summary.max_timestamp)
 
     def _ensure_nothing_behind(self, segment: ScannedSegment, mapped: mmap.mmap) -> None:
-        """StorageError if a valid batch stands anywhere behind the damage."""
+        """Raises StorageError if a valid batch follows anywhere behind the damage."""
         found = mapped.find(_NO_PRODUCER, segment.valid_size)
         while found >= 0:
             start = found - _NO_PRODUCER_POSITION
@@ -135,7 +136,7 @@ class LogScanner:
 
 
 def _is_batch(mapped: mmap.mmap, start: int, end_offset: int) -> bool:
-    """Whether a whole valid batch of a later offset begins at `start`."""
+    """Returns whether a whole valid batch of a later offset begins at `start`."""
     if mapped[start + 16] != 2 or int.from_bytes(mapped[start : start + 8], "big") < end_offset:
         return False
     size = int.from_bytes(mapped[start + 8 : start + 12], "big") + 12

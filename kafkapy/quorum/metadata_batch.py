@@ -29,14 +29,14 @@ CONTROL_TYPES: dict[int, Any] = {
 }
 _CONTROL_KEYS = {message: b"\x00\x00" + control.to_bytes(2, "big") for control, message in CONTROL_TYPES.items()}
 
-# The v2 header's size up to the records, and the largest batch that Kafka's metadata log takes (8 MiB) less a reserve.
+# The size of the v2 header up to the records, and the largest batch of Kafka's metadata log (8 MiB) less a reserve.
 BATCH_OVERHEAD = 61
 MAX_BATCH_BYTES = 8 * 1024 * 1024 - 64 * 1024
 MAX_RECORDS_PER_BATCH = 10_000
 
 
 def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequence[Any]) -> bytes:
-    """One control batch of LeaderChangeMessage, KRaftVersionRecord, VotersRecord, snapshot header or footer."""
+    """Returns one control batch of LeaderChangeMessage, KRaftVersionRecord, VotersRecord, snapshot header or footer."""
     builder = RecordBatchBuilder(base_offset, is_control=True, partition_leader_epoch=epoch)
     for message in messages:
         builder.append(timestamp, _CONTROL_KEYS[type(message)], message.encode(0))
@@ -46,7 +46,7 @@ def control_batch(base_offset: int, epoch: int, timestamp: int, messages: Sequen
 def metadata_batches(
     base_offset: int, epoch: int, timestamp: int, records: Iterable[MessageAndVersion]
 ) -> tuple[list[bytes], int]:
-    """Batches with the records at consecutive offsets, and the offset after the last one."""
+    """Returns batches with the records at consecutive offsets, and the offset after the last one."""
     batches: list[bytes] = []
     builder, size, count = None, 0, 0
     for message, version in records:
@@ -66,7 +66,7 @@ def metadata_batches(
 
 
 def decode_control_batch(batch: RecordBatch) -> list[Any]:
-    """The control messages of a batch. ValueError: a control record that the metadata log does not have."""
+    """Returns the control messages of a batch. Raises ValueError for a type that does not occur in the metadata log."""
     messages = []
     for record in batch:
         key = bytes(record.key or b"")
@@ -82,5 +82,6 @@ def decode_control_batch(batch: RecordBatch) -> list[Any]:
 
 
 def decode_metadata_batch(batch: RecordBatch) -> list[Any]:
-    """The metadata messages of a batch. ValueError or ProtocolViolation: a record type or version we do not know."""
+    """Returns the metadata messages of a batch. Raises ValueError or ProtocolViolation for an unknown type or
+    version."""
     return [decode_metadata_record(bytes(record.value or b"")) for record in batch]

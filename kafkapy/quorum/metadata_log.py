@@ -1,8 +1,8 @@
-"""The files of `__cluster_metadata-0`: segments that are appended to and synced, one batch group at a time.
+"""The files of `__cluster_metadata-0`: segments that are appended to and synced, one group of batches at a time.
 
-Another program may have appended behind our back (Apache Kafka, started on a live directory, writes before it notices
-that the directory is locked): every append first looks whether the file still ends where we left it, and cuts off what
-is not ours. There is one writer, the controller's thread.
+Another program may append to them (Apache Kafka, started on a live directory, writes before it notices that the
+directory is locked): every append first checks that the file ends where the last one ended, and cuts off foreign bytes.
+There is one writer, the controller's thread.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MetadataLog:
         self._indexes = SegmentIndexes(0)
 
     def open(self, scanned: LogScanner, snapshot_end_offset: int) -> None:
-        """Takes over what a scan found: cuts off a torn tail, creates the first segment. StorageError."""
+        """Opens the log that was scanned: cuts off a torn tail, or creates the first segment. Raises StorageError."""
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:
                 logger.warning(
@@ -77,8 +77,8 @@ class MetadataLog:
                 last.path, last.file_size - last.valid_size, last.valid_size, self.end_offset,
             )  # fmt: skip
             self._file.truncate(last.valid_size)
-        # A killed broker may have appended the last batches and not synced them. Before anything follows from them
-        # (what they do not know becomes a stray) they have to be durable.
+        # A killed broker may not have synced the last batches. They have to be durable before anything follows from
+        # them, such as that a directory of an unknown topic becomes a stray.
         self.filesystem.sync_file(self._file.fd)
         for segment in scanned.segments[:-1]:
             stem = self._stem(segment.base_offset)
@@ -95,11 +95,11 @@ class MetadataLog:
 
     @property
     def size(self) -> int:
-        """Bytes in all segments."""
+        """The bytes in all segments."""
         return sum(os.path.getsize(self._stem(base) + ".log") for base in self.bases)
 
     def append(self, batches: Sequence[bytes]) -> None:
-        """Appends whole batches with consecutive offsets; they are durable on return. StorageError."""
+        """Appends whole batches with consecutive offsets; they are durable on return. Raises StorageError."""
         try:
             if self._active().size + sum(map(len, batches)) > self.segment_bytes and self._active().size > 0:
                 self._roll()
@@ -147,7 +147,7 @@ class MetadataLog:
         self.filesystem.sync_directory(self.directory)
 
     def delete_before(self, offset: int) -> None:
-        """Removes segments that lie wholly before `offset`: a snapshot stands for them. StorageError."""
+        """Removes the segments before `offset`, which a snapshot replaces. Raises StorageError."""
         try:
             while len(self.bases) > 1 and self.bases[1] <= offset:
                 self._remove_segment(self.bases.pop(0))
@@ -163,7 +163,8 @@ class MetadataLog:
             self.filesystem.unlink(self._stem(base_offset) + suffix)
 
     def close(self) -> None:
-        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop. StorageError."""
+        """Writes the indexes and the (empty) producer snapshot that Kafka expects after a clean stop. Raises
+        StorageError."""
         if self._file is None:
             return
         try:

@@ -1,6 +1,6 @@
-"""`quorum-state`: the epoch that this voter has seen last, as JSON; one form for static and one for dynamic quorums.
+"""`quorum-state`: the last epoch of this voter, as JSON; one form for static and one for dynamic quorums.
 
-It is a second witness beside the log: missing, unreadable or behind the log, the log's epoch counts.
+The log has the epoch too: if the file is missing, unreadable or older than the log, the log's epoch counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 
 
 def read_quorum_epoch(directory: str) -> int:
-    """The leader epoch in quorum-state, either form; -1 (and a warning) if there is none that can be read."""
+    """Returns the leader epoch in quorum-state of either form; -1, with a warning, if the file cannot be read."""
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -32,7 +32,7 @@ def read_quorum_epoch(directory: str) -> int:
 
 
 def write_quorum_state(filesystem: Filesystem, directory: str, node_id: int, epoch: int, *, dynamic: bool) -> None:
-    """Says, durably on return, that this node leads `epoch`. OSError."""
+    """Writes that this node leads `epoch`; durable on return. Raises OSError."""
     fields: dict[str, object]
     if dynamic:
         fields = {

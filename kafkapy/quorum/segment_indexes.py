@@ -1,7 +1,8 @@
 """Offset and time index of one metadata log segment, kept in memory and written when the segment is closed.
 
-The metadata log is never looked up by offset or time here, and Kafka rebuilds its indexes after any start; they are
-written for its tools, by its rule: an entry before the first batch that begins more than 4096 bytes after the last one.
+The broker never searches the metadata log by offset or time, and Apache Kafka rebuilds the indexes at each start. They
+are written for Kafka's tools, by Kafka's rule: an entry before the first batch that begins more than 4096 bytes after
+the last entry.
 
     .index      8 bytes: int32 relative last offset of the batch, int32 its position
     .timeindex 12 bytes: int64 largest timestamp so far, int32 relative offset of the batch that has it
@@ -19,7 +20,7 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class SegmentIndexes:
-    """Owns the entries of one segment. Not thread-safe; `observe` sees every batch once, in order."""
+    """Owns the entries of one segment. Not thread-safe; `observe` is called for every batch once, in order."""
 
     __slots__ = (
         "_bytes_since_entry",
@@ -55,7 +56,7 @@ class SegmentIndexes:
             self._last_time_entry = self._max_timestamp
 
     def write(self, filesystem: Filesystem, stem: str) -> None:
-        """Writes `<stem>.index` and `<stem>.timeindex`. OSError."""
+        """Writes `<stem>.index` and `<stem>.timeindex`. Raises OSError."""
         self._append_time_entry()
         filesystem.write_file(stem + ".index", bytes(self._offset_entries))
         filesystem.write_file(stem + ".timeindex", bytes(self._time_entries))

@@ -4,8 +4,8 @@
     data batches     the whole image as records
     control batch    SnapshotFooter
 
-A snapshot replaces the log before its end offset. It is written under another name, synced and renamed, so that one
-with the final name is whole.
+A snapshot replaces the log before its end offset. It is written under another name, synced and renamed, so that a file
+with the final name is complete.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def snapshot_name(snapshot_id: OffsetAndEpoch) -> str:
 
 
 def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
-    """Ids of the snapshots in a directory, oldest first."""
+    """Returns the ids of the snapshots in a directory, oldest first."""
     matches = (_NAME.fullmatch(name) for name in os.listdir(directory))
     return sorted(OffsetAndEpoch(int(match[1]), int(match[2])) for match in matches if match)
 
@@ -52,7 +52,7 @@ def list_snapshots(directory: str) -> list[OffsetAndEpoch]:
 def snapshot_bytes(
     epoch: int, wall_ms: int, last_timestamp: int, control_messages: Iterable[Any], records: Iterable[MessageAndVersion]
 ) -> bytes:
-    """The content of a snapshot file; `last_timestamp` is that of the last batch it stands for."""
+    """Returns the content of a snapshot file; `last_timestamp` is that of the last batch in the snapshot."""
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp)
     first = [header, *control_messages]
     batches, end = metadata_batches(len(first), epoch, wall_ms, records)
@@ -61,7 +61,7 @@ def snapshot_bytes(
 
 
 def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAndEpoch, content: bytes) -> None:
-    """Durable on return. OSError."""
+    """Writes a snapshot; durable on return. Raises OSError."""
     path = os.path.join(directory, snapshot_name(snapshot_id))
     part = path.removesuffix(SUFFIX) + PART_SUFFIX
     filesystem.unlink(part)
@@ -70,7 +70,7 @@ def write_snapshot(filesystem: Filesystem, directory: str, snapshot_id: OffsetAn
 
 
 def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:
-    """Reads and checks a whole snapshot. StorageError if it is damaged or holds what we do not know; OSError."""
+    """Reads and checks a whole snapshot. Raises OSError, and StorageError if it is damaged or has unknown records."""
     directory = os.path.dirname(path)
     with open(path, "rb") as file:
         content = file.read()

@@ -1,6 +1,6 @@
-"""Who may vote: from the configuration (static quorum) or from KRaftVoters records in the log (dynamic, KIP-853).
+"""The voters: from the configuration (static quorum) or from KRaftVoters records in the log (dynamic, KIP-853).
 
-We are a quorum of one. Anything else is refused by name before a byte is written.
+This node must be the only voter; any other set is refused before anything is written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,10}")
 
 
 class ControllerListener(NamedTuple):
-    """Where the controller would be reached; we answer nothing there, but Kafka stores it with the voter."""
+    """The address of the controller. Nothing listens there, but Kafka stores it with the voter."""
 
     name: str
     host: str
@@ -36,7 +36,7 @@ class VoterSet(NamedTuple):
     listener: ControllerListener
 
     def records(self) -> list[Any]:
-        """The control records that make this set the quorum's."""
+        """Returns the control records that make this set that of the quorum."""
         endpoint = VotersRecord.Endpoint(name=self.listener.name, host=self.listener.host, port=self.listener.port)
         feature = VotersRecord.KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
         voter = VotersRecord.Voter(
@@ -52,7 +52,7 @@ class VoterSet(NamedTuple):
 
 
 def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> VoterSet:
-    """The voter set of a KRaftVoters record; ConfigError unless it is this node and directory alone."""
+    """Returns the voter set of a KRaftVoters record; raises ConfigError unless it is this node and directory alone."""
     ids = [voter.voter_id for voter in record.voters]
     if ids != [node_id]:
         raise ConfigError(
@@ -71,8 +71,8 @@ def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> Vot
 
 
 def parse_voter(text: str, listener_name: str) -> VoterSet:
-    """`1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and the id of the directory with the
-    metadata log. ConfigError in Kafka's words."""
+    """Parses `1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and id of the directory
+    with the metadata log. Raises ConfigError in Kafka's words."""
     node, at, rest = text.strip().partition("@")
     if not at:
         raise ConfigError("No @ found in dynamic voter string.")
@@ -110,7 +110,7 @@ def parse_voter(text: str, listener_name: str) -> VoterSet:
 
 
 def check_static_voters(voters: list[str], node_id: int) -> None:
-    """ConfigError unless `controller.quorum.voters` (items id@host:port) is empty or names this node alone."""
+    """Raises ConfigError unless `controller.quorum.voters` (items id@host:port) is empty or names this node alone."""
     ids = []
     for voter in voters:
         text = voter.strip().split("@", 1)[0]
