@@ -1,4 +1,12 @@
-"""Consumer groups of KIP-848: ConsumerGroupHeartbeat and ConsumerGroupDescribe."""
+"""ConsumerGroupHeartbeat 0-1 and ConsumerGroupDescribe 0-1: consumer groups (KIP-848).
+
+Both are refused with UNSUPPORTED_VERSION unless the protocol is configured and the feature group.version finalized.
+
+Versions:
+    ConsumerGroupHeartbeat 1   a member chooses its own id and may subscribe by a regular expression.
+    ConsumerGroupDescribe 1    has the type of each member.
+Not done: authorization.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,7 @@ from kafkapy.server.handlers.groups import ALL_GROUP_OPERATIONS
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import random_uuid, uuid_to_string
 
-# From this version on a member chooses its own id; before, the broker gives it one.
+# The first version in which a member chooses its own id; before, the broker gives it one.
 _OWN_MEMBER_ID_VERSION = 1
 
 # -- ConsumerGroupHeartbeat
@@ -62,7 +70,7 @@ def consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHear
 
 
 def _validate(request: ConsumerGroupHeartbeatRequest, version: int, assignors: list[str]) -> None:
-    """ApiError INVALID_REQUEST or UNSUPPORTED_ASSIGNOR when the request contradicts itself."""
+    """Raises ApiError INVALID_REQUEST or UNSUPPORTED_ASSIGNOR for an invalid request."""
     epoch = request.member_epoch
     needs_member_id = version >= _OWN_MEMBER_ID_VERSION or epoch != 0
     for is_wrong, message in (
@@ -110,7 +118,7 @@ def consumer_group_describe(
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
-    # As Apache Kafka: what cannot be asked for comes first.
+    # Apache Kafka also puts the invalid ids first.
     groups = [_failed("", Error.INVALID_GROUP_ID, None) for group_id in request.group_ids if not group_id]
     for group_id in filter(None, request.group_ids):
         try:

@@ -1,4 +1,13 @@
-"""FindCoordinator: which broker coordinates a group or a transactional id (KIP-699: several keys in one request)."""
+"""FindCoordinator 0-6: the broker that coordinates a group or a transactional id.
+
+Creates the internal topic when it is first needed, and names no coordinator before the broker can serve its partition.
+
+Versions:
+    1   transactional ids.
+    4   several keys in one request (KIP-699).
+    6   keys of share groups, for which no coordinator is ever available.
+Not done: share coordinators (KIP-932), authorization.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +53,7 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     if key_type == _SHARE and context.api_version < _SHARE_VERSION:
         return _Coordinator(Error.INVALID_REQUEST)
     if key_type == _SHARE:
-        # No share coordinator is served: the client keeps looking, which is the truth.
+        # Share groups are not served, so the client keeps looking for a coordinator.
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     name = GROUP_METADATA_TOPIC if key_type == _GROUP else TRANSACTION_STATE_TOPIC
     services = context.services
@@ -53,7 +62,7 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     if topic is None:
         create_internal_topic(services, name)
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
-    # By the topic's own partition count once it exists, whatever the configuration says by now.
+    # The number of partitions of the topic counts once the topic exists, not that in the configuration.
     number = coordinator_partition(key, len(topic.partitions))
     partition = topic.partitions.get(number)
     broker = None if partition is None else image.brokers.get(partition.leader)

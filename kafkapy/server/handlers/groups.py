@@ -1,9 +1,25 @@
-"""Membership and administration of groups: Join, Sync, Heartbeat, Leave; Describe, List, DeleteGroups."""
+"""JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, DescribeGroups 0-6, ListGroups 0-5, DeleteGroups 0-2.
+
+The classic protocol's members and the administration of groups. Requests go to the group coordinator, which responds to
+JoinGroup and SyncGroup when the group's next generation begins or its assignment is committed.
+
+Versions:
+    JoinGroup 1        has a rebalance timeout; before, it is the session timeout.
+    JoinGroup 4        a new member joins twice: the first response gives it its id (KIP-394).
+    JoinGroup 7        the protocol name may be null, and is null in errors.
+    JoinGroup 9        the leader may be told to skip the assignment (KIP-814).
+    SyncGroup 5        requires the protocol's type and name.
+    LeaveGroup 3       several members leave at once, with an error for each.
+    DescribeGroups 6   reports a missing group as an error; before, as a dead group.
+    ListGroups 4, 5    filter by state, by type.
+Not done: authorization; every client may do everything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.coordinator.group.classic.classic_responses import join_error
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -17,17 +33,17 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 
-# READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS as bits: what can be done with a group.
+# The operations on a group, as bits: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS.
 ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-# The first version whose protocol name may be null, and the first whose response has one answer for each member.
+# The first version of JoinGroup whose protocol name may be null, and the first of LeaveGroup with several members.
 _NULLABLE_PROTOCOL_VERSION = 7
 _BATCHED_LEAVE_VERSION = 3
-# From this version on SyncGroup must say which protocol it means.
+# The first version of SyncGroup that requires the protocol's type and name.
 _PROTOCOL_REQUIRED_VERSION = 5
 
 
 def join_group_error(request: JoinGroupRequest, version: int, error: Error, message: str | None) -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=error, member_id=request.member_id, protocol_name="")
+    return join_error(request.member_id, error)
 
 
 @serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)
@@ -48,7 +64,7 @@ def join_group(context: RequestContext, request: JoinGroupRequest) -> None:
             client_id=context.client_id or "",
             client_host=f"/{context.connection.peer_host}",
             session_timeout_ms=request.session_timeout_ms,
-            # Version 0 has none: the session's is meant.
+            # Version 0 has no rebalance timeout: the session timeout is used.
             rebalance_timeout_ms=rebalance_timeout_ms if rebalance_timeout_ms >= 0 else request.session_timeout_ms,
             protocol_type=request.protocol_type,
             protocols=[(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols],

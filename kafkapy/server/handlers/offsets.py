@@ -1,4 +1,15 @@
-"""Committed offsets: OffsetCommit, OffsetFetch and OffsetDelete, by topic name or (version 10) by topic id."""
+"""OffsetCommit 0-10, OffsetFetch 0-10 and OffsetDelete 0: committed offsets of groups.
+
+Partitions are named by topic name, or by topic id from version 10 on. Partitions that do not exist are refused here;
+the group coordinator decides on the others.
+
+Versions:
+    OffsetCommit 9   knows GROUP_ID_NOT_FOUND, and members of consumer groups.
+    OffsetFetch 2    has one error for the whole group; before, one for each partition.
+    OffsetFetch 7    can require offsets that no open transaction may change.
+    OffsetFetch 8    several groups in one request.
+Not done: authorization.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +34,9 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID
 
 _TOPIC_ID_VERSION = 10
-# OffsetCommit: the first that knows GROUP_ID_NOT_FOUND. OffsetFetch: the first with several groups, and the first
-# with an error for the whole group.
+# The first version of OffsetCommit that knows GROUP_ID_NOT_FOUND.
 _NEW_PROTOCOL_VERSION = 9
+# The first versions of OffsetFetch with several groups, and with an error for the whole group.
 _BATCHED_FETCH_VERSION = 8
 _FETCH_ERROR_VERSION = 2
 
@@ -43,18 +54,18 @@ def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Offs
     topics = context.services.metadata.image.topics
     version = context.api_version
     by_id = version >= _TOPIC_ID_VERSION
-    # One error for each partition in the order of the request; None: the coordinator decides.
+    # One error for each partition, in the order of the request; None where the coordinator decides.
     errors: list[Error | None] = []
     offsets: list[OffsetToCommit] = []
     for topic in request.topics:
         found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
-        for asked in topic.partitions:
-            if found is None or asked.partition_index not in found.partitions:
+        for requested in topic.partitions:
+            if found is None or requested.partition_index not in found.partitions:
                 is_unknown_id = by_id and found is None
                 errors.append(Error.UNKNOWN_TOPIC_ID if is_unknown_id else Error.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
             errors.append(None)
-            offsets.append(_to_commit(found, asked))
+            offsets.append(_to_commit(found, requested))
     if not offsets:
         return _commit_response(request, version, (error for error in errors if error is not None))
 
@@ -77,34 +88,34 @@ def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Offs
     return None
 
 
-def _to_commit(topic: TopicImage, asked: OffsetCommitRequest.OffsetCommitRequestPartition) -> OffsetToCommit:
+def _to_commit(topic: TopicImage, requested: OffsetCommitRequest.OffsetCommitRequestPartition) -> OffsetToCommit:
     return OffsetToCommit(
         topic.name,
         topic.topic_id,
-        asked.partition_index,
-        asked.committed_offset,
-        asked.committed_leader_epoch,
-        asked.committed_metadata or "",
+        requested.partition_index,
+        requested.committed_offset,
+        requested.committed_leader_epoch,
+        requested.committed_metadata or "",
     )
 
 
 def _commit_response(request: OffsetCommitRequest, version: int, errors: Iterator[Error]) -> OffsetCommitResponse:
-    """`errors` has one for each partition of the request, in its order."""
-    answer = []
+    """Builds the response; `errors` has one for each partition of the request, in its order."""
+    response = []
     for topic in request.topics:
         partitions = [
             OffsetCommitResponse.OffsetCommitResponsePartition(
-                partition_index=asked.partition_index, error_code=next(errors)
+                partition_index=requested.partition_index, error_code=next(errors)
             )
-            for asked in topic.partitions
+            for requested in topic.partitions
         ]
-        answered = OffsetCommitResponse.OffsetCommitResponseTopic(partitions=partitions)
+        topic_response = OffsetCommitResponse.OffsetCommitResponseTopic(partitions=partitions)
         if version >= _TOPIC_ID_VERSION:
-            answered.topic_id = topic.topic_id
+            topic_response.topic_id = topic.topic_id
         else:
-            answered.name = topic.name
-        answer.append(answered)
-    return OffsetCommitResponse(topics=answer)
+            topic_response.name = topic.name
+        response.append(topic_response)
+    return OffsetCommitResponse(topics=response)
 
 
 # -- OffsetFetch
@@ -130,11 +141,11 @@ def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> Offset
         return _fetch_single_group(context, request)
     topics = context.services.metadata.image.topics
     groups = []
-    for asked in request.groups:
-        group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=asked.group_id)
+    for requested in request.groups:
+        group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id=requested.group_id)
         groups.append(group)
         try:
-            group.topics = _fetch_group(context, asked, request.require_stable, topics)
+            group.topics = _fetch_group(context, requested, request.require_stable, topics)
         except ApiError as error:
             group.error_code = error.error
     return OffsetFetchResponse(groups=groups)
@@ -142,30 +153,30 @@ def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> Offset
 
 def _fetch_group(
     context: RequestContext,
-    asked: OffsetFetchRequest.OffsetFetchRequestGroup,
+    requested: OffsetFetchRequest.OffsetFetchRequestGroup,
     require_stable: bool,
     topics: TopicsImage,
 ) -> list[OffsetFetchResponse.OffsetFetchResponseTopics]:
     by_id = context.api_version >= _TOPIC_ID_VERSION
     wanted: list[tuple[str, int, bytes]] | None = None
     unknown: list[OffsetFetchResponse.OffsetFetchResponseTopics] = []
-    if asked.topics is not None:
+    if requested.topics is not None:
         wanted = []
-        for topic in asked.topics:
+        for topic in requested.topics:
             found = topics.by_id.get(topic.topic_id) if by_id else topics.by_name.get(topic.name)
             if by_id and found is None:
                 unknown.append(_unknown_topic(topic))
                 continue
             name, topic_id = (topic.name, ZERO_UUID) if found is None else (found.name, found.topic_id)
             wanted.extend((name, partition, topic_id) for partition in topic.partition_indexes)
-    call = FetchCall(asked.group_id, wanted, require_stable, asked.member_id, asked.member_epoch)
+    call = FetchCall(requested.group_id, wanted, require_stable, requested.member_id, requested.member_epoch)
     fetched = context.services.group_coordinator.fetch_offsets(call)
-    answer = []
+    response = []
     for name, offsets in _by_topic(fetched):
         found = topics.by_name.get(name)
         if by_id and found is None:
-            continue  # deleted since it was committed: it has no id that a client could know
-        answered = OffsetFetchResponse.OffsetFetchResponseTopics(
+            continue  # The topic was deleted since the commit, so it has no id.
+        topic_response = OffsetFetchResponse.OffsetFetchResponseTopics(
             partitions=[
                 OffsetFetchResponse.OffsetFetchResponsePartitions(
                     partition_index=offset.partition,
@@ -178,11 +189,11 @@ def _fetch_group(
             ]
         )
         if by_id and found is not None:
-            answered.topic_id = found.topic_id
+            topic_response.topic_id = found.topic_id
         else:
-            answered.name = name
-        answer.append(answered)
-    return [*answer, *unknown]
+            topic_response.name = name
+        response.append(topic_response)
+    return [*response, *unknown]
 
 
 def _unknown_topic(
@@ -226,7 +237,7 @@ def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) ->
 
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
-    """Versions 0 and 1 have room for it only with each partition."""
+    """Builds the response for a failed group; in versions 0 and 1 each partition has the error."""
     if version >= _FETCH_ERROR_VERSION:
         return OffsetFetchResponse(error_code=error)
     return OffsetFetchResponse(
@@ -272,27 +283,29 @@ def offset_delete_error(
 def offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> None:
     topics = context.services.metadata.image.topics
     partitions = [
-        (topic.name, asked.partition_index)
+        (topic.name, requested.partition_index)
         for topic in request.topics
-        for asked in topic.partitions
-        if topics.partition(topic.name, asked.partition_index) is not None
+        for requested in topic.partitions
+        if topics.partition(topic.name, requested.partition_index) is not None
     ]
 
     def respond(errors: PartitionErrors) -> None:
-        answer = [
+        response = [
             OffsetDeleteResponse.OffsetDeleteResponseTopic(
                 name=topic.name,
                 partitions=[
                     OffsetDeleteResponse.OffsetDeleteResponsePartition(
-                        partition_index=asked.partition_index,
-                        error_code=errors.get((topic.name, asked.partition_index), Error.UNKNOWN_TOPIC_OR_PARTITION),
+                        partition_index=requested.partition_index,
+                        error_code=errors.get(
+                            (topic.name, requested.partition_index), Error.UNKNOWN_TOPIC_OR_PARTITION
+                        ),
                     )
-                    for asked in topic.partitions
+                    for requested in topic.partitions
                 ],
             )
             for topic in request.topics
         ]
-        context.respond(OffsetDeleteResponse(topics=answer))
+        context.respond(OffsetDeleteResponse(topics=response))
 
     context.services.group_coordinator.delete_offsets(
         request.group_id,

@@ -1,8 +1,16 @@
-"""InitProducerId: an id and epoch for an idempotent or a transactional producer (KIP-98, KIP-360)."""
+"""InitProducerId 0-5: the id and epoch of an idempotent or a transactional producer (KIP-98, KIP-360).
+
+Without a transactional id every request gets a new id with epoch 0, whatever id and epoch it names.
+
+Versions:
+    3   a producer names its current id and epoch.
+    4   knows PRODUCER_FENCED; before, it is INVALID_PRODUCER_EPOCH.
+Not done: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kafka 4.3 and not announced there either.
+"""
 
 from __future__ import annotations
 
-from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerResponse, ProducerIdAndEpoch
+from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerIdAndEpoch, ProducerResponse
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -11,7 +19,7 @@ from kafkapy.server.request_context import RequestContext
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
-# Before it a client knows a fenced producer only as INVALID_PRODUCER_EPOCH.
+# The first version that knows PRODUCER_FENCED.
 FENCED_VERSION = 4
 
 
@@ -25,10 +33,6 @@ def init_producer_id_error(
 
 @serves(ApiKey.INIT_PRODUCER_ID, 0, 5, on_error=init_producer_id_error)
 def init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> None:
-    """Without a transactional id every request gets a new id with epoch 0, whatever id and epoch it names.
-
-    Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3, which does not announce it either.
-    """
     version = context.api_version
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise ApiError(Error.INVALID_REQUEST)
@@ -36,14 +40,14 @@ def init_producer_id(context: RequestContext, request: InitProducerIdRequest) ->
         _init_transactional(context, request, request.transactional_id)
         return
 
-    def answer(producer_id: int | Error) -> None:
+    def respond(producer_id: int | Error) -> None:
         if isinstance(producer_id, Error):
             response = init_producer_id_error(request, version, producer_id, None)
         else:
             response = InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
         context.respond(response)
 
-    context.services.producer_ids.generate(answer)
+    context.services.producer_ids.generate(respond)
 
 
 def _init_transactional(context: RequestContext, request: InitProducerIdRequest, transactional_id: str) -> None:
@@ -51,7 +55,7 @@ def _init_transactional(context: RequestContext, request: InitProducerIdRequest,
     if request.producer_id != NO_PRODUCER_ID:
         expected = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
 
-    def answer(found: ProducerResponse) -> None:
+    def respond(found: ProducerResponse) -> None:
         if found.error:
             context.respond(init_producer_id_error(request, context.api_version, found.error, None))
             return
@@ -59,4 +63,4 @@ def _init_transactional(context: RequestContext, request: InitProducerIdRequest,
         context.respond(InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch))
 
     call = InitCall(transactional_id, request.transaction_timeout_ms, expected)
-    context.services.transaction_coordinator.init_producer_id(call, answer)
+    context.services.transaction_coordinator.init_producer_id(call, respond)

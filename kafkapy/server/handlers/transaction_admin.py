@@ -1,4 +1,10 @@
-"""What administrators see of transactions: DescribeTransactions, ListTransactions, DescribeProducers (KIP-664)."""
+"""DescribeTransactions 0, ListTransactions 0-2 and DescribeProducers 0: transactions for administrators (KIP-664).
+
+Versions:
+    ListTransactions 1   filters by duration.
+    ListTransactions 2   filters by a pattern, which is matched on a thread of the handler pool.
+Not done: authorization.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +59,7 @@ def list_transactions_error(
 
 @serves(ApiKey.LIST_TRANSACTIONS, 0, 2, on_error=list_transactions_error)
 def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse | None:
-    """A pattern of the client's making is looked at on a thread of the pool."""
+    """Lists transactions; a client's pattern is matched on a thread of the handler pool, because it may take long."""
     wanted = ListFilter(
         frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
     )
@@ -109,21 +115,22 @@ def describe_producers(context: RequestContext, request: DescribeProducersReques
 def _producers_of(
     context: RequestContext, topic_partition: TopicPartition
 ) -> DescribeProducersResponse.PartitionResponse:
-    answer = DescribeProducersResponse.PartitionResponse(partition_index=topic_partition.partition)
+    response = DescribeProducersResponse.PartitionResponse(partition_index=topic_partition.partition)
     if not is_valid_topic_name(topic_partition.topic):
-        answer.error_code = Error.INVALID_TOPIC_EXCEPTION
-        return answer
+        response.error_code = Error.INVALID_TOPIC_EXCEPTION
+        return response
     try:
         partition = context.services.replica_manager.get_partition(topic_partition)
     except ApiError as error:
-        answer.error_code = error.error
+        response.error_code = error.error
         if topic_partition.topic not in context.services.metadata.image.topics.by_name:
-            answer.error_message = error.message  # of a missing partition Kafka gives the code alone
-        return answer
+            # Apache Kafka sends a message for a missing topic, but not for a missing partition.
+            response.error_message = error.message
+        return response
     if not partition.is_leader:
-        answer.error_code = Error.NOT_LEADER_OR_FOLLOWER
-        return answer
-    answer.active_producers = [
+        response.error_code = Error.NOT_LEADER_OR_FOLLOWER
+        return response
+    response.active_producers = [
         DescribeProducersResponse.ProducerState(
             producer_id=entry.producer_id,
             producer_epoch=entry.producer_epoch,
@@ -134,4 +141,4 @@ def _producers_of(
         )
         for entry in partition.log.producers.entries.values()
     ]
-    return answer
+    return response

@@ -1,4 +1,13 @@
-"""TxnOffsetCommit: a group's offsets as part of its producer's transaction (KIP-98, KIP-447)."""
+"""TxnOffsetCommit 0-5: commits a group's offsets in its producer's transaction (KIP-98, KIP-447).
+
+The transaction is verified first; version 5 adds the group's partition of `__consumer_offsets` to it.
+
+Versions:
+    2   knows COORDINATOR_LOAD_IN_PROGRESS; before, it is COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
+    3   names the member and the generation.
+    4   knows TRANSACTION_ABORTABLE.
+Not done: topic ids, which the request does not have; authorization.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +25,7 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import ZERO_UUID, TopicPartition
 
-# Before it a client cannot wait for a loading coordinator (KAFKA-7296).
+# The first versions that know COORDINATOR_LOAD_IN_PROGRESS and TRANSACTION_ABORTABLE, and that add the partition.
 _LOADING_VERSION = 2
 _ABORTABLE_VERSION = 4
 _ADDS_PARTITIONS_VERSION = 5
@@ -34,8 +43,12 @@ def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) 
         return txn_offset_commit_error(request, context.api_version, Error.INVALID_GROUP_ID, None)
     services = context.services
     offsets: list[OffsetToCommit] = []
-    # One for each partition asked, in order; None where the coordinator decides.
-    errors = [_to_commit(context, topic.name, asked, offsets) for topic in request.topics for asked in topic.partitions]
+    # One error for each requested partition, in order; None where the coordinator decides.
+    errors = [
+        _to_commit(context, topic.name, requested, offsets)
+        for topic in request.topics
+        for requested in topic.partitions
+    ]
 
     def respond(decided: list[Error]) -> None:
         rest = iter([_as_known_to(context.api_version, error) for error in decided])
@@ -66,20 +79,20 @@ def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) 
 def _to_commit(
     context: RequestContext,
     topic: str,
-    asked: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition,
+    requested: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition,
     offsets: list[OffsetToCommit],
 ) -> Error | None:
-    """Adds a known partition to `offsets`; the error of an unknown one."""
-    if context.services.metadata.image.topics.partition(topic, asked.partition_index) is None:
+    """Adds the partition to `offsets` if it exists; returns the error otherwise."""
+    if context.services.metadata.image.topics.partition(topic, requested.partition_index) is None:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     offsets.append(
         OffsetToCommit(
             topic,
-            ZERO_UUID,  # as Apache Kafka: the request names no topic ids
-            asked.partition_index,
-            asked.committed_offset,
-            asked.committed_leader_epoch,
-            asked.committed_metadata or "",
+            ZERO_UUID,  # The request has no topic ids.
+            requested.partition_index,
+            requested.committed_offset,
+            requested.committed_leader_epoch,
+            requested.committed_metadata or "",
         )
     )
     return None
@@ -98,7 +111,7 @@ def _as_known_to(version: int, error: Error) -> Error:
 
 
 def _response(request: TxnOffsetCommitRequest, errors: Iterable[Error]) -> TxnOffsetCommitResponse:
-    """`errors` has one for each partition asked, in order."""
+    """Builds the response; `errors` has one for each requested partition, in order."""
     each = iter(errors)
     return TxnOffsetCommitResponse(
         topics=[
@@ -106,9 +119,9 @@ def _response(request: TxnOffsetCommitRequest, errors: Iterable[Error]) -> TxnOf
                 name=topic.name,
                 partitions=[
                     TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition(
-                        partition_index=asked.partition_index, error_code=next(each)
+                        partition_index=requested.partition_index, error_code=next(each)
                     )
-                    for asked in topic.partitions
+                    for requested in topic.partitions
                 ],
             )
             for topic in request.topics

@@ -1,4 +1,13 @@
-"""The course of a transaction: AddPartitionsToTxn, AddOffsetsToTxn, EndTxn; and WriteTxnMarkers between brokers."""
+"""AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, EndTxn 0-5, and WriteTxnMarkers 1-2 between brokers.
+
+The course of a transaction. One partition that cannot be added keeps the other partitions of the request out too.
+
+Versions:
+    all                      know PRODUCER_FENCED from version 2 on; before, it is INVALID_PRODUCER_EPOCH.
+    AddPartitionsToTxn 4     several transactions, from brokers, to be added to or only verified.
+    EndTxn 5                 the producer takes its next epoch from the response (KIP-890).
+Not done: authorization.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
 from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
-from kafkapy.coordinator.transaction.transaction_requests import ProducerResponse, ProducerIdAndEpoch, TransactionMarker
+from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch, ProducerResponse, TransactionMarker
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import TopicsImage
@@ -19,10 +28,10 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
-# Before it a client knows a fenced producer only as INVALID_PRODUCER_EPOCH.
+# The first version that knows PRODUCER_FENCED.
 _FENCED_VERSION = 2
 _BATCHED_VERSION = 4
-# EndTxn: the first whose clients take their next epoch from the answer.
+# The first version of EndTxn whose clients take their next epoch from the response.
 END_TXN_WITH_EPOCH_BUMP = 5
 
 _Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
@@ -41,8 +50,8 @@ def add_partitions_error(
 ) -> AddPartitionsToTxnResponse:
     if version >= _BATCHED_VERSION:
         return AddPartitionsToTxnResponse(error_code=error)
-    asked = _partitions(request.v3_and_below_topics)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(dict.fromkeys(asked, error)))
+    requested = _partitions(request.v3_and_below_topics)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(dict.fromkeys(requested, error)))
 
 
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, on_error=add_partitions_error)
@@ -60,18 +69,18 @@ def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRe
     if refused:
         respond(refused)
         return
-    asked = _partitions(topics)
+    requested = _partitions(topics)
     context.services.transaction_coordinator.add_partitions(
         request.v3_and_below_transactional_id,
         ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
-        frozenset(asked),
+        frozenset(requested),
         0,
-        lambda error: respond(_each(asked, error)),
+        lambda error: respond(_each(requested, error)),
     )
 
 
 def _add_batched(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
-    """What brokers ask: several transactions, each to be added to or only verified."""
+    """Handles the requests of brokers: adds partitions to several transactions, or only verifies them."""
     results: dict[int, Mapping[TopicPartition, Error]] = {}
 
     def done(position: int, errors: Mapping[TopicPartition, Error]) -> None:
@@ -102,20 +111,20 @@ def _add_to_transaction(
     if refused:
         done(position, refused)
         return
-    asked = frozenset(_partitions(transaction.topics))
+    requested = frozenset(_partitions(transaction.topics))
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
         try:
-            done(position, coordinator.verify_partitions(transaction.transactional_id, producer, asked))
+            done(position, coordinator.verify_partitions(transaction.transactional_id, producer, requested))
         except ApiError as error:
-            done(position, dict.fromkeys(asked, error.error))
+            done(position, dict.fromkeys(requested, error.error))
         return
     coordinator.add_partitions(
         transaction.transactional_id,
         producer,
-        asked,
+        requested,
         TRANSACTION_VERSION_2,
-        lambda error: done(position, _each(asked, error)),
+        lambda error: done(position, _each(requested, error)),
     )
 
 
@@ -128,16 +137,16 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
 
 
 def _refused(known: TopicsImage, topics: _Topics) -> dict[TopicPartition, Error]:
-    """Empty if all partitions may be added; one that may not keeps the others out too."""
+    """Returns nothing if all partitions may be added, otherwise an error for each partition."""
     errors: dict[TopicPartition, Error] = {}
-    asked = _partitions(topics)
-    for partition in asked:
+    requested = _partitions(topics)
+    for partition in requested:
         if partition.topic in INTERNAL_TOPICS:
             errors[partition] = Error.TOPIC_AUTHORIZATION_FAILED
         elif known.partition(partition.topic, partition.partition) is None:
             errors[partition] = Error.UNKNOWN_TOPIC_OR_PARTITION
     if errors:
-        for partition in asked:
+        for partition in requested:
             errors.setdefault(partition, Error.OPERATION_NOT_ATTEMPTED)
     return errors
 
