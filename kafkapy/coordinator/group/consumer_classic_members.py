@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from kafkapy.coordinator.group.classic.classic_group import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.group.classic.classic_member import SyncResponder
 from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
-from kafkapy.coordinator.group.classic.join_call import MEMBER_ID_REQUIRED_VERSION, JoinCall
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
 from kafkapy.coordinator.group.consumer_membership import ConsumerMembership, join_key, sync_key
@@ -24,7 +24,7 @@ from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, Coordina
 from kafkapy.coordinator.shard import ShardContext
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkapy.protocol.messages.join_group import JoinGroupResponse
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -59,7 +59,7 @@ class ClassicMembers:
         _check_protocols(group, call)
         if call.member_id == UNKNOWN_MEMBER_ID and call.group_instance_id is None:
             member_id = f"{call.client_id}-{self._new_uuid()}"
-            if call.api_version >= MEMBER_ID_REQUIRED_VERSION:
+            if call.api_version >= JoinGroupRequest.FIRST_VERSION_WITH_MEMBER_ID_REQUIRED:
                 call.respond(join_error(member_id, Error.MEMBER_ID_REQUIRED))
                 return EMPTY_RESULT
             call = call._replace(member_id=member_id)

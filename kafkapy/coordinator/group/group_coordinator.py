@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# From this version on, DescribeGroups reports a missing group as an error instead of a dead group.
-_DESCRIBE_NOT_FOUND_VERSION = 6
-
 
 class GroupCoordinator:
     """Owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
@@ -202,7 +199,7 @@ class GroupCoordinator:
             if error.error is Error.GROUP_ID_NOT_FOUND:
                 described.group_state = GroupState.DEAD.value
                 described.error_message = error.message
-                if api_version < _DESCRIBE_NOT_FOUND_VERSION:
+                if api_version < DescribeGroupsResponse.FIRST_VERSION_WITH_ERROR_MESSAGE:
                     described.error_code, described.error_message = Error.NONE, None
             return described
 

@@ -37,7 +37,7 @@ def transaction_record(transactional_id: str, metadata: TransactionMetadata, ver
         transaction_last_update_timestamp_ms=metadata.last_update_ms,
         transaction_start_timestamp_ms=metadata.start_ms,
     )
-    if version >= 1:
+    if version >= TransactionLogValue.FIRST_VERSION_WITH_PREVIOUS_PRODUCER_ID:
         value.previous_producer_id = metadata.previous_producer_id
         value.next_producer_id = metadata.next_producer_id
         value.client_transaction_version = metadata.client_version

@@ -27,9 +27,6 @@ from kafkapy.server.handlers.groups import ALL_GROUP_OPERATIONS
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import random_uuid, uuid_to_string
 
-# The first version in which a member chooses its own id; before, the broker gives it one.
-_OWN_MEMBER_ID_VERSION = 1
-
 # -- ConsumerGroupHeartbeat
 
 
@@ -72,7 +69,7 @@ def consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHear
 def _validate(request: ConsumerGroupHeartbeatRequest, version: int, assignors: list[str]) -> None:
     """Raises ApiError INVALID_REQUEST or UNSUPPORTED_ASSIGNOR for an invalid request."""
     epoch = request.member_epoch
-    needs_member_id = version >= _OWN_MEMBER_ID_VERSION or epoch != 0
+    needs_member_id = version >= ConsumerGroupHeartbeatRequest.FIRST_VERSION_WITH_OWN_MEMBER_IDS or epoch != 0
     for is_wrong, message in (
         (not request.group_id.strip(), "GroupId can't be empty."),
         (needs_member_id and not request.member_id.strip(), "MemberId can't be empty."),

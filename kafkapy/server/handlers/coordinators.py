@@ -24,8 +24,6 @@ from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.request_context import RequestContext
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
-_BATCHED_VERSION = 4
-_SHARE_VERSION = 6
 
 
 class _Coordinator(NamedTuple):
@@ -50,7 +48,7 @@ def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -
 
 
 def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
-    if key_type == _SHARE and context.api_version < _SHARE_VERSION:
+    if key_type == _SHARE and context.api_version < FindCoordinatorRequest.FIRST_VERSION_WITH_SHARE_GROUPS:
         return _Coordinator(Error.INVALID_REQUEST)
     if key_type == _SHARE:
         # Share groups are not served, so the client keeps looking for a coordinator.
@@ -81,7 +79,7 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
 def _response(
     request: FindCoordinatorRequest, version: int, find: Callable[[str], _Coordinator]
 ) -> FindCoordinatorResponse:
-    if version < _BATCHED_VERSION:
+    if version < FindCoordinatorRequest.FIRST_VERSION_WITH_COORDINATOR_KEYS:
         found = find(request.key)
         message = found.message or (found.error.message if found.error else "NONE")
         return FindCoordinatorResponse(

@@ -35,11 +35,6 @@ from kafkapy.server.request_context import RequestContext
 
 # The operations on a group, as bits: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS.
 ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-# The first version of JoinGroup whose protocol name may be null, and the first of LeaveGroup with several members.
-_NULLABLE_PROTOCOL_VERSION = 7
-_BATCHED_LEAVE_VERSION = 3
-# The first version of SyncGroup that requires the protocol's type and name.
-_PROTOCOL_REQUIRED_VERSION = 5
 
 
 def join_group_error(request: JoinGroupRequest, version: int, error: Error, message: str | None) -> JoinGroupResponse:
@@ -49,7 +44,7 @@ def join_group_error(request: JoinGroupRequest, version: int, error: Error, mess
 @serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)
 def join_group(context: RequestContext, request: JoinGroupRequest) -> None:
     def respond(response: JoinGroupResponse) -> None:
-        if context.api_version < _NULLABLE_PROTOCOL_VERSION:
+        if context.api_version < JoinGroupRequest.FIRST_VERSION_WITH_NULLABLE_PROTOCOL_NAME:
             response.protocol_name = response.protocol_name or ""
         elif response.error_code:
             response.protocol_name = None
@@ -81,7 +76,7 @@ def sync_group_error(request: SyncGroupRequest, version: int, error: Error, mess
 
 @serves(ApiKey.SYNC_GROUP, 0, 5, on_error=sync_group_error)
 def sync_group(context: RequestContext, request: SyncGroupRequest) -> None:
-    if context.api_version >= _PROTOCOL_REQUIRED_VERSION and (
+    if context.api_version >= SyncGroupRequest.FIRST_VERSION_WITH_PROTOCOL_NAME and (
         request.protocol_type is None or request.protocol_name is None
     ):
         raise ApiError(Error.INCONSISTENT_GROUP_PROTOCOL)
@@ -105,7 +100,7 @@ def leave_group_error(
 
 @serves(ApiKey.LEAVE_GROUP, 0, 5, on_error=leave_group_error)
 def leave_group(context: RequestContext, request: LeaveGroupRequest) -> None:
-    is_batched = context.api_version >= _BATCHED_LEAVE_VERSION
+    is_batched = context.api_version >= LeaveGroupRequest.FIRST_VERSION_WITH_MEMBERS
     members = request.members if is_batched else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
 
     def respond(response: LeaveGroupResponse) -> None:

@@ -33,13 +33,6 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import ZERO_UUID
 
-_TOPIC_ID_VERSION = 10
-# The first version of OffsetCommit that knows GROUP_ID_NOT_FOUND.
-_NEW_PROTOCOL_VERSION = 9
-# The first versions of OffsetFetch with several groups, and with an error for the whole group.
-_BATCHED_FETCH_VERSION = 8
-_FETCH_ERROR_VERSION = 2
-
 # -- OffsetCommit
 
 
@@ -53,7 +46,7 @@ def offset_commit_error(
 def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
     topics = context.services.metadata.image.topics
     version = context.api_version
-    by_id = version >= _TOPIC_ID_VERSION
+    by_id = version >= OffsetCommitRequest.FIRST_VERSION_WITH_TOPIC_ID
     # One error for each partition, in the order of the request; None where the coordinator decides.
     errors: list[Error | None] = []
     offsets: list[OffsetToCommit] = []
@@ -80,7 +73,7 @@ def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Offs
             request.group_instance_id,
             request.generation_id_or_member_epoch,
             request.retention_time_ms,
-            version >= _NEW_PROTOCOL_VERSION,
+            version >= OffsetCommitRequest.FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND,
             offsets,
         ),
         respond,
@@ -110,7 +103,7 @@ def _commit_response(request: OffsetCommitRequest, version: int, errors: Iterato
             for requested in topic.partitions
         ]
         topic_response = OffsetCommitResponse.OffsetCommitResponseTopic(partitions=partitions)
-        if version >= _TOPIC_ID_VERSION:
+        if version >= OffsetCommitRequest.FIRST_VERSION_WITH_TOPIC_ID:
             topic_response.topic_id = topic.topic_id
         else:
             topic_response.name = topic.name
@@ -124,7 +117,7 @@ def _commit_response(request: OffsetCommitRequest, version: int, errors: Iterato
 def offset_fetch_error(
     request: OffsetFetchRequest, version: int, error: Error, message: str | None
 ) -> OffsetFetchResponse:
-    if version >= _BATCHED_FETCH_VERSION:
+    if version >= OffsetFetchRequest.FIRST_VERSION_WITH_GROUPS:
         return OffsetFetchResponse(
             groups=[
                 OffsetFetchResponse.OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
@@ -137,7 +130,7 @@ def offset_fetch_error(
 @serves(ApiKey.OFFSET_FETCH, 0, 10, on_error=offset_fetch_error)
 def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     version = context.api_version
-    if version < _BATCHED_FETCH_VERSION:
+    if version < OffsetFetchRequest.FIRST_VERSION_WITH_GROUPS:
         return _fetch_single_group(context, request)
     topics = context.services.metadata.image.topics
     groups = []
@@ -157,7 +150,7 @@ def _fetch_group(
     require_stable: bool,
     topics: TopicsImage,
 ) -> list[OffsetFetchResponse.OffsetFetchResponseTopics]:
-    by_id = context.api_version >= _TOPIC_ID_VERSION
+    by_id = context.api_version >= OffsetFetchRequest.FIRST_VERSION_WITH_TOPIC_ID
     wanted: list[tuple[str, int, bytes]] | None = None
     unknown: list[OffsetFetchResponse.OffsetFetchResponseTopics] = []
     if requested.topics is not None:
@@ -238,7 +231,7 @@ def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) ->
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
     """Builds the response for a failed group; in versions 0 and 1 each partition has the error."""
-    if version >= _FETCH_ERROR_VERSION:
+    if version >= OffsetFetchResponse.FIRST_VERSION_WITH_ERROR_CODE:
         return OffsetFetchResponse(error_code=error)
     return OffsetFetchResponse(
         topics=[

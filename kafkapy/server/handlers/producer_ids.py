@@ -19,14 +19,12 @@ from kafkapy.server.request_context import RequestContext
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
-# The first version that knows PRODUCER_FENCED.
-FENCED_VERSION = 4
 
 
 def init_producer_id_error(
     request: InitProducerIdRequest, version: int, error: Error, message: str | None
 ) -> InitProducerIdResponse:
-    if error is Error.PRODUCER_FENCED and version < FENCED_VERSION:
+    if error is Error.PRODUCER_FENCED and version < InitProducerIdRequest.FIRST_VERSION_WITH_PRODUCER_FENCED:
         error = Error.INVALID_PRODUCER_EPOCH
     return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
 

@@ -25,11 +25,6 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.server.transaction_verification import ClientSupport
 from kafkapy.types import ZERO_UUID, TopicPartition
 
-# The first versions that know COORDINATOR_LOAD_IN_PROGRESS and TRANSACTION_ABORTABLE, and that add the partition.
-_LOADING_VERSION = 2
-_ABORTABLE_VERSION = 4
-_ADDS_PARTITIONS_VERSION = 5
-
 
 def txn_offset_commit_error(
     request: TxnOffsetCommitRequest, version: int, error: Error, message: str | None
@@ -99,13 +94,20 @@ def _to_commit(
 
 
 def _support(version: int) -> ClientSupport:
-    if version >= _ADDS_PARTITIONS_VERSION:
+    if version >= TxnOffsetCommitRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
-    return ClientSupport.VERIFY_ABORTABLE if version >= _ABORTABLE_VERSION else ClientSupport.VERIFY
+    return (
+        ClientSupport.VERIFY_ABORTABLE
+        if version >= TxnOffsetCommitRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS
+        else ClientSupport.VERIFY
+    )
 
 
 def _as_known_to(version: int, error: Error) -> Error:
-    if version < _LOADING_VERSION and error is Error.COORDINATOR_LOAD_IN_PROGRESS:
+    if (
+        version < TxnOffsetCommitRequest.FIRST_VERSION_WITH_COORDINATOR_LOADING
+        and error is Error.COORDINATOR_LOAD_IN_PROGRESS
+    ):
         return Error.COORDINATOR_NOT_AVAILABLE
     return error
 

@@ -28,18 +28,15 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
 
-# The first version that knows PRODUCER_FENCED.
-_FENCED_VERSION = 2
-_BATCHED_VERSION = 4
-# The first version of EndTxn whose clients take their next epoch from the response.
-END_TXN_WITH_EPOCH_BUMP = 5
-
 _Topics = Sequence[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]
 _TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 
 
-def _as_known_to(version: int, error: Error) -> Error:
-    return Error.INVALID_PRODUCER_EPOCH if error is Error.PRODUCER_FENCED and version < _FENCED_VERSION else error
+def _in_version(version: int, error: Error, first_with_producer_fenced: int) -> Error:
+    """Returns the error that the version knows: INVALID_PRODUCER_EPOCH is older than PRODUCER_FENCED."""
+    if error is Error.PRODUCER_FENCED and version < first_with_producer_fenced:
+        return Error.INVALID_PRODUCER_EPOCH
+    return error
 
 
 # -- AddPartitionsToTxn
@@ -48,7 +45,7 @@ def _as_known_to(version: int, error: Error) -> Error:
 def add_partitions_error(
     request: AddPartitionsToTxnRequest, version: int, error: Error, message: str | None
 ) -> AddPartitionsToTxnResponse:
-    if version >= _BATCHED_VERSION:
+    if version >= AddPartitionsToTxnRequest.FIRST_VERSION_WITH_TRANSACTIONS:
         return AddPartitionsToTxnResponse(error_code=error)
     requested = _partitions(request.v3_and_below_topics)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(dict.fromkeys(requested, error)))
@@ -56,13 +53,14 @@ def add_partitions_error(
 
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, on_error=add_partitions_error)
 def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
-    if context.api_version >= _BATCHED_VERSION:
+    if context.api_version >= AddPartitionsToTxnRequest.FIRST_VERSION_WITH_TRANSACTIONS:
         _add_batched(context, request)
         return
     topics = request.v3_and_below_topics
 
     def respond(errors: Mapping[TopicPartition, Error]) -> None:
-        known = {partition: _as_known_to(context.api_version, error) for partition, error in errors.items()}
+        first = AddPartitionsToTxnRequest.FIRST_VERSION_WITH_PRODUCER_FENCED
+        known = {partition: _in_version(context.api_version, error, first) for partition, error in errors.items()}
         context.respond(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(known)))
 
     refused = _refused(context.services.metadata.image.topics, topics)
@@ -178,12 +176,17 @@ def add_offsets_error(
 def add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> None:
     services = context.services
     partition = TopicPartition(GROUP_METADATA_TOPIC, services.group_coordinator.partition_for(request.group_id))
+
+    def respond(error: Error) -> None:
+        first = AddOffsetsToTxnRequest.FIRST_VERSION_WITH_PRODUCER_FENCED
+        context.respond(AddOffsetsToTxnResponse(error_code=_in_version(context.api_version, error, first)))
+
     services.transaction_coordinator.add_partitions(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         frozenset({partition}),
         0,
-        lambda error: context.respond(AddOffsetsToTxnResponse(error_code=_as_known_to(context.api_version, error))),
+        respond,
     )
 
 
@@ -197,12 +200,13 @@ def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: s
 @serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
 def end_txn(context: RequestContext, request: EndTxnRequest) -> None:
     version = context.api_version
-    client_version = TRANSACTION_VERSION_2 if version >= END_TXN_WITH_EPOCH_BUMP else 0
+    client_version = TRANSACTION_VERSION_2 if version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH else 0
 
-    def respond(answer: ProducerResponse) -> None:
-        response = EndTxnResponse(error_code=_as_known_to(version, answer.error))
-        if version >= END_TXN_WITH_EPOCH_BUMP:
-            response.producer_id, response.producer_epoch = answer.producer
+    def respond(ended: ProducerResponse) -> None:
+        first = EndTxnRequest.FIRST_VERSION_WITH_PRODUCER_FENCED
+        response = EndTxnResponse(error_code=_in_version(version, ended.error, first))
+        if version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH:
+            response.producer_id, response.producer_epoch = ended.producer
         context.respond(response)
 
     context.services.transaction_coordinator.end(

@@ -18,16 +18,14 @@ from kafkapy.coordinator.group.classic.classic_responses import (
     sync_error,
     sync_success,
 )
-from kafkapy.coordinator.group.classic.join_call import MEMBER_ID_REQUIRED_VERSION, JoinCall
+from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.group_config import GroupConfig
 from kafkapy.coordinator.record import EMPTY_RESULT, CoordinatorRecord, CoordinatorResult, StateChange
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-
-# From this JoinGroup version on, a leader can be told not to compute an assignment (KIP-814).
-_SKIP_ASSIGNMENT_VERSION = 9
 
 
 class ClassicMembership:
@@ -71,7 +69,7 @@ class ClassicMembership:
                 return self._replace_static(group, call, old_member_id, member_id)
             return self._add_member(group, call, member_id)
         member_id = f"{call.client_id}-{self._new_uuid()}"
-        if call.api_version >= MEMBER_ID_REQUIRED_VERSION:
+        if call.api_version >= JoinGroupRequest.FIRST_VERSION_WITH_MEMBER_ID_REQUIRED:
             self._rebalance.await_pending_member(group, member_id, call.session_timeout_ms)
             return _refuse(call, member_id, Error.MEMBER_ID_REQUIRED)
         return self._add_member(group, call, member_id)
@@ -162,7 +160,7 @@ class ClassicMembership:
     def _answer_replaced(
         self, group: ClassicGroup, member: ClassicMember, call: JoinCall, old_leader_id: str | None
     ) -> None:
-        if call.api_version >= _SKIP_ASSIGNMENT_VERSION:
+        if call.api_version >= JoinGroupResponse.FIRST_VERSION_WITH_SKIP_ASSIGNMENT:
             is_leader = group.leader_id == member.member_id
             answer_join(member, join_success(group, member, skip_assignment=is_leader))
         else:

@@ -6,9 +6,6 @@ from typing import NamedTuple
 
 from kafkapy.coordinator.group.classic.classic_member import JoinResponder
 
-# From this JoinGroup version on, a client joins a second time with the member id that it was given (KIP-394).
-MEMBER_ID_REQUIRED_VERSION = 4
-
 
 class JoinCall(NamedTuple):
     """One JoinGroup request, and the callback that sends its response."""
