@@ -1,4 +1,4 @@
-"""Raw requests of the group protocols to one server, and their answers as lines that two servers can be compared by."""
+"""Raw requests of the group protocols to one server; their responses become lines that can be compared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Request = ConsumerGroupHeartbeatRequest
 
 
 def subscription(topics: Sequence[str], owned: Sequence[int] = ()) -> bytes:
-    """A classic consumer's metadata; `owned` are partitions of the first topic."""
+    """Returns a classic consumer's metadata; `owned` are partitions of the first topic."""
     entries = [ConsumerProtocolSubscription.TopicPartition(topic=topics[0], partitions=list(owned))] if owned else []
     return encode_coordinator(ConsumerProtocolSubscription(topics=list(topics), owned_partitions=entries), 3)
 
@@ -75,7 +75,7 @@ class ConsumerGroupClient:
         return ask(self._connection, key, version, request, response_class(key))
 
     def _await_coordinator(self) -> None:
-        """The first question makes the offsets topic; then a group's answer says that it is loaded."""
+        """Creates the offsets topic by the first request, and waits until the coordinator serves a group."""
         deadline = time.monotonic() + 30
         while True:
             found = self.ask(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest(key_type=0, coordinator_keys=["warm"]))
@@ -93,14 +93,14 @@ class ConsumerGroupClient:
             time.sleep(0.1)
 
     def ask_about(self, topic: str) -> None:
-        """From now on the topic is another one, which was made before."""
+        """Changes to another topic, which exists already."""
         request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
         (found,) = self.ask(ApiKey.METADATA, 12, request).topics
         self.topic, self.topic_id = topic, found.topic_id
         self.joining["subscribed_topic_names"] = [topic]
 
     def assigned(self, group: str) -> list[list[int]]:
-        """What the members have, in the order of their instances."""
+        """Returns the assignments of the members, in the order of their instances."""
         request = ConsumerGroupDescribeRequest(group_ids=[self._group(group)])
         (found,) = self.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, request).groups
         members = sorted(found.members, key=lambda member: member.instance_id or "")
@@ -116,7 +116,7 @@ class ConsumerGroupClient:
         return f"{self.topic}-{name}" if name.strip() else name
 
     def _name(self, member_id: str | None) -> str | None:
-        """Ids that the server made are the same in every server: <0>, <1>."""
+        """Replaces an id that the server made by a name that is the same for every server: <0>, <1>."""
         if not member_id or len(member_id) < 12:
             return member_id
         return self._ids.setdefault(member_id, f"<{len(self._ids)}>")
@@ -124,7 +124,7 @@ class ConsumerGroupClient:
     # -- the consumer protocol
 
     def heartbeat(self, label: str, group: str = "g", member: str = "m1", version: int = 1, **fields: Any) -> Any:
-        """`owned`: partitions of the topic that the member says it owns."""
+        """Sends a heartbeat. `owned` are the partitions of the topic that the member reports as its own."""
         owned = fields.pop("owned", None)
         if owned is not None:
             entries = [Request.TopicPartitions(topic_id=self.topic_id, partitions=owned)] if owned else []
@@ -292,7 +292,7 @@ class ConsumerGroupClient:
         self._until_no_error(ApiKey.ADD_OFFSETS_TO_TXN, 3, add)
 
     def commit_transaction(self) -> None:
-        """Returns when the offsets of the transaction count."""
+        """Commits the transaction; returns when its offsets count."""
         producer_id, producer_epoch = self._producer
         end = EndTxnRequest(
             transactional_id=f"{self.topic}-transactional",
@@ -301,7 +301,7 @@ class ConsumerGroupClient:
             committed=True,
         )
         self._until_no_error(ApiKey.END_TXN, 3, end)
-        self.begin_transaction("g")  # which waits for the markers
+        self.begin_transaction("g")  # This waits for the markers.
 
     def commit_transactional(self, label: str, group: str, member: str = "", generation: int = -1) -> None:
         """Commits an offset in the transaction that `begin_transaction` began, or in one that was never begun."""

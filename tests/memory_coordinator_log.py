@@ -1,4 +1,4 @@
-"""The coordinator's log in memory: commits at once, or when the test says so."""
+"""The coordinator's log in memory: commits at once, or when the test releases it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LoggedRecord(NamedTuple):
 
 
 class MemoryCoordinatorLog:
-    """Owns one partition's batches. `is_holding`: the high watermark stands still until `release`."""
+    """Owns one partition's batches. While `is_holding` the high watermark does not move until `release`."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, int, bytes]] = []  # first offset, last offset, bytes
@@ -58,7 +58,7 @@ class MemoryCoordinatorLog:
         on_committed(Error.NONE)
 
     def append_raw(self, batch: bytes) -> None:
-        """A batch with its offsets, as another broker would have left it."""
+        """Appends a batch with its offsets, like one that another broker wrote."""
         view = next(iter(iterate_batches(batch)))
         self.batches.append((view.base_offset, view.last_offset, batch))
         for record in () if view.is_control else view:

@@ -1,4 +1,4 @@
-"""The group handlers on a real coordinator, whose log is a real one led here."""
+"""The group handlers on a real coordinator with a real log, which this broker leads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTITIONS = 4
 
 
 class GroupHandlerHarness(HandlerHarness):
-    """Topic `t` with two partitions; `submitted` counts what the controller was asked for."""
+    """Owns the topic `t` with two partitions; `submitted` collects the operations for the controller."""
 
     def __init__(self, root: Path, *, with_offsets_topic: bool = True) -> None:
         super().__init__(
@@ -61,7 +61,7 @@ class GroupHandlerHarness(HandlerHarness):
         return SimpleNamespace(add_done_callback=lambda callback: None)
 
     def join(self, group: str, version: int = 9, **fields: Any) -> Any:
-        """The response of a JoinGroup, after the initial delay (none)."""
+        """Returns the response of a JoinGroup, after the initial delay (none)."""
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"meta")
         request = JoinGroupRequest(
             group_id=group, session_timeout_ms=10000, protocol_type="consumer", protocols=[protocol], **fields
@@ -71,7 +71,7 @@ class GroupHandlerHarness(HandlerHarness):
         return answer.response
 
     def member_of(self, group: str) -> str:
-        """The id of the only member of a stable group."""
+        """Returns the id of the only member of a stable group."""
         member_id: str = self.join(group, 3).member_id
         assignment = SyncGroupRequest.SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")
         request = SyncGroupRequest(group_id=group, generation_id=1, member_id=member_id, assignments=[assignment])

@@ -1,4 +1,4 @@
-"""Metadata to test with: records played into images, and an embedded quorum on a directory of its own."""
+"""Metadata for tests: records replayed into images, and an embedded quorum on a directory of its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOPIC_IDS = count(1000)
 
 
 def replay(image: MetadataImage, *records: Any) -> MetadataImage:
-    """The image after `records` (messages, or (message, version) as a controller answers them)."""
+    """Returns the image after `records`, which are messages or (message, version)."""
     delta = MetadataDelta(image)
     for record in records:
         delta.replay(record[0] if isinstance(record, tuple) else record)
@@ -40,7 +40,7 @@ def commit(image: MetadataImage, result: ControllerResult[Any]) -> MetadataImage
 
 
 def bootstrapped(metadata_version: int = 30, *, elr: bool = True) -> MetadataImage:
-    """An image as after the first start, without brokers."""
+    """Returns the image after a first start, without brokers."""
     levels = dict(BOOTSTRAP_FEATURES) | {"metadata.version": metadata_version}
     if not elr:
         del levels["eligible.leader.replicas.version"]
@@ -68,7 +68,7 @@ def registration(broker_id: int = 1, directories: tuple[bytes, ...] = (DIRECTORY
 
 
 def with_brokers(image: MetadataImage, *broker_ids: int) -> MetadataImage:
-    """The image with these brokers registered and unfenced."""
+    """Returns the image with these brokers registered and unfenced."""
     for broker_id in broker_ids:
         image = commit(image, register_broker(image, registration(broker_id), -1))
         image = commit(image, unfence_broker(image, broker_id))
@@ -80,7 +80,7 @@ def broker_config(**properties: str) -> BrokerConfig:
 
 
 def rules(config: BrokerConfig | None = None) -> PlacementRules:
-    """Placement without chance: the first broker first, ids counted up."""
+    """Returns rules of placement without randomness: the first broker first, ids counted up."""
     return PlacementRules(
         config or broker_config(),
         node_id=1,
@@ -94,7 +94,7 @@ def with_topic(image: MetadataImage, name: str, partitions: int = 1, factor: int
 
 
 class QuorumHarness:
-    """A formatted directory and a quorum on it, started and stopped or killed as often as a test wants."""
+    """A formatted directory and a quorum on it, which tests start, stop and kill."""
 
     def __init__(self, directory: Path, filesystem: Filesystem | None = None, **properties: str) -> None:
         self.directory = directory
@@ -129,7 +129,7 @@ class QuorumHarness:
         return self.quorum.open()
 
     def start(self, clean_broker_epoch: int | None = None) -> ControllerLoop:
-        """Opens, leads, registers, unfences; `clean_broker_epoch` is by default that of the last stop."""
+        """Opens the quorum, leads, registers and unfences; `clean_broker_epoch` is by default that of the last stop."""
         image = self.open()
         self.loop = ControllerLoop(self.quorum, MetadataCache(), self.clock, self.faults.append)
         self.loop.start(image)
@@ -146,7 +146,7 @@ class QuorumHarness:
         self.broker_epoch = self.lifecycle.broker_epoch
 
     def kill(self) -> None:
-        """Ends without a word: nothing is fenced, no index is written."""
+        """Ends like a killed process: nothing is fenced, no index is written."""
         log, self.quorum.close = self.quorum.log, lambda: None  # type: ignore[method-assign]
         self.loop.stop()
         assert log is self.quorum.log

@@ -1,4 +1,4 @@
-"""The transactional handlers on real coordinators, whose logs are real ones led here."""
+"""The transactional handlers on real coordinators with real logs, which this broker leads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Producer = tuple[int, int]
 
 
 class TransactionHandlerHarness(GroupHandlerHarness):
-    """Topic `t` with two partitions, the transactional id "tx"; `verifies` is the key of that name."""
+    """Owns the topic `t` with two partitions, and the transactional id "tx"; `verifies` is the key of that name."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -98,7 +98,7 @@ class TransactionHandlerHarness(GroupHandlerHarness):
         transactional_id: str | None = "tx",
         is_transactional: bool = True,
     ) -> Any:
-        """The answer, perhaps to come."""
+        """Sends a Produce request; returns the pending answer."""
         data = []
         for index in partitions:
             builder = RecordBatchBuilder(

@@ -32,7 +32,8 @@ RECORD_NAMES = {3: "epoch", 4: "metadata", 5: "member", 6: "target-epoch", 7: "t
 
 
 class ConsumerGroupHarness(GroupHarness):
-    """Topics are named by one letter; partitions are shown as `a01`: topic a, partitions 0 and 1."""
+    """The harness of consumer groups. Topics are named by one letter; partitions are shown as `a01`: topic a,
+    partitions 0 and 1."""
 
     def __init__(self) -> None:
         self.image: MetadataImage = EMPTY_IMAGE
@@ -83,7 +84,7 @@ class ConsumerGroupHarness(GroupHarness):
         self.image = self.image._replace(topics=TopicsImage(topics, by_id), offset=self.image.offset + 1)
 
     def do_later(self) -> None:
-        """Expressions are evaluated when the transcript says so."""
+        """Evaluates the expressions that wait."""
         self._resolves_later = True
 
     def do_resolve(self) -> None:
@@ -95,7 +96,7 @@ class ConsumerGroupHarness(GroupHarness):
     # -- requests
 
     def do_beat(self, group: str, member: str, epoch: str, **named: str) -> None:
-        """`topics=a,b owned=a01 regex=... instance=... assignor=... rebalance=...`"""
+        """Sends a heartbeat: `topics=a,b owned=a01 regex=... instance=... assignor=... rebalance=...`"""
         topics = named.get("topics")
         names = None if topics is None else [topic for topic in topics.split(",") if topic]
         owned = None if "owned" not in named else self._partitions(named["owned"])
@@ -123,7 +124,7 @@ class ConsumerGroupHarness(GroupHarness):
         self._hear_records()
 
     def do_subscribe(self, group: str, who: str, topics: str, **named: str) -> None:
-        """A classic member's join with a subscription to these topics."""
+        """Sends a classic member's JoinGroup with a subscription to these topics."""
         owned = [
             ConsumerProtocolSubscription.TopicPartition(topic=self.names[topic_id], partitions=sorted(partitions))
             for topic_id, partitions in self._partitions(named.pop("owned", "")).items()
@@ -206,6 +207,6 @@ class ConsumerGroupHarness(GroupHarness):
         return "+".join(sorted(shown)) or "-"
 
     def _partitions(self, text: str) -> dict[bytes, frozenset[int]]:
-        """`a01+b2` in reverse."""
+        """Parses `a01+b2`."""
         ids = {name: topic_id for topic_id, name in self.names.items()}
         return {ids[part[0]]: frozenset(map(int, part[1:])) for part in text.split("+") if part and part != "-"}

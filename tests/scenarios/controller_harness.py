@@ -27,7 +27,7 @@ SIGNS = {"+=": OperationType.APPEND, "-=": OperationType.SUBTRACT, "=": Operatio
 
 
 class ControllerHarness:
-    """An image that the commands change."""
+    """Owns an image, which the commands change."""
 
     def __init__(self) -> None:
         self.image = EMPTY_IMAGE
@@ -147,7 +147,7 @@ def label(item: Any) -> str:
 
 
 def shown(message: Any, version: int, names: dict[bytes, str]) -> str:
-    """A record as one line: its type, version, and the fields that are not defaults."""
+    """Returns a record as one line: its type, version, and the fields that are not defaults."""
     default = type(message)()
     fields = []
     for name in type(message).FIELDS:

@@ -1,4 +1,4 @@
-"""A group coordinator on a log in memory, driven by the commands of a transcript and heard in its lines."""
+"""A group coordinator on a log in memory, driven by the commands of a transcript; its responses become lines."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class MockTimer:
 
 
 class GroupHarness:
-    """Runs one command at a time; `heard` collects what came of it."""
+    """Runs one command at a time; `heard` collects its effects."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
@@ -91,7 +91,7 @@ class GroupHarness:
         self.coordinator = self._new_coordinator()
 
     def run(self, command: str) -> list[str]:
-        """The lines that the command caused, records first named by what they say."""
+        """Returns the lines that the command caused."""
         self.heard = []
         name, *words = command.split()
         positional = [word for word in words if "=" not in word]
@@ -115,7 +115,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_restart(self) -> None:
-        """The broker dies and comes back with its log."""
+        """Kills the broker and starts it again with its log."""
         self.schedule = MockSchedule(self.clock)
         self.coordinator = self._new_coordinator()
         self.coordinator.elect(0, 1)
@@ -134,7 +134,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_hold(self) -> None:
-        """The followers stop: what is appended is not committed."""
+        """Stops the followers: appended records are not committed."""
         self.log.is_holding = True
 
     def do_release(self) -> None:
@@ -142,7 +142,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_fail(self, error: str) -> None:
-        """The next append fails."""
+        """Lets the next append fail."""
         self.log.next_failure = Error[error]
 
     # -- requests
@@ -167,7 +167,7 @@ class GroupHarness:
         self._hear_records()
 
     def _protocols(self, text: str) -> list[tuple[str, bytes]]:
-        """`name:metadata,name`"""
+        """Parses `name:metadata,name`."""
         parts = [part.partition(":")[::2] for part in text.split(",") if part]
         return [(name, metadata.encode()) for name, metadata in parts]
 
@@ -196,7 +196,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_leave(self, group: str, *members: str) -> None:
-        """Members by id, or `@instance` for a static one."""
+        """Removes members, named by id, or as `@instance` for a static member."""
         leaving = [
             LeaveGroupRequest.MemberIdentity(
                 member_id="" if member.startswith("@") else member,
@@ -260,7 +260,7 @@ class GroupHarness:
         )
 
     def do_fetch(self, group: str, *wanted: str, stable: str = "") -> None:
-        """`topic-partition` words, or none for everything."""
+        """Fetches the offsets of `topic-partition` words, or all offsets."""
         parsed = [(name.rpartition("-")[0], int(name.rpartition("-")[2]), ZERO_UUID) for name in wanted]
         try:
             fetched = self.coordinator.fetch_offsets(FetchCall(group, parsed or None, bool(stable)))

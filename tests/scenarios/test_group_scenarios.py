@@ -1,6 +1,6 @@
-"""Transcripts of the group coordinator: every `> command`, and the lines that came of it, in order.
+"""Transcripts of the group coordinator: every `> command`, and the lines that it caused, in order.
 
-After a wanted change run with UPDATE_SCENARIOS=1 and review the difference.
+After an intended change run with UPDATE_SCENARIOS=1 and review the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def test_transcript(path: Path) -> None:
 
 
 def play(transcript: list[str]) -> list[str]:
-    """The transcript with the answers replaced by what is answered now; comments and blank lines stay."""
+    """Returns the transcript with its results replaced by the current ones; comments and blank lines stay."""
     harness = GroupHarness()
     played: list[str] = []
     for line in transcript:

@@ -1,4 +1,4 @@
-"""The watermark trace: how one record reaches the high watermark of a leader and its follower, fetch by fetch."""
+"""The watermark trace: one record reaches the high watermark of a leader and its follower, fetch by fetch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TRACE = Path(__file__).with_name("watermark_trace.txt")
 
 
 class Follower:
-    """A follower by the book: fetches at its own end, appends, then takes over min(own end, the leader's watermark)."""
+    """A simple follower: fetches at its own end, appends, then sets its watermark to min(own end, the leader's
+    watermark)."""
 
     def __init__(self, harness):
         self.harness = harness
@@ -23,7 +24,7 @@ class Follower:
         self.high_watermark = 0
 
     def fetch(self, max_wait_ms=0):
-        """Sends the fetch; returns the list into which its (record count, high watermark) goes."""
+        """Sends the fetch; returns the list that its (record count, high watermark) will be added to."""
         answers = []
         params = FetchParams(
             replica_id=FOLLOWER_ID, replica_epoch=102, max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=1 << 20
@@ -51,7 +52,7 @@ def state(harness, follower):
     remote = partition.remote_replicas[FOLLOWER_ID].log_end_offset
     return [
         partition.log.log_end_offset,
-        max(remote, 0),  # not known yet counts as 0
+        max(remote, 0),  # An unknown offset counts as 0.
         partition.log.high_watermark,
         follower.log_end_offset,
         follower.high_watermark,

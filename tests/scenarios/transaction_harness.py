@@ -1,4 +1,4 @@
-"""A transaction coordinator on a log in memory, driven by the commands of a transcript and heard in its lines."""
+"""A transaction coordinator on a log in memory, driven by the commands of a transcript; its responses become lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 class ScriptedMarkers:
-    """Answers each marker with NONE at once, with another error once, or, while `is_holding`, later."""
+    """Acknowledges each marker with NONE at once, with another error once, or, while `is_holding`, later."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
         self.is_holding = False
@@ -69,7 +69,7 @@ class ScriptedMarkers:
 
 
 class NumberedProducerIds:
-    """1000, 1001, ...; or the error that is set, once."""
+    """Generates 1000, 1001, ...; or returns the error that is set, once."""
 
     def __init__(self) -> None:
         self.next_id = 1000
@@ -85,7 +85,7 @@ class NumberedProducerIds:
 
 
 class TransactionHarness:
-    """Runs one command at a time; `heard` collects what came of it."""
+    """Runs one command at a time; `heard` collects its effects."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
@@ -121,7 +121,7 @@ class TransactionHarness:
         self.coordinator.resign(0)
 
     def do_restart(self, epoch: str = "1") -> None:
-        """The broker dies and comes back with its log."""
+        """Kills the broker and starts it again with its log."""
         self.schedule = MockSchedule(self.clock)
         self.markers = ScriptedMarkers(self._hear)
         self.coordinator = self._new_coordinator()
@@ -131,14 +131,14 @@ class TransactionHarness:
         self.schedule.advance(int(milliseconds))
 
     def do_hold(self, what: str) -> None:
-        """`log`: what is appended is not committed. `markers`: they are not answered."""
+        """Holds the `log`, so that appended records are not committed, or the `markers`, which are not acknowledged."""
         (self.log if what == "log" else self.markers).is_holding = True
 
     def do_release(self, what: str) -> None:
         (self.log if what == "log" else self.markers).release()
 
     def do_fail(self, what: str, error: str) -> None:
-        """The next append to the log, the next producer id, or the next marker of a partition fails."""
+        """Lets the next append to the log, the next producer id, or the next marker of a partition fail."""
         if what == "log":
             self.log.next_failure = Error[error]
         elif what == "ids":

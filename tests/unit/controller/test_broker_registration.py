@@ -1,4 +1,4 @@
-"""A broker comes and goes: the records of Apache Kafka 4.3 and 3.9 as observed, with their vectors."""
+"""Registration of brokers: the records that Apache Kafka 4.3 and 3.9 wrote, byte for byte."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def image(metadata_version=30, elr=True):
 
 
 def encoded(result, image):
-    """The records as hex, broker epochs put to 11 as in the vectors."""
+    """Returns the records as hex, with the broker epochs of the vectors (11)."""
     texts = []
     for message, version in result.records:
         if hasattr(message, "broker_epoch"):
@@ -81,7 +81,8 @@ def test_start_after_an_unclean_stop(clean_epoch):
     registered = register_broker(fenced, registration(), clean_epoch)
     change = registered.records[0][0]
     assert (change.eligible_leader_replicas, change.isr, change.leader) == ([], None, -2)
-    assert registered.response == fenced.offset  # the first record of the batch, not the RegisterBroker
+    # This is the offset of the batch's first record, not that of RegisterBroker.
+    assert registered.response == fenced.offset
     after = commit(fenced, registered)
     assert partition_of(after).elr == ()
     unfence = unfence_broker(after, 1)
@@ -121,7 +122,7 @@ def test_leadership_moves_to_the_others():
     assert partition.leader_epoch == 1
 
 
-def test_unregistering():
+def test_an_unregistered_broker_leads_nothing_and_is_unknown():
     before = image()
     after = commit(before, unregister_broker(before, 1))
     assert after.brokers == {} and partition_of(after).leader == -1
@@ -132,7 +133,7 @@ def test_unregistering():
 
 
 def in_two_directories():
-    """Partition 0 in the first directory, partition 1 in the second."""
+    """Returns an image with partition 0 in the first directory and partition 1 in the second."""
     before = bootstrapped()
     before = commit(before, register_broker(before, registration(1, DIRECTORIES), -1))
     before = with_topic(commit(before, unfence_broker(before, 1)), "t", partitions=2)
@@ -141,7 +142,7 @@ def in_two_directories():
 
 
 def test_a_failed_directory_takes_its_partitions_offline():
-    """The records of Apache Kafka 4.3 when one of two directories is full."""
+    """Compares with the records of Apache Kafka 4.3 when one of two directories is full."""
     before = in_two_directories()
     topic_id = before.topics.by_name["t"].topic_id.hex()
     failed = take_directories_offline(before, 1, [DIRECTORIES[1]])

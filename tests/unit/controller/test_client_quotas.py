@@ -1,4 +1,4 @@
-"""Client quotas: only what changes is written, and an entity that cannot be leaves the others alone."""
+"""Client quotas: only changes are written, and an invalid entity does not affect the others."""
 
 from kafkapy.controller.client_quotas import QuotaAlteration, alter_client_quotas
 from kafkapy.errors import Error
@@ -30,7 +30,7 @@ def test_validation_writes_nothing():
     assert (written, error) == (0, 0)
 
 
-def test_refused():
+def test_invalid_entities_and_keys_are_refused():
     for entity, values in (
         ((), {"producer_byte_rate": 1.0}),
         ((("planet", "x"),), {"producer_byte_rate": 1.0}),

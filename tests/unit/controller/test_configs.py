@@ -1,4 +1,4 @@
-"""Changing configuration: operations, validation, what is written."""
+"""Changes of configuration: operations, validation, records."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def overrides(image, resource, *changes):
     return image.config(*resource)
 
 
-def test_set_and_delete():
+def test_a_key_is_set_and_deleted():
     image, _, _ = alter(IMAGE, TOPIC, ("retention.ms", SET, "5"))
     assert image.config(*TOPIC) == {"retention.ms": "5"}
     assert overrides(image, TOPIC, ("retention.ms", DELETE, None)) == {}
@@ -81,7 +81,7 @@ def test_unchanged_values_of_topics_write_nothing_those_of_brokers_do():
         ((99, "m"), ("foo", SET, "1"), Error.INVALID_REQUEST, "Unexpected resource type 99."),
     ],
 )  # fmt: skip
-def test_messages(resource, change, error, message):
+def test_invalid_changes_are_refused_in_kafkas_words(resource, change, error, message):
     after, *found = alter(IMAGE, resource, change)
     assert found == [error, message] and after.configs == IMAGE.configs
 
@@ -98,7 +98,7 @@ def test_legacy_replaces_everything():
 
 
 def test_a_changed_min_isr_clears_the_eligible_leader_replicas():
-    """As observed: of the topic, or of all for the cluster's default."""
+    """Compares with the records that Apache Kafka wrote, for a topic and for the cluster's default."""
     for resource, name in ((TOPIC, "t"), ((BROKER_RESOURCE, ""), "")):
         changes = {resource: [ConfigChange("min.insync.replicas", SET, "2")]}
         records = incremental_alter_configs(IMAGE, CONFIG, changes).records

@@ -1,4 +1,4 @@
-"""ElectLeaders: preferred and unclean."""
+"""ElectLeaders: preferred and unclean elections."""
 
 import pytest
 

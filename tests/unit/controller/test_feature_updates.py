@@ -1,4 +1,4 @@
-"""Feature levels: all updates of a request or none, never below what the log holds."""
+"""Feature levels: all updates of a request or none, and never below the level that the log needs."""
 
 import pytest
 

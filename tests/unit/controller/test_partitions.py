@@ -1,4 +1,4 @@
-"""AlterPartition's checks, and the directories of replicas."""
+"""Validation of AlterPartition, and the directories of replicas."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_isr_shrinks_and_grows():
         ({"isr": (1, 2), "leader_recovery_state": 1}, Error.INVALID_REQUEST),
     ],
 )
-def test_refusals(change, error):
+def test_invalid_requests_to_change_the_isr_are_refused(change, error):
     with pytest.raises(ApiError) as raised:
         alter_partition(IMAGE, LEADER, GOOD._replace(**change))
     assert raised.value.error is error
@@ -54,7 +54,7 @@ def test_only_the_leader_asks_and_fenced_brokers_stay_out():
     assert raised.value.error is Error.INELIGIBLE_REPLICA
 
 
-def test_directory_vector():
+def test_a_directory_is_recorded_as_apache_kafka_records_it():
     image = with_topic(with_brokers(bootstrapped(), 1), "t")
     topic_id = image.topics.by_name["t"].topic_id
     found = {(topic_id, 0): OTHER_DIRECTORY, (DIRECTORY, 0): OTHER_DIRECTORY}

@@ -1,4 +1,4 @@
-"""Where replicas go."""
+"""Placement of replicas."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from kafkapy.errors import ApiError, Error
 
 
 def test_vector_of_the_book():
-    """[GOLD] 3 brokers, 6 partitions, factor 3, start 1, shift 2."""
+    """Compares with Apache Kafka: 3 brokers, 6 partitions, factor 3, start 1, shift 2."""
     placed = place_replicas([1, 2, 3], 6, 3, start_index=1, shift=2)
     assert placed == [(2, 3, 1), (3, 1, 2), (1, 2, 3), (2, 1, 3), (3, 2, 1), (1, 3, 2)]
 

@@ -1,4 +1,4 @@
-"""Policies of the administrator, asked by CreateTopics and (Incremental)AlterConfigs as Apache Kafka 4.3 asks them."""
+"""The administrator's policies, called by CreateTopics and (Incremental)AlterConfigs as by Apache Kafka 4.3."""
 
 import logging
 
@@ -55,7 +55,7 @@ def create(harness, name, partitions=1, replication_factor=1, configs=(), assign
 
 
 def alter(harness, kind, name, *changes, **fields):
-    """Changes are (key, operation, value)."""
+    """Applies changes (key, operation, value)."""
     resource = IncrementalAlterConfigsRequest.AlterConfigsResource(
         resource_type=kind,
         resource_name=name,
@@ -98,7 +98,7 @@ def test_what_the_policy_of_topics_sees(harness):
         CreateTopicRequest("defaults", 1, 1, None, {}),
         CreateTopicRequest("assigned", None, None, {0: (1,), 1: (1,)}, {}),
     ]
-    # The configuration of a new topic is for the other policy too.
+    # The configuration of a new topic is shown to the other policy too.
     assert RetentionPolicy.seen == [AlterConfigRequest(TOPIC_RESOURCE, "counted", {"retention.ms": "5000"})]
 
 
@@ -108,7 +108,7 @@ def test_a_topic_whose_configuration_is_refused(harness):
 
 def test_a_topic_that_would_be_created_by_itself(harness, caplog):
     create_missing_topic(harness.services, "violation-topic")
-    assert create(harness, "after")[0] == Error.NONE  # the controller is behind it
+    assert create(harness, "after")[0] == Error.NONE  # The controller calls the policies.
     assert "violation-topic" not in harness.metadata.image.topics.by_name
 
 

@@ -19,14 +19,14 @@ def test_blocks_follow_each_other():
     assert image.next_producer_id == 3000
 
 
-def test_vector():
+def test_a_block_is_recorded_as_apache_kafka_records_it():
     image = with_brokers(bootstrapped(), 1)
     image = image._replace(brokers={1: image.brokers[1]._replace(epoch=11)})
     record = allocate_producer_ids(image, 1).records[0]
     assert encode_metadata_record(*record).hex() == "010f0000000001000000000000000b00000000000003e800"
 
 
-def test_refusals():
+def test_unknown_brokers_and_exhausted_ids_are_refused():
     image = with_brokers(bootstrapped(), 1)
     for broker_id, next_id, error in (
         (2, 0, Error.BROKER_ID_NOT_REGISTERED),

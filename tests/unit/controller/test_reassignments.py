@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments on one node: the present assignment is accepted, everything else refused."""
+"""AlterPartitionReassignments on one node: the current assignment is accepted, everything else is refused."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def image():
         (TopicPartition("u", 0), None, Error.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_answers(image, partition, replicas, error):
+def test_only_the_current_assignment_is_accepted(image, partition, replicas, error):
     own = image.topics.by_name["t"].partitions[0].replicas
     wanted = list(own) if replicas == [1] else list(set(image.brokers) - set(own)) if replicas == [2] else replicas
     result = alter_partition_reassignments(image, [(partition, wanted)])

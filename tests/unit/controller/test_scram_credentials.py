@@ -1,4 +1,4 @@
-"""SCRAM credentials: what is kept verifies the password (RFC 7677's example), a user is altered once in a request."""
+"""SCRAM credentials: the stored keys verify the password (RFC 7677's example); a user is changed once in a request."""
 
 import base64
 import hashlib

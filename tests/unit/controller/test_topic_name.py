@@ -1,4 +1,4 @@
-"""Which names a topic may have."""
+"""Validation of topic names."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from kafkapy.errors import ApiError, Error
 
 
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 249, "...", "__consumer_offsets"])
-def test_good_names(name):
+def test_valid_names_are_accepted(name):
     validate_topic_name(name)
     assert is_valid_topic_name(name)
 

@@ -1,4 +1,4 @@
-"""Creating topics, adding partitions, deleting topics: records and messages as Apache Kafka 4.3 gives them."""
+"""Topics are created, extended and deleted with the records and messages of Apache Kafka 4.3."""
 
 import pytest
 
@@ -98,7 +98,7 @@ MANUAL = "The manual partition assignment includes "
          "Creation of internal topic __cluster_metadata is prohibited."),
     ],
 )  # fmt: skip
-def test_messages(topic, error, message):
+def test_invalid_topics_are_refused_in_kafkas_words(topic, error, message):
     assert failed(ONE, topic) == (error, message)
 
 
@@ -111,7 +111,7 @@ def test_replicas_of_uneven_number():
     )
 
 
-def test_names_taken():
+def test_names_that_exist_or_collide_are_refused():
     image = with_topic(with_topic(ONE, "t"), "a.b")
     assert failed(image, NewTopic("t", 1, 1)) == (Error.TOPIC_ALREADY_EXISTS, "Topic 't' already exists.")
     assert failed(image, NewTopic("a_b", 1, 1)) == (
@@ -127,7 +127,7 @@ def test_names_taken():
         ([NewTopic("t", 5000, 1), NewTopic("u", 5000, 1)], "Unable to perform excessively large batch operation."),
     ],
 )
-def test_too_much_at_once(topics, message):
+def test_too_many_partitions_in_one_request_are_refused(topics, message):
     with pytest.raises(ApiError) as raised:
         create(ONE, *topics)
     assert (raised.value.error, raised.value.message) == (Error.POLICY_VIOLATION, message)

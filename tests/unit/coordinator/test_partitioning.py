@@ -1,4 +1,4 @@
-"""Group to partition, as Java and Apache Kafka compute it."""
+"""The partition of a group, as Java and Apache Kafka compute it."""
 
 import pytest
 
@@ -15,18 +15,18 @@ from kafkapy.coordinator.partitioning import coordinator_partition, java_string_
         ("groupb", -1237460541, 41),
         ("words-top-search", -1244785980, 30),
         ("kafka-flume-hdfs", -1428740202, 2),
-        # Where Apache Kafka 4.3 put them.
+        # The partitions in which Apache Kafka 4.3 stored these groups.
         ("g-classic", java_string_hash("g-classic"), 18),
         ("simple", java_string_hash("simple"), 26),
         ("", 0, 0),
     ],
 )
-def test_vectors(group: str, java_hash: int, partition: int) -> None:
+def test_groups_are_in_the_partitions_of_apache_kafka(group: str, java_hash: int, partition: int) -> None:
     assert java_string_hash(group) == java_hash
     assert coordinator_partition(group, 50) == partition
 
 
-def test_smallest_hash_has_no_positive_twin() -> None:
+def test_the_smallest_hash_counts_as_zero() -> None:
     assert java_string_hash("polygenelubricants") == -(1 << 31)
     assert coordinator_partition("polygenelubricants", 50) == 0
 

@@ -1,4 +1,5 @@
-"""Producer ids: never twice, the next block asked for in time, errors told to who waits."""
+"""Producer ids are never returned twice, the next block is requested in time, and errors reach the requests that
+wait."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ def test_the_next_block_is_asked_for_before_the_first_is_spent():
     for _ in range(8):
         manager.generate(given.append)
     assert given == list(range(9))
-    assert len(asked) == 1  # 9 of 10 are spent
+    assert len(asked) == 1  # 9 of 10 are used.
     manager.generate(given.append)
     manager.generate(given.append)
     manager.generate(given.append)
-    assert given == list(range(10))  # two wait
+    assert given == list(range(10))  # Two requests wait.
     assert len(asked) == 1
     asked.pop()(ProducerIdsBlock(500, 10))
     assert given == [*range(10), 500, 501]

@@ -1,4 +1,4 @@
-"""Loading in slices, failing loads, leadership that moves, and logs that Apache Kafka wrote."""
+"""Loads in slices, failing loads, changes of leadership, and logs that Apache Kafka wrote."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.scenarios.group_harness import SETTINGS, MockSchedule
 
 
 class TickingClock(MockClock):
-    """Every look at it costs a millisecond: each slice holds one batch."""
+    """A clock that advances a millisecond at each look, so that each slice has one batch."""
 
     def monotonic_ms(self) -> int:
         self.advance(1)
@@ -107,7 +107,7 @@ def test_damaged_log_is_not_served() -> None:
     harness = Harness(log)
     harness.coordinator.elect(0, 0)
     assert harness.fetch("g") is Error.NOT_COORDINATOR
-    # The next leader epoch is a new chance.
+    # The next leader epoch loads again.
     log.batches = []
     harness.coordinator.elect(0, 1)
     assert harness.fetch("g") == []
@@ -154,7 +154,7 @@ def test_records_of_the_future_are_left_alone(key: bytes) -> None:
 
 
 def consumer_group(group: str) -> list[CoordinatorRecord]:
-    """A group of KIP-848 as Apache Kafka leaves it when it is killed: with a member."""
+    """Returns a consumer group with a member, as Apache Kafka leaves it when it is killed."""
     member = ConsumerGroupMemberMetadataValue(client_id="c", client_host="/h", subscribed_topic_names=["t"])
     return [
         CoordinatorRecord(
@@ -275,14 +275,14 @@ def test_inconsistent_results_are_refused_before_the_append(result: CoordinatorR
 
 
 class ExpiredEntry:
-    """A timer that was taken off the wheel before it was cancelled: its callback still comes."""
+    """A timer that was taken off the wheel before it was cancelled, so that its callback still runs."""
 
     def cancel(self) -> None:
         pass
 
 
 class SameMoment:
-    """Runs everything that is due, whatever is cancelled meanwhile, as one turn of the reactor does."""
+    """Runs everything that is due, even if it is cancelled meanwhile, as one turn of the reactor does."""
 
     def __init__(self) -> None:
         self.due: list[Any] = []

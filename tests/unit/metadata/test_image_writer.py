@@ -51,7 +51,7 @@ def test_rebuilds_the_image(metadata_version):
     assert rebuilt._replace(offset=0) == image._replace(offset=0)
 
 
-def test_order_is_kafkas():
+def test_records_are_in_the_order_of_apache_kafka():
     kinds = dict.fromkeys(type(message).__name__ for message, _ in snapshot_records(full_image()))
     assert [kind for kind in kinds if kind != "PartitionRecord"] == ORDER
 

@@ -1,4 +1,4 @@
-"""Metadata transactions: nothing counts before the end."""
+"""Metadata transactions: no record counts before the end."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def played(*records):
         ([BeginTransactionRecord(), FIRST, AbortTransactionRecord(), SECOND], (False, ["b"])),
     ],
 )
-def test_what_counts(records, expected):
+def test_records_count_when_their_transaction_has_ended(records, expected):
     assert played(*records) == expected
 
 

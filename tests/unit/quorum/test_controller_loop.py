@@ -1,4 +1,4 @@
-"""The controller's thread: order, grouping, errors, faults."""
+"""The controller's thread: order, groups of operations, errors, faults."""
 
 import threading
 
@@ -20,7 +20,7 @@ def harness(tmp_path):
 
 
 class Recorder:
-    """A listener that notes what it was told."""
+    """A listener that records its notifications."""
 
     def __init__(self):
         self.seen = []
@@ -61,7 +61,7 @@ def test_what_waits_is_run_one_on_another_and_synced_once(harness):
     blocker.result()
     errors = [next(iter(future.result().values())).error.error for future in futures]
     assert errors == [Error.NONE, Error.TOPIC_ALREADY_EXISTS, Error.TOPIC_ALREADY_EXISTS, Error.NONE]
-    assert len(synced) <= 2  # the blocker may have been taken alone; the rest went together
+    assert len(synced) <= 2  # The blocker may have been taken alone; the other operations were run together.
 
 
 def test_errors_are_the_callers_and_nobody_elses(harness):

@@ -1,4 +1,4 @@
-"""The life of a metadata log: started, stopped, killed, started again; damaged, and refused or repaired."""
+"""A metadata log that is started, stopped, killed and started again; damaged, and refused or repaired."""
 
 import logging
 import shutil
@@ -26,7 +26,7 @@ def harness(tmp_path):
 
 
 def contents(harness):
-    """(epoch, record type) of everything in the log."""
+    """Returns (epoch, record type) of everything in the log."""
     found = []
     for batch in iterate_batches(harness.log_file.read_bytes()):
         decode = decode_control_batch if batch.is_control else decode_metadata_batch
@@ -50,7 +50,7 @@ def test_first_start_writes_what_kafka_writes(harness):
     harness.stop()
 
 
-def test_clean_cycles(harness):
+def test_clean_stops_and_starts_lose_nothing(harness):
     harness.start()
     harness.create_topic("a", 3)
     before = harness.loop.image.topics.by_name["a"]
@@ -67,7 +67,7 @@ def test_clean_cycles(harness):
     assert not harness.faults
 
 
-def test_kill_and_start(harness):
+def test_a_start_after_a_kill_recovers_the_leader(harness):
     harness.start()
     harness.create_topic("a")
     harness.kill()
@@ -87,7 +87,7 @@ def test_the_marker_of_another_epoch_is_an_unclean_stop(harness):
     harness.stop()
 
 
-def test_files_of_a_clean_stop(harness):
+def test_a_clean_stop_leaves_the_files_that_kafka_leaves(harness):
     harness.start()
     for number in range(40):
         harness.create_topic(f"t{number}", 4)
@@ -110,7 +110,7 @@ def test_files_of_a_clean_stop(harness):
         offset, position = (int.from_bytes(index[at : at + 4], "big") for at in (start, start + 4))
         assert RecordBatch(content, position).last_offset == offset
     time_index = (directory / f"{stem}.timeindex").read_bytes()
-    assert len(time_index) == 12  # the mock clock stands still: one timestamp, one entry
+    assert len(time_index) == 12  # The mock clock stands still, so there is one timestamp and one entry.
 
 
 def test_an_idle_log_does_not_grow(harness):
@@ -288,7 +288,7 @@ def test_a_stop_leaves_a_snapshot_if_the_next_start_would_replay_long(harness):
     harness.start()
     formatted = snapshots(harness)
     harness.create_topic("a", LONG_REPLAY // 5)
-    harness.stop()  # changes each of them once more
+    harness.stop()  # This changes each of the topics once more.
     assert snapshots(harness) == formatted
     harness.start()
     harness.create_topic("b", LONG_REPLAY // 5)

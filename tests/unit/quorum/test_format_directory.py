@@ -1,4 +1,4 @@
-"""Formatting as `format --standalone` does; identity of what is formatted."""
+"""Formatting like `format --standalone`, and the identity of formatted directories."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def format_all(*directories, metadata=None, **options):
     return format_directories(paths, str(metadata or directories[0]), 1, Filesystem(), MockClock(), **options)
 
 
-def test_what_is_written(tmp_path):
+def test_formatting_writes_identity_features_and_voter(tmp_path):
     a, b = tmp_path / "a", tmp_path / "b"
     formatted = format_all(a, b)
     assert len({properties.cluster_id for properties in formatted.values()}) == 1

@@ -81,12 +81,12 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("message", "version", "expected"), VECTORS)
-def test_records(message, version, expected):
+def test_records_are_encoded_as_apache_kafka_encodes_them(message, version, expected):
     assert encode_metadata_record(message, version).hex() == expected
     assert decode_metadata_record(bytes.fromhex(expected)) == message
 
 
-def test_leader_change_batch():
+def test_a_leader_change_is_encoded_as_apache_kafka_encodes_it():
     voter = LeaderChangeMessage.Voter(voter_id=1)
     message = LeaderChangeMessage(version=0, leader_id=1, voters=[voter], granting_voters=[voter])
     batch = RecordBatch(bytes.fromhex(LEADER_CHANGE))
@@ -94,14 +94,14 @@ def test_leader_change_batch():
     assert decode_control_batch(batch) == [message]
 
 
-def test_no_op_batch():
+def test_a_batch_is_encoded_as_apache_kafka_encodes_it():
     batch = RecordBatch(bytes.fromhex(NO_OP))
     encoded, end = metadata_batches(13, 1, batch.max_timestamp, [(records.NoOpRecord(), 0)])
     assert [each.hex() for each in encoded] == [NO_OP] and end == 14
     assert decode_metadata_batch(batch) == [records.NoOpRecord()]
 
 
-def test_voter_records():
+def test_voters_are_encoded_as_apache_kafka_encodes_them():
     version, voters = VoterSet(1, DIRECTORY_ID, ControllerListener("CONTROLLER", "localhost", 19093)).records()
     assert version.encode(0).hex() == "0000000100"
     assert voters.encode(0).hex() == (

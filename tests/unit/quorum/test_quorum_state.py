@@ -1,4 +1,4 @@
-"""quorum-state in both of Kafka's forms."""
+"""The file quorum-state in both of Kafka's forms."""
 
 import pytest
 

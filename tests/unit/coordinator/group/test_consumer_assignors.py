@@ -62,7 +62,8 @@ def test_every_partition_has_one_owner_that_wants_it(
 def test_uniform_moves_no_more_than_it_must(
     group: tuple[list[AssignedMember], dict[bytes, AssignedTopic]], gone: int
 ) -> None:
-    """Where all have the same subscription: nobody is two ahead, and who stays keeps what he may have."""
+    """Checks that with equal subscriptions no member is two partitions ahead, and that members keep what they may
+    keep."""
     members, topics = group
     members = [each._replace(topic_ids=frozenset((A, B, C))) for each in members]
     before = assign_uniform(members, topics)

@@ -1,4 +1,4 @@
-"""What readers see of committed offsets while newer ones wait for the high watermark, and inside transactions."""
+"""Committed offsets as readers see them while newer ones wait for the high watermark, and in transactions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_reader_sees_what_is_below_the_high_watermark() -> None:
     assert seen(store) == 102
     newest = next(store.newest("g"))[2]
     assert newest.previous is not None
-    assert newest.previous.previous is None  # what nobody can see any more is not kept
+    assert newest.previous.previous is None  # The older entries, which no reader can see, are dropped.
 
 
 def test_an_older_commit_does_not_replace_a_newer_one() -> None:
@@ -96,7 +96,7 @@ def test_transactional_offsets_count_from_their_marker() -> None:
     store.put_pending(7, "g", "t", 0, entry(3, 2))
     store.end_transaction(7, committed=False)
     assert seen(store) == 2
-    # A plain commit after the transactional one wins, although its marker comes later still.
+    # A commit outside the transaction wins over an older one in it, although the marker comes later still.
     store.put_pending(8, "g", "t", 0, entry(4, 3))
     store.put("g", "t", 0, entry(5, 4))
     store.end_transaction(8, committed=True)

@@ -1,4 +1,4 @@
-"""Expressions in RE2's syntax against Python's own engine, which is the oracle where the two syntaxes agree."""
+"""Expressions in RE2's syntax, compared with Python's engine where the two syntaxes agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _grown(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 def test_it_matches_what_python_matches(expression: str, names: list[str]) -> None:
     pattern, oracle = TopicPattern(expression), re.compile(expression, re.ASCII)
     for name in names:
-        if name:  # topics have names
+        if name:  # Topic names are not empty.
             assert pattern.matches(name) == (oracle.fullmatch(name) is not None), (expression, name)
 
 
@@ -53,7 +53,7 @@ def test_it_matches_what_python_matches(expression: str, names: list[str]) -> No
         ("x*", "xxx", "xa"),
     ],
 )
-def test_re2s_own_ways(expression: str, matching: str, other: str) -> None:
+def test_expressions_match_as_in_re2_where_python_differs(expression: str, matching: str, other: str) -> None:
     pattern = TopicPattern(expression)
     assert pattern.matches(matching)
     assert not pattern.matches(other)

@@ -1,4 +1,4 @@
-"""Which transactional ids a client's expression keeps."""
+"""The transactional ids that match a client's expression."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def test_an_expression_that_is_none(expression: str) -> None:
 
 
 def test_a_hostile_expression_takes_no_longer_than_its_ids() -> None:
-    """With backtracking this would not end in the lifetime of the universe."""
+    """Matches an expression that would take an engine with backtracking forever."""
     assert kept("(a*)*(a|aa)+b", ["a" * 2000]) == []

@@ -1,4 +1,4 @@
-"""What a transactional id becomes: epochs that rise, ids that are used up, states that follow from one another."""
+"""The next metadata of a transactional id: epochs rise, ids are used up, states follow from one another."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_fencing_takes_the_epoch_above_the_last_one_of_clients() -> None:
 @pytest.mark.parametrize(
     ("expected", "epoch", "last"), [(None, 6, -1), (5, 6, 5), (4, 5, 4), (3, None, None), (6, None, None)]
 )
-def test_who_may_go_on(expected: int | None, epoch: int | None, last: int | None) -> None:
+def test_only_the_current_and_the_last_epoch_may_initialize_again(
+    expected: int | None, epoch: int | None, last: int | None
+) -> None:
     resting = at(S.EMPTY, 5, last_producer_epoch=4)
     if epoch is None:
         with pytest.raises(ApiError) as raised:

@@ -12,7 +12,7 @@ from kafkapy.coordinator.transaction.transaction_records import (
 from kafkapy.coordinator.transaction.transaction_state import TransactionState
 from kafkapy.types import TopicPartition
 
-# (transactional id, what it says, key, value)
+# (transactional id, metadata, key, value)
 KAFKA_RECORDS = [
     (
         "offr2",
@@ -125,7 +125,7 @@ def test_as_apache_kafka_writes_them() -> None:
         assert (record.key.hex(), record.value and record.value.hex()) == (key, value)
 
 
-def test_read_back() -> None:
+def test_records_of_apache_kafka_are_read() -> None:
     for transactional_id, metadata, key, value in KAFKA_RECORDS:
         assert transactional_id_from(bytes.fromhex(key)) == transactional_id
         assert transaction_metadata_from(bytes.fromhex(value)) == metadata

@@ -27,7 +27,7 @@ def find(harness: GroupHandlerHarness, version: int, key: str, key_type: int = G
 
 
 @pytest.mark.parametrize("version", range(7))
-def test_group(tmp_path: Path, version: int) -> None:
+def test_a_group_has_its_coordinator_here(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     assert find(harness, version, "g") == HERE
     assert find(harness, version, "") == HERE
@@ -43,7 +43,7 @@ def test_the_topic_is_created_when_first_needed(tmp_path: Path, version: int) ->
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_other_kinds(tmp_path: Path, version: int) -> None:
+def test_share_groups_and_unknown_key_types_have_no_coordinator(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     nowhere = (-1, "", -1)
     assert find(harness, version, "t", TRANSACTION) == (Error.COORDINATOR_NOT_AVAILABLE, *nowhere)
@@ -52,7 +52,7 @@ def test_other_kinds(tmp_path: Path, version: int) -> None:
     assert find(harness, version, "x", UNHEARD_OF) == (Error.INVALID_REQUEST, *nowhere)
 
 
-def test_messages(tmp_path: Path) -> None:
+def test_error_messages_depend_on_the_version(tmp_path: Path) -> None:
     harness = GroupHandlerHarness(tmp_path)
     single = harness.send(find_coordinator, FindCoordinatorRequest(key="g"), 3).response
     assert single.error_message == "NONE"

@@ -1,4 +1,4 @@
-"""Reading topics out of member metadata that may be anything."""
+"""The topics in member metadata, which may be arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_hostile_metadata_is_unknown(metadata: bytes) -> None:
     assert subscribed_topics([metadata]) is None
 
 
-def test_no_topics() -> None:
+def test_a_subscription_may_have_no_topics() -> None:
     assert subscribed_topics([b"\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"]) == frozenset()
