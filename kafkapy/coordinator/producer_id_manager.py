@@ -41,7 +41,7 @@ def blocks_from_controller(
                 block = future.result()
                 post(lambda: on_block(block))
                 return
-            logger.error("The controller gave no producer ids: %s", failure)
+            logger.error("The controller allocated no producer ids: %s", failure)
             error = failure.error if isinstance(failure, ApiError) else Error.COORDINATOR_NOT_AVAILABLE
             post(lambda: on_block(error))
 

@@ -137,7 +137,7 @@ class MetadataDelta:
     def _broker(self, broker_id: int, epoch: int) -> BrokerRegistration:
         registration = self.brokers.get(broker_id)
         if registration is None or registration.epoch != epoch:
-            raise ValueError(f"change of broker {broker_id} epoch {epoch}, but registered is {registration}")
+            raise ValueError(f"change of broker {broker_id} epoch {epoch}, but the registration is {registration}")
         return registration
 
     def _register_broker(self, record: Any) -> None:

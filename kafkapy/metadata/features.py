@@ -41,7 +41,7 @@ def check_feature_level(name: str, level: int) -> None:
     """Raises ValueError if a finalized level is not supported."""
     if name not in SUPPORTED_FEATURES:
         if level > 0:
-            raise ValueError(f"feature {name} is finalized at level {level}, and this broker does not know it")
+            raise ValueError(f"feature {name} is finalized at level {level}, which this broker does not know")
         return
     lowest, highest = SUPPORTED_FEATURES[name]
     if level > highest or (name == METADATA_VERSION and level < lowest):

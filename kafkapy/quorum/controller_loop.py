@@ -124,7 +124,7 @@ class ControllerLoop:
         if self._failure is None:
             self._failure = error
             trace = None if isinstance(error, StorageError) else error  # A full disk is not a bug.
-            logger.critical("the controller cannot go on: %s", error, exc_info=trace)
+            logger.critical("the controller stops after an error: %s", error, exc_info=trace)
             self._on_fault(error)
 
     def _take(self) -> list[tuple[Operation, Future[Any]]]:

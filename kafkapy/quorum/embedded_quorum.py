@@ -168,7 +168,7 @@ class EmbeddedQuorum:
         if scanned.start_offset > self._snapshot_id.offset:
             raise StorageError(
                 self.settings.log_directory,
-                f"the metadata log begins at offset {scanned.start_offset}, and no snapshot stands for what was before",
+                f"the metadata log begins at offset {scanned.start_offset}, and no snapshot replaces the log before it",
             )
 
     def _visit(self, batch: RecordBatch) -> None:
@@ -183,11 +183,13 @@ class EmbeddedQuorum:
             if isinstance(message, VotersRecord):
                 self.voters = check_voters(message, self.settings.node_id, self.settings.directory_id)
             elif isinstance(message, KRaftVersionRecord) and message.kraft_version > 1:
-                raise ConfigError(f"kraft.version {message.kraft_version} in the metadata log; we support 0 and 1")
+                raise ConfigError(
+                    f"kraft.version {message.kraft_version} in the metadata log; this broker supports 0 and 1"
+                )
             elif isinstance(message, LeaderChangeMessage) and message.leader_id != self.settings.node_id:
                 raise ConfigError(
-                    f"node {message.leader_id} led the metadata log; only a quorum of this node "
-                    f"({self.settings.node_id}) alone can be served"
+                    f"node {message.leader_id} led the metadata log; this broker serves only a quorum of this "
+                    f"node ({self.settings.node_id}) alone"
                 )
 
     # -- leading

@@ -54,8 +54,8 @@ def format_directories(
     known = check_identity(found, node_id, cluster_id)
     if known is not None and found[metadata_directory] is None:
         raise ConfigError(
-            f"{metadata_directory} is to hold the metadata log and has no meta.properties, but other directories are "
-            f"of cluster {known}: were log.dirs or metadata.log.dir changed?"
+            f"{metadata_directory} is configured for the metadata log and has no meta.properties, but other "
+            f"directories are of cluster {known}: were log.dirs or metadata.log.dir changed?"
         )
     cluster_id = known or cluster_id or uuid_to_string(random_uuid())
     formatted: dict[str, MetaProperties] = {}

@@ -47,7 +47,7 @@ class MetadataLog:
         try:
             if scanned.segments and scanned.end_offset < snapshot_end_offset:
                 logger.warning(
-                    "%s ends at offset %d, before its newest snapshot at %d: the log begins anew there",
+                    "%s ends at offset %d, before its newest snapshot at %d: the log starts again there",
                     self.directory, scanned.end_offset, snapshot_end_offset,
                 )  # fmt: skip
                 for segment in scanned.segments:
@@ -128,13 +128,13 @@ class MetadataLog:
         found = os.fstat(file.fd).st_size
         if found > file.size:
             logger.error(
-                "%s is %d bytes long, we left it at %d: another program appended to it while this broker runs on it; "
-                "what it wrote is cut off",
+                "%s is %d bytes long, but this broker wrote only %d: another program appended to it; "
+                "its bytes are cut off",
                 file.path, found, file.size,
             )  # fmt: skip
             os.ftruncate(file.fd, file.size)
         elif found < file.size:
-            raise StorageError(self.directory, f"{file.path} is {found} bytes long, we left it at {file.size}")
+            raise StorageError(self.directory, f"{file.path} is {found} bytes long, but this broker wrote {file.size}")
 
     def _roll(self) -> None:
         self._close_segment()

@@ -26,7 +26,7 @@ def read_quorum_epoch(directory: str) -> int:
     except FileNotFoundError:
         return -1
     except (ValueError, KeyError, TypeError) as error:
-        logger.warning("%s cannot be read (%s); the epoch of the log counts", path, error)
+        logger.warning("%s cannot be read (%s); the epoch of the log is used", path, error)
         return -1
     return epoch if isinstance(epoch, int) else -1
 

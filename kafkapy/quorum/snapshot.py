@@ -93,5 +93,5 @@ def read_snapshot(path: str, snapshot_id: OffsetAndEpoch) -> Snapshot:
         or not isinstance(control[0], SnapshotHeaderRecord)
         or not isinstance(control[-1], SnapshotFooterRecord)
     ):
-        raise StorageError(directory, f"snapshot {path} is not whole: header or footer is missing")
+        raise StorageError(directory, f"snapshot {path} is not complete: header or footer is missing")
     return Snapshot(snapshot_id, control[0].last_contained_log_timestamp, control[1:-1], records)

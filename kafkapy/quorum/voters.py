@@ -56,7 +56,7 @@ def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> Vot
     ids = [voter.voter_id for voter in record.voters]
     if ids != [node_id]:
         raise ConfigError(
-            f"the metadata log names the voters {ids}; only a quorum of this node ({node_id}) alone can be served"
+            f"the metadata log names the voters {ids}; this broker serves only a quorum of this node ({node_id}) alone"
         )
     voter = record.voters[0]
     if voter.voter_directory_id != directory_id:
@@ -119,6 +119,6 @@ def check_static_voters(voters: list[str], node_id: int) -> None:
         ids.append(int(text))
     if ids and ids != [node_id]:
         raise ConfigError(
-            f"controller.quorum.voters names the voters {ids}; only a quorum of this node (node.id={node_id}) alone "
-            "can be served"
+            f"controller.quorum.voters names the voters {ids}; this broker serves only a quorum of this node "
+            f"(node.id={node_id}) alone"
         )

@@ -35,7 +35,7 @@ def test_apache_kafka_on_a_live_directory(kafka_43: Path, tmp_path: Path) -> Non
         assert ours.is_running
         harness.check(ours.bootstrap)
         harness.write(ours.bootstrap)
-        assert "another program appended to it while this broker runs on it; what it wrote is cut off" in ours.log()
+        assert "another program appended to it; its bytes are cut off" in ours.log()
         harness.check(ours.bootstrap)
         ours.restart()
         harness.check(ours.bootstrap)

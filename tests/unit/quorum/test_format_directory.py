@@ -57,7 +57,7 @@ def test_refusals_name_both_sides(tmp_path):
     format_all(tmp_path / "c")
     with pytest.raises(ConfigError, match=f"{cluster} elsewhere"):
         format_all(tmp_path / "a", tmp_path / "c")
-    with pytest.raises(ConfigError, match="is to hold the metadata log"):
+    with pytest.raises(ConfigError, match="is configured for the metadata log"):
         format_all(tmp_path / "a", tmp_path / "new", metadata=tmp_path / "new")
     assert not (tmp_path / "new" / "meta.properties").exists()
 
