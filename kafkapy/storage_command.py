@@ -1,6 +1,6 @@
-"""`kafka-storage`: formats log directories, says what is in them, and which features a release begins with.
+"""The tool `kafka-storage`: formats log directories, describes them, and prints the feature levels of releases.
 
-It uses the broker's own formatting, and so stands beside `broker_command` instead of among the tools.
+It uses the broker's formatting, which the package `tools` may not import, and is therefore a module outside of it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _QUORUM = "quorum"
 
 
 def directories_of(config: BrokerConfig) -> list[str]:
-    """The directories with logs, and the one with the metadata log, sorted."""
+    """Returns the log directories and the directory of the metadata log, sorted."""
     return sorted({*config.log_dirs, config.metadata_log_dir})
 
 
 def info(arguments: Arguments) -> int:
-    """What the directories of a configuration are formatted as; 1 if something is wrong with them."""
+    """Prints how the directories of a configuration are formatted; returns 1 if there is a problem."""
     found: list[str] = []
     problems: list[str] = []
     first: MetaProperties | None = None
@@ -111,7 +111,10 @@ def _java_map(properties: MetaProperties) -> str:
 
 
 def chosen_features(arguments: Arguments, *, is_dynamic: bool) -> list[tuple[str, int]]:
-    """What a first start is to finalize, metadata.version first, levels of 0 left out.  ToolError in Kafka's words."""
+    """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
+
+    Raises ToolError with Kafka's text.
+    """
     levels = dict(name_and_level(text) for text in arguments.values("feature"))
     if METADATA_VERSION in levels and arguments.has("release-version"):
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
@@ -157,7 +160,7 @@ def _check_level(name: str, level: int) -> None:
 
 
 def format_command(arguments: Arguments) -> int:
-    """Formats the directories of a configuration."""
+    """Formats the directories of a configuration, as `format` does."""
     config = BrokerConfig.load(arguments["config"], {})
     if "process.roles" not in read_properties(arguments["config"]):
         raise ToolError(
@@ -166,7 +169,7 @@ def format_command(arguments: Arguments) -> int:
         )
     voters = config[_ANY_VOTERS]
     if arguments["no-initial-controllers"]:
-        raise ToolError("A node here is its quorum's only voter and cannot wait for others: use --standalone.")
+        raise ToolError("A node of kafkapy is its quorum's only voter and cannot wait for others: use --standalone.")
     is_named = arguments.has("standalone") or arguments.has("initial-controllers")
     if voters and is_named:
         raise ToolError(
@@ -198,7 +201,7 @@ def format_command(arguments: Arguments) -> int:
     if len(formatted) == len(found):
         print("All of the log directories are already formatted.")
         return 0
-    _tell(found, config.metadata_log_dir, features, credentials, is_dynamic=is_dynamic)
+    _print_plan(found, config.metadata_log_dir, features, credentials, is_dynamic=is_dynamic)
     format_directories(
         config.log_dirs,
         config.metadata_log_dir,
@@ -216,25 +219,25 @@ def format_command(arguments: Arguments) -> int:
 
 
 def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> VoterSet:
-    """The voter that --initial-controllers names.  ToolError unless it is this node alone."""
+    """Returns the voter that --initial-controllers names. Raises ToolError unless it is this node alone."""
     name = (listener or DEFAULT_CONTROLLER_LISTENER).name
     voters = [parse_voter(each, name) for each in text.split(",") if each]
     if not voters:
         raise ToolError("No voters given.")
     ids = [voter.node_id for voter in voters]
-    doubled = next((each for at, each in enumerate(ids) if each in ids[:at]), None)
-    if doubled is not None:
-        raise ToolError(f"Node id {doubled} was specified more than once.")
+    duplicate = next((each for index, each in enumerate(ids) if each in ids[:index]), None)
+    if duplicate is not None:
+        raise ToolError(f"Node id {duplicate} was specified more than once.")
     if ids != [node_id]:
         raise ToolError(
-            f"--initial-controllers names the nodes {', '.join(map(str, ids))}: a node here is its quorum's only "
-            f"voter, so that it may name node {node_id} alone."
+            f"--initial-controllers names the nodes {', '.join(map(str, ids))}: a node of kafkapy is its "
+            f"quorum's only voter, so that it may name node {node_id} alone."
         )
     return voters[0]
 
 
 def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[UserScramCredentialRecord]:
-    """What a first start is to know of users' passwords.  ToolError in Kafka's words."""
+    """Returns the SCRAM credentials that the first start stores. Raises ToolError with Kafka's text."""
     given = [parse_scram(text) for text in arguments.values("add-scram")]
     if given and not supports_scram(metadata_version):
         oldest = next(METADATA_VERSION_NAMES[each] for each in METADATA_VERSION_NAMES if supports_scram(each))
@@ -243,7 +246,7 @@ def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[User
 
 
 def _java_bytes(content: bytes) -> str:
-    """As Java shows an array: bytes with a sign."""
+    """Returns bytes as Java prints an array, whose bytes are signed."""
     return str([each - 256 if each > 127 else each for each in content])
 
 
@@ -253,7 +256,7 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
     return f"UserScramCredentialRecord({fields}, {keys}, iterations={record.iterations})"
 
 
-def _tell(
+def _print_plan(
     found: dict[str, MetaProperties | None],
     metadata_directory: str,
     features: list[tuple[str, int]],
@@ -278,13 +281,13 @@ def _tell(
 
 
 def version_mapping(arguments: Arguments) -> int:
-    """The features that a release begins with."""
+    """Prints the feature levels of a release, as `version-mapping` does."""
     print_version_mapping(arguments["release-version"])
     return 0
 
 
 def feature_dependencies(arguments: Arguments) -> int:
-    """What features need others."""
+    """Prints the features that others depend on, as `feature-dependencies` does."""
     for text in arguments.values("feature"):
         name, equals, level_text = text.partition("=")
         if not equals:
@@ -303,6 +306,7 @@ def feature_dependencies(arguments: Arguments) -> int:
 
 
 def random_uuid_command(arguments: Arguments) -> int:
+    """Prints a random id, as `random-uuid` does."""
     print(uuid_to_string(random_uuid()))
     return 0
 
@@ -317,6 +321,7 @@ _RUN = {
 
 
 def run(arguments: Arguments) -> int:
+    """Carries out the subcommand."""
     return _RUN[arguments.command](arguments)
 
 
@@ -333,38 +338,38 @@ COMMANDS = (
             _CONFIG,
             Option(
                 "cluster-id",
-                "The id of the cluster, as random-uuid makes them.",
+                "The id of the cluster, such as random-uuid prints.",
                 "CLUSTER_ID",
                 is_required=True,
                 aliases=("t",),
             ),
-            Option("ignore-formatted", "Leave directories that are formatted as they are.", aliases=("g",)),
+            Option("ignore-formatted", "Skip directories that are formatted already.", aliases=("g",)),
             _RELEASE,
-            Option("feature", "The level of a feature: group.version=1. May come again.", "FEATURE", aliases=("f",)),
+            Option("feature", "The level of a feature: group.version=1. May be repeated.", "FEATURE", aliases=("f",)),
             Option(
                 "add-scram",
-                "A credential that the first start knows: SCRAM-SHA-256=[name=alice,password=alice-secret], or with "
-                'iterations=8192, salt="N3E=" and saltedpassword="YCE=". May come again.',
+                "A credential that the first start stores: SCRAM-SHA-256=[name=alice,password=alice-secret], or with "
+                'iterations=8192, salt="N3E=" and saltedpassword="YCE=". May be repeated.',
                 "ADD_SCRAM",
                 aliases=("S",),
             ),
             Option(
                 "standalone",
-                "This node is the quorum's only voter; controller.quorum.voters must not be set.",
+                "Make this node the quorum's only voter; controller.quorum.voters must not be set.",
                 aliases=("s",),
                 group=_QUORUM,
             ),
             Option(
                 "initial-controllers",
-                "The same, with the id of the directory for the metadata log: 1@localhost:9093:JEXY6aqzQY-32P5TStzaFg. "
-                "Kafka takes several nodes here; we take this one only.",
+                "Like --standalone, with the id of the metadata log's directory: "
+                "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg. Unlike Apache Kafka, kafkapy accepts this node only.",
                 "INITIAL_CONTROLLERS",
                 aliases=("I",),
                 group=_QUORUM,
             ),
             Option(
                 "no-initial-controllers",
-                "For nodes that join a quorum later, which ours does not; use --standalone.",
+                "For nodes that join a quorum later, which kafkapy does not support; use --standalone.",
                 aliases=("N",),
                 group=_QUORUM,
             ),
@@ -386,7 +391,7 @@ TOOL = Tool(
             "Format the directories of a single node",
             "format --standalone -t DOmtQuZXQo-RFPyau_d8Xg -c server.properties",
         ),
-        Example("What is in them", "info -c server.properties"),
+        Example("Describe the directories", "info -c server.properties"),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""A machine as a folder: /proc and /sys with what a test writes there."""
+"""A machine for the doctor's checks: a directory with /proc and /sys as a test fills them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ GOOD_MACHINE = {
 
 
 def machine(root: Path, limit: int = 1_000_000, **files: str) -> System:
-    """The good machine with these files instead; `__` in a name stands for `/`."""
+    """Returns a machine without problems, except for these files; `__` in a name stands for `/`."""
     for name, text in {**GOOD_MACHINE, **{name.replace("__", "/"): text for name, text in files.items()}}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return System(root, now_s=NOW_S, limits=(limit, limit))
+    return System(root, wall_s=NOW_S, limits=(limit, limit))
 
 
 def complaints(findings: Findings) -> list[tuple[str, str]]:
-    """(level, text) of everything that is not good."""
+    """Returns level and text of all findings that are not good."""
     return [(finding.level, finding.text) for finding in findings if finding.level != "good"]
 
 
 def only(findings: Findings) -> Finding:
-    """The one finding that is not good."""
+    """Returns the only finding that is not good."""
     (found,) = (finding for finding in findings if finding.level != "good")
     return found

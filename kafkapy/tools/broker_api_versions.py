@@ -1,4 +1,4 @@
-"""`kafka-broker-api-versions`: the APIs that each broker serves, and in which versions."""
+"""The tool `kafka-broker-api-versions`: prints the APIs that each broker serves, with their versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def api_lines(served: dict[int, VersionRange]) -> list[str]:
-    """A line for each API that we or the broker know: its versions there, and which of them clients of ours choose."""
+    """Returns a line for each API that kafkapy or the broker knows: its versions, and the one that our client uses."""
     known = sorted(set(served) | {int(key) for key in ApiKey if "broker" in API_TABLE[key].listeners})
     return [_line(key, served.get(key)) for key in known]
 
@@ -34,7 +34,7 @@ def _line(key: int, versions: VersionRange | None) -> str:
 
 
 def run(arguments: Arguments) -> int:
-    """Prints every broker."""
+    """Prints the APIs of every broker."""
     arguments.require("bootstrap-server")
     with Admin(admin_properties(arguments)) as admin:
         brokers = admin.describe_cluster().brokers
@@ -79,7 +79,7 @@ TOOL = Tool(
         COMMAND_CONFIG,
         JSON,
     ),
-    examples=(Example("What the brokers serve", "--bootstrap-server localhost:9092"),),
+    examples=(Example("The APIs that the brokers serve", "--bootstrap-server localhost:9092"),),
 )
 
 

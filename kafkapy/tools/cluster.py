@@ -1,4 +1,4 @@
-"""`kafka-cluster`: the cluster's id, its brokers' endpoints, and forgetting a broker."""
+"""The tool `kafka-cluster`: prints the cluster's id and its brokers' endpoints, and unregisters a broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONNECTION = "connection"
 
 
 def run(arguments: Arguments) -> int:
-    """One of the commands."""
+    """Carries out the subcommand."""
     if arguments.has("config"):
         if arguments.has("command-config"):
             raise ToolError("--config and --command-config cannot be specified together.")
@@ -90,7 +90,7 @@ _CONNECTIONS = (
     ),
     Option(
         "config",
-        "(DEPRECATED) As --command-config, which replaces it.",
+        "(DEPRECATED) Use --command-config instead.",
         "CONFIG",
         completes="file",
         is_deprecated=True,

@@ -1,4 +1,4 @@
-"""What `kafka-configs --alter` does."""
+"""The action `kafka-configs --alter`."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kafkapy.tools.option import Arguments
 
 QUOTAS = frozenset(("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"))
 IP_QUOTAS = frozenset(("connection_creation_rate",))
-# Not within brackets, which group values that contain commas.
+# Matches outside brackets only, which enclose values that contain commas.
 _OUTSIDE = r"(?=[^\]]*(?:\[|$))"
 _KEY = re.compile(r"[$a-zA-Z0-9._-]*")
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 
 
 def parse_additions(text: str) -> dict[str, str]:
-    """`k1=v1,k2=[v1,v2]`; InvalidConfig for anything else."""
+    """Returns the pairs of `k1=v1,k2=[v1,v2]`. Raises InvalidConfig for other texts."""
     pairs = [re.split(r"\s*=\s*" + _OUTSIDE, part) for part in re.split("," + _OUTSIDE, text)]
     if any(len(pair) != 2 for pair in pairs):
         raise InvalidConfig(
@@ -38,7 +38,7 @@ def parse_additions(text: str) -> dict[str, str]:
 
 
 def alter(admin: Admin, arguments: Arguments, entities: Entities) -> None:
-    """--alter"""
+    """Changes the configuration, quotas or credentials of the entities, as `--alter` does."""
     added: dict[str, str] = {}
     if arguments.has("add-config-file"):
         added.update(read_properties(arguments["add-config-file"]))
@@ -140,5 +140,5 @@ def _credential(user: str, mechanism: str, text: str) -> NewScramCredential:
 
 
 def _scala_list(names: list[str], is_set: bool) -> str:
-    """As Scala shows a collection."""
+    """Returns the names as Scala prints a collection."""
     return f"{'Set' if is_set else 'ArrayBuffer'}({', '.join(names)})"

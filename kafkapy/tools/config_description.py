@@ -1,4 +1,4 @@
-"""What `kafka-configs --describe` prints."""
+"""The action `kafka-configs --describe`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LABELS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
 
 
 def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
-    """--describe"""
+    """Prints the configuration, quotas or credentials of the entities, as `--describe` does."""
     if entities.types[0] in RESOURCES:
         _describe_resources(admin, arguments, entities)
     else:
@@ -62,7 +62,7 @@ def describe(admin: Admin, arguments: Arguments, entities: Entities) -> None:
 def resource_configs(
     admin: Admin, resource: ConfigResource, *, includes_all: bool = False, include_synonyms: bool = True
 ) -> dict[str, ConfigEntry]:
-    """The keys of a resource that are set for it dynamically, or all; sorted by name."""
+    """Returns the keys set dynamically for a resource, or all its keys, sorted by name."""
     source: ConfigSource | None = _DYNAMIC.get(resource.type)
     if resource.type is ResourceType.BROKER and not resource.name:
         source = ConfigSource.DYNAMIC_DEFAULT_BROKER
@@ -107,7 +107,7 @@ def _exists(admin: Admin, kind: str, name: str) -> bool:
 
 
 def _all_of(admin: Admin, kind: str) -> list[str]:
-    """Every entity of a type; of brokers their default as well."""
+    """Returns the names of all entities of a type; those of brokers include "", the default of all brokers."""
     if kind == TOPICS:
         return sorted(admin.list_topics(include_internal=True))
     if kind in (BROKERS, BROKER_LOGGERS):
@@ -118,12 +118,12 @@ def _all_of(admin: Admin, kind: str) -> list[str]:
 
 
 def quotas_of(admin: Admin, entities: Entities) -> dict[QuotaEntity, dict[str, float]]:
-    """The quotas of exactly these entities; of all of a type that has no name."""
+    """Returns the quotas of exactly these entities; a type without a name stands for all its entities."""
     if len(entities.names) > len(entities.types):
         raise InvalidConfig("More entity names specified than entity types")
     components: list[tuple[str, Any]] = []
-    for at, kind in enumerate(entities.types):
-        name = (entities.names[at] or None) if at < len(entities.names) else ANY_NAME
+    for index, kind in enumerate(entities.types):
+        name = (entities.names[index] or None) if index < len(entities.names) else ANY_NAME
         components.append((QUOTA_TYPES[kind], name))
     return admin.describe_client_quotas(components, strict=True)
 

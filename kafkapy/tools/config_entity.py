@@ -1,4 +1,4 @@
-"""Whom `kafka-configs` speaks of: entities by type and name, as the two kinds of flags name them."""
+"""The entities of `kafka-configs`, by type and name, from the general and the specific flags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.tools.option import Arguments
 TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
 BROKER_LOGGERS, IPS, CLIENT_METRICS, GROUPS = "broker-loggers", "ips", "client-metrics", "groups"
 ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, CLIENT_METRICS, GROUPS, BROKER_LOGGERS)
-# flag -> the type that it stands for; the first kind has a name, the second is the default of the type
+# flag -> entity type; flags of the first table take a name, those of the second select the default of the type
 _NAMED_FLAGS = {
     "topic": TOPICS,
     "client": CLIENTS,
@@ -30,29 +30,31 @@ ENTITY_FLAGS = (*_NAMED_FLAGS, *_DEFAULT_FLAGS)
 
 
 class InvalidConfig(Exception):
-    """What the tool cannot do with its arguments; said in one line without the usage."""
+    """An invalid combination of arguments, printed as one line without the usage."""
 
 
 class Entities(NamedTuple):
-    """Types and names in the order given. A name of "" is the default of its type; there may be fewer names than types,
-    which means all of that type."""
+    """Entity types and names in the order given.
+
+    The name "" is the default of its type. A type without a name, at the end, stands for all its entities.
+    """
 
     types: tuple[str, ...]
     names: tuple[str, ...]
 
     @property
     def has_name(self) -> bool:
-        """Whether any entity has a name."""
+        """True if any entity has a name."""
         return any(self.names)
 
     @property
     def has_default(self) -> bool:
-        """Whether any entity is the default of its type."""
+        """True if any entity is the default of its type."""
         return "" in self.names
 
 
 def entities_of(arguments: Arguments) -> Entities:
-    """Whom the flags name."""
+    """Returns the entities that the flags name."""
     types = list(arguments.values("entity-type"))
     names: list[str] = []
     for flag in arguments.given:

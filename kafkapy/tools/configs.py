@@ -1,5 +1,5 @@
-"""`kafka-configs`: shows and changes the configuration of topics, brokers, groups and clients' metrics, and quotas and
-SCRAM credentials of users, clients and addresses."""
+"""The tool `kafka-configs`: prints and changes the configuration of topics, brokers, groups and client metrics, and
+the quotas and SCRAM credentials of users, clients and addresses."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _WITH_DEFAULTS = (USERS, CLIENTS, BROKERS, IPS)
 
 
 def check(arguments: Arguments) -> Entities:
-    """The entities that the command is about; UsageError or InvalidConfig for what cannot be."""
+    """Returns the entities of the command. Raises UsageError or InvalidConfig for an invalid command line."""
     if arguments.has("alter") + arguments.has("describe") != 1:
         raise UsageError("Command must include exactly one action: --describe, --alter")
     arguments.exclude("describe", "add-config", "delete-config")
     entities = entities_of(arguments)
     types = entities.types
     if len(types) != len(set(types)):
-        doubled = [each for at, each in enumerate(types) if each in types[:at]]
-        raise InvalidConfig(f"Duplicate entity type(s) specified: {','.join(doubled)}")
+        duplicates = [each for index, each in enumerate(types) if each in types[:index]]
+        raise InvalidConfig(f"Duplicate entity type(s) specified: {','.join(duplicates)}")
     if not arguments.has("bootstrap-server") and not arguments.has("bootstrap-controller"):
         raise InvalidConfig("Either --bootstrap-server or --bootstrap-controller must be specified.")
     for each in types:
@@ -103,7 +103,7 @@ def _check_alter(arguments: Arguments, entities: Entities) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """One action; errors go to standard error without the usage."""
+    """Carries out the action; errors are printed to standard error without the usage."""
     try:
         entities = check(arguments)
         refuse_controllers(arguments)
@@ -202,8 +202,8 @@ TOOL = Tool(
     options=OPTIONS,
     error_prefix="Error while executing config command: ",
     examples=(
-        Example("What a topic sets itself", "--bootstrap-server localhost:9092 --describe --topic prices"),
-        Example("Everything that holds for it", "--bootstrap-server localhost:9092 --describe --topic prices --all"),
+        Example("The keys set for a topic", "--bootstrap-server localhost:9092 --describe --topic prices"),
+        Example("All its keys, with defaults", "--bootstrap-server localhost:9092 --describe --topic prices --all"),
         Example(
             "Keep its records for an hour",
             "--bootstrap-server localhost:9092 --alter --topic prices --add-config retention.ms=3600000",

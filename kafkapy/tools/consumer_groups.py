@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups`: lists, describes and deletes groups, and sets or deletes their offsets."""
+"""The tool `kafka-consumer-groups`: lists, describes and deletes groups, and sets or deletes their offsets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PARTITION_ERRORS = (
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError for a command line that Apache Kafka's tool would refuse."""
+    """Raises UsageError for a command line that Apache Kafka's tool refuses."""
     one_action = f"Command must include exactly one action: {', '.join(f'--{each}' for each in ACTIONS)}"
     if not any(map(arguments.has, ACTIONS)):
         raise UsageError(one_action)
@@ -95,7 +95,7 @@ def _check_reset(arguments: Arguments, has_group: bool, scope: str) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """One action."""
+    """Carries out the action; returns the exit code."""
     check(arguments)
     if arguments.has("validate-regex"):
         return validate_regex(arguments["validate-regex"])
@@ -108,13 +108,13 @@ def run(arguments: Arguments) -> int:
         except (ApiError, ToolError) as error:
             reason = java_text(error) if isinstance(error, ApiError) else str(error)
             print(f"\nError: Executing consumer group command failed due to {reason}")
-            return 0 if script_name() else 1  # a failure is none to Apache Kafka's script
+            return 0 if script_name() else 1  # Apache Kafka's script exits with 0 even then
     return 0
 
 
 def validate_regex(expression: str) -> int:
-    """--validate-regex"""
-    from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern  # the broker's own judgement
+    """Prints if an expression is valid, as `--validate-regex` does; the broker's own parser decides."""
+    from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 
     try:
         TopicPattern(expression)
@@ -125,7 +125,7 @@ def validate_regex(expression: str) -> int:
 
 
 class ConsumerGroups:
-    """The actions of the tool.  Not thread-safe."""
+    """The actions of the tool. Not thread-safe."""
 
     def __init__(self, admin: Admin, arguments: Arguments, *, read_committed: bool) -> None:
         self._admin = admin
@@ -134,7 +134,7 @@ class ConsumerGroups:
         self._offsets = GroupOffsets(admin, read_committed=read_committed, timeout=self._timeout)
 
     def run(self) -> None:
-        """The action that the arguments name."""
+        """Carries out the action that the arguments name."""
         arguments = self._arguments
         if arguments.has("list"):
             self.list_groups()
@@ -148,7 +148,7 @@ class ConsumerGroups:
             self.delete_offsets()
 
     def list_groups(self) -> None:
-        """--list"""
+        """Prints the groups, as `--list` does."""
         arguments = self._arguments
         states = _chosen(arguments.values("state"), _STATES, "state list", "states")
         types = _chosen(arguments.values("type"), _TYPES, "types list", "types")
@@ -173,46 +173,57 @@ class ConsumerGroups:
             print_table(columns, found, begins_with_a_line=False)
 
     def describe(self) -> None:
-        """--describe"""
+        """Prints the offsets, members or states of groups, as `--describe` does."""
         described = self._described(self._groups(), accepts_missing=self._arguments.has("json"))
         verbose = self._arguments.has("verbose")
         if self._arguments["json"]:
             self._describe_as_json(described)
         elif self._arguments.has("members"):
-            for group, told in described.items():
-                if is_shown(group, told and told.state, len(told.members) if told else 0) and told:
-                    print_members(told, verbose=verbose)
+            for group, description in described.items():
+                if (
+                    is_shown(group, description and description.state, len(description.members) if description else 0)
+                    and description
+                ):
+                    print_members(description, verbose=verbose)
         elif self._arguments.has("state"):
-            for group, told in described.items():
-                if is_shown(group, told and told.state, 1) and told:
-                    print_states([told], verbose=verbose)
+            for group, description in described.items():
+                if is_shown(group, description and description.state, 1) and description:
+                    print_states([description], verbose=verbose)
         else:
-            for group, told in described.items():
-                rows = self._rows(told) if told else []
-                if is_shown(group, told and told.state, len(rows)):
+            for group, description in described.items():
+                rows = self._rows(description) if description else []
+                if is_shown(group, description and description.state, len(rows)):
                     print_offsets(rows, verbose=verbose)
 
     def _describe_as_json(self, described: dict[str, GroupDescription | None]) -> None:
         shown: list[dict[str, Any]] = []
-        for group, told in described.items():
-            if told is None:
+        for group, description in described.items():
+            if description is None:
                 shown.append({"group": group, "exists": False})
                 continue
-            members = [{**each._asdict(), "partitions": list(map(str, each.partitions))} for each in told.members]
+            members = [
+                {**each._asdict(), "partitions": list(map(str, each.partitions))} for each in description.members
+            ]
             for member in members:
                 member["target"] = None if member["target"] is None else list(map(str, member["target"]))
-            rows = [{**each._asdict(), "lag": each.lag} for each in self._rows(told)]
-            coordinator = told.coordinator._asdict()
+            rows = [{**each._asdict(), "lag": each.lag} for each in self._rows(description)]
+            coordinator = description.coordinator._asdict()
             shown.append(
-                {**told._asdict(), "exists": True, "coordinator": coordinator, "members": members, "offsets": rows}
+                {
+                    **description._asdict(),
+                    "exists": True,
+                    "coordinator": coordinator,
+                    "members": members,
+                    "offsets": rows,
+                }
             )
         print_json(shown)
 
-    def _rows(self, told: GroupDescription) -> list[PartitionRow]:
-        return self._offsets.rows(told, self._committed(told.group_id))
+    def _rows(self, description: GroupDescription) -> list[PartitionRow]:
+        return self._offsets.rows(description, self._committed(description.group_id))
 
     def delete(self) -> None:
-        """--delete"""
+        """Deletes groups, as `--delete` does."""
         results = self._admin.delete_groups(self._groups(), timeout=self._timeout)
         deleted = "', '".join(results.values)
         if not results.errors:
@@ -225,7 +236,7 @@ class ConsumerGroups:
             print(f"\nThese consumer groups were deleted successfully: '{deleted}'")
 
     def delete_offsets(self) -> None:
-        """--delete-offsets"""
+        """Deletes committed offsets of a group, as `--delete-offsets` does."""
         group = self._arguments["group"]
         outcomes: dict[TopicPartition, ApiError | None] = {}
         partitions = self._partitions_to_delete(outcomes)
@@ -253,7 +264,7 @@ class ConsumerGroups:
         )
 
     def _partitions_to_delete(self, outcomes: dict[TopicPartition, ApiError | None]) -> list[TopicPartition]:
-        """Topics that are not there are told of in `outcomes`."""
+        """Returns the partitions of the topics that exist; adds an error to `outcomes` for each of the others."""
         whole = [word for word in self._arguments.values("topic") if ":" not in word]
         missing = self._admin.describe_topics(whole).errors if whole else {}
         outcomes.update({TopicPartition(topic, -1): error for topic, error in missing.items()})
@@ -261,19 +272,19 @@ class ConsumerGroups:
         return parse_partitions(self._admin, wanted)
 
     def reset_offsets(self) -> None:
-        """--reset-offsets"""
+        """Plans new offsets of groups and sets them with --execute, as `--reset-offsets` does."""
         arguments = self._arguments
         reset = OffsetReset(self._admin, arguments)
         plans: dict[str, Plan] = {}
-        for group, told in self._described(self._groups(), accepts_missing=True).items():
-            if told is not None and told.state not in ("Empty", "Dead"):
+        for group, description in self._described(self._groups(), accepts_missing=True).items():
+            if description is not None and description.state not in ("Empty", "Dead"):
                 print(
                     f"\nError: Assignments can only be reset if the group '{group}' is inactive, but the current state "
-                    f"is {told.state}."
+                    f"is {description.state}."
                 )
                 plans[group] = {}
                 continue
-            committed = {where: each.offset for where, each in self._committed(group).items()}
+            committed = {partition: each.offset for partition, each in self._committed(group).items()}
             plans[group] = reset.prepare(group, self._partitions_to_reset(committed), committed)
             if arguments.has("execute") and plans[group]:
                 self._admin.alter_group_offsets(group, plans[group], timeout=self._timeout).check()
@@ -289,7 +300,9 @@ class ConsumerGroups:
         raise UsageError("One of the reset scopes should be defined: --all-topics, --topic.")
 
     def _show(self, plans: dict[str, Plan]) -> None:
-        rows = [(group, *where, offset) for group, plan in plans.items() for where, offset in sorted(plan.items())]
+        rows = [
+            (group, *partition, offset) for group, plan in plans.items() for partition, offset in sorted(plan.items())
+        ]
         if self._arguments["json"]:
             names = ("group", "topic", "partition", "new_offset")
             print_json([dict(zip(names, row, strict=True)) for row in rows])
@@ -316,7 +329,7 @@ class ConsumerGroups:
         return sorted(each.group_id for each in found if each.type in ("", *_TYPES))
 
     def _described(self, groups: list[str], *, accepts_missing: bool) -> dict[str, GroupDescription | None]:
-        """By group, sorted; None for one that is not there, if that is accepted."""
+        """Returns the groups by name, sorted. A group that does not exist is None, or ApiError is raised for it."""
         results = self._admin.describe_groups(groups, timeout=self._timeout)
         for error in results.errors.values():
             if not accepts_missing or error.error is not Error.GROUP_ID_NOT_FOUND:
@@ -332,12 +345,12 @@ def _group_id(group: GroupListing) -> str:
 
 
 def _wide(least: int, texts: list[str]) -> int:
-    """The width of a column of the list: ten more than it needs."""
+    """Returns the width of a column of the list, which is ten more than its longest text needs."""
     return max([least, *map(len, texts)]) + 10
 
 
 def _chosen(words: list[str], known: tuple[str, ...], what: str, plural: str) -> list[str]:
-    """Values of a list, whatever their case; UsageError for one that is not known."""
+    """Returns the known names that the words list in any case. Raises UsageError for an unknown one."""
     wanted = [each.strip() for word in words for each in word.split(",")]
     by_name = {each.lower(): each for each in known}
     if any(each.lower() not in by_name for each in wanted):
@@ -368,7 +381,7 @@ OPTIONS = (
     ),
     Option("all-groups", "Apply to all consumer groups."),
     Option("delete", "Delete groups with all their offsets; --group may come several times."),
-    Option("timeout", "How long the groups may take to answer, in ms.", "timeout (ms)", LONG, default=30000),
+    Option("timeout", "The longest time of a request in ms.", "timeout (ms)", LONG, default=30000),
     Option(
         "command-config",
         "Property file containing configs to be passed to Admin Client. With isolation.level=read_committed the log "
@@ -380,7 +393,8 @@ OPTIONS = (
         "reset-offsets",
         "Set the offsets of groups without members. --dry-run (the default) shows the plan, --execute carries it out, "
         "--export shows it as CSV. One of --to-datetime, --by-duration, --to-earliest, --to-latest, --shift-by, "
-        "--from-file, --to-current, --to-offset says where to; --all-topics or --topic what, unless it is --from-file.",
+        "--from-file, --to-current, --to-offset selects the offsets, and --all-topics or --topic the partitions (not "
+        "with --from-file).",
     ),
     Option(
         "delete-offsets",
@@ -407,7 +421,9 @@ OPTIONS = (
         LONG,
     ),
     Option("members", f"Describe members of the group.\n{_EXAMPLE} --members"),
-    Option("verbose", "More about each group: members' assignments, epochs.\n" + _EXAMPLE + " --members --verbose"),
+    Option(
+        "verbose", "Print more about each group: members' assignments, epochs.\n" + _EXAMPLE + " --members --verbose"
+    ),
     Option("offsets", f"Describe the partitions of the group with their lag; the default.\n{_EXAMPLE} --offsets"),
     Option(
         "state",
@@ -429,7 +445,7 @@ OPTIONS = (
     ),
     Option(
         "isolation-level",
-        "read_committed counts the lag up to the last stable offset",
+        "read_committed counts the lag up to the last stable offset.",
         "",
         choices=("read_committed", "read_uncommitted"),
         is_ours=True,
@@ -446,13 +462,13 @@ TOOL = Tool(
     options=OPTIONS,
     examples=(
         Example("All groups with their state", "--bootstrap-server localhost:9092 --list --state"),
-        Example("How far a group is behind", "--bootstrap-server localhost:9092 --describe --group readers"),
+        Example("The lag of a group", "--bootstrap-server localhost:9092 --describe --group readers"),
         Example(
             "Read a topic again from its beginning",
             "--bootstrap-server localhost:9092 --reset-offsets --group readers --topic prices --to-earliest --execute",
         ),
         Example(
-            "What came in the last hour, once more; only show it",
+            "Read the last hour again; only print the plan",
             "--bootstrap-server localhost:9092 --reset-offsets --group readers --all-topics "
             "--by-duration PT1H --dry-run",
         ),

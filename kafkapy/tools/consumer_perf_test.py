@@ -1,4 +1,4 @@
-"""`kafka-consumer-perf-test`: how fast a consumer reads a topic."""
+"""The tool `kafka-consumer-perf-test`: measures how fast a consumer reads a topic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADER = (
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError for what is missing or cannot go together; a warning for what is deprecated."""
+    """Raises UsageError for flags that are missing or exclude each other; prints warnings of deprecated flags."""
     arguments.require_one_of("messages", "num-records")
     arguments.require("bootstrap-server")
     arguments.require_one_of("topic", "include")
@@ -44,6 +44,7 @@ def check(arguments: Arguments) -> None:
 
 
 def consumer_properties(arguments: Arguments) -> dict[str, Any]:
+    """Returns the consumer's configuration."""
     config = "consumer.config" if arguments.has("consumer.config") else "command-config"
     properties: dict[str, Any] = read_properties(arguments[config]) if arguments.has(config) else {}
     properties.update(parse_key_values(arguments.values("command-property")))
@@ -63,22 +64,25 @@ def consumer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 class JoinTimes:
-    """A rebalance listener that adds up how long the consumer was without partitions, in ms."""
+    """A rebalance listener that measures how long the consumer is without partitions, in ms.
+
+    `total_ms` is the time of all rebalances, `round_ms` that of the present reporting interval.
+    """
 
     def __init__(self) -> None:
         self._assigned: set[TopicPartition] = set()
-        self._since_ms = now_ms()
+        self._since_ms = wall_ms()
         self.total_ms = 0
         self.round_ms = 0
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
         self._assigned.difference_update(partitions)
         if not self._assigned:
-            self._since_ms = now_ms()
+            self._since_ms = wall_ms()
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
         if not self._assigned:
-            elapsed = now_ms() - self._since_ms
+            elapsed = wall_ms() - self._since_ms
             self.total_ms += elapsed
             self.round_ms += elapsed
         self._assigned.update(partitions)
@@ -87,26 +91,27 @@ class JoinTimes:
         self.on_partitions_revoked(partitions)
 
 
-def now_ms() -> int:
+def wall_ms() -> int:
+    """Returns the ms since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def _per_second(amount: float, elapsed_ms: int) -> float:
-    """Java's division: infinite where no time has passed."""
+    """Returns the rate as Java's division does: infinite or NaN if no time has passed."""
     if elapsed_ms:
         return amount * 1000.0 / elapsed_ms
     return float("inf") if amount else float("nan")
 
 
 def _shown(number: float) -> str:
-    """`%.4f` of Java's."""
+    """Formats a number as `%.4f` does in Java."""
     if number != number:
         return "NaN"
     return "Infinity" if number == float("inf") else f"{number:.4f}"
 
 
 class ConsumerTest:
-    """One run, on one thread; `stop` by a signal's handler."""
+    """One run of the test. Not thread-safe, but a signal's handler may call `stop`."""
 
     def __init__(self, consumer: Consumer, arguments: Arguments, dates: JavaDateFormat) -> None:
         self._consumer = consumer
@@ -121,15 +126,17 @@ class ConsumerTest:
         self.bytes = 0
 
     def stop(self) -> None:
+        """Ends `read_all`."""
         self._is_stopped = True
 
     def read_all(self) -> None:
-        self.start_ms = reported_ms = consumed_ms = now = now_ms()
+        """Reads until the wanted number of records, the timeout without a record, or `stop`."""
+        self.start_ms = reported_ms = consumed_ms = now = wall_ms()
         reported_count = reported_bytes = 0
         with Progress(self._wanted, "records") as progress:
             while self.count < self._wanted and now - consumed_ms <= self._timeout_ms and not self._is_stopped:
                 records = self._consumer.poll(_POLL_S)
-                now = now_ms()
+                now = wall_ms()
                 if not records:
                     continue
                 consumed_ms = now
@@ -142,7 +149,7 @@ class ConsumerTest:
                         self._report(reported_ms, now, self.count - reported_count, self.bytes - reported_bytes)
                     self.joins.round_ms = 0
                     reported_ms, reported_count, reported_bytes = now, self.count, self.bytes
-        self.end_ms = now_ms()
+        self.end_ms = wall_ms()
         if self.count < self._wanted and not self._is_stopped:
             print(
                 "WARNING: Exiting before consuming the expected number of records: timeout "
@@ -150,7 +157,7 @@ class ConsumerTest:
             )
 
     def _report(self, start_ms: int, end_ms: int, count: int, size: int) -> None:
-        """The line of an interval."""
+        """Prints the line of an interval."""
         fetch_ms = end_ms - start_ms - self.joins.round_ms
         megabytes = size / _MEGABYTE
         fetch_rates = (0.0, 0.0) if fetch_ms <= 0 else (_per_second(megabytes, fetch_ms), _per_second(count, fetch_ms))
@@ -168,7 +175,7 @@ class ConsumerTest:
         print(", ".join(cells), flush=True)
 
     def totals(self) -> dict[str, Any]:
-        """What the summary says."""
+        """Returns the values of the summary, by the names of its columns."""
         elapsed_ms = self.end_ms - self.start_ms
         fetch_ms = elapsed_ms - self.joins.total_ms
         megabytes = self.bytes / _MEGABYTE
@@ -191,6 +198,7 @@ def _size(record: ConsumerRecord) -> int:
 
 
 def run(arguments: Arguments) -> int:
+    """Runs the test and prints its results."""
     check(arguments)
     dates = JavaDateFormat(arguments["date-format"])
     properties = consumer_properties(arguments)
@@ -224,22 +232,24 @@ def run(arguments: Arguments) -> int:
 OPTIONS = (
     BOOTSTRAP_SERVER,
     Option("topic", "The topic to read.", "topic"),
-    Option("include", "A regular expression: the topics whose whole name matches are read.", "Java regex (String)"),
-    Option("group", "The group to read as; a new one without it.", "gid"),
-    Option("fetch-size", "The most bytes of one partition in one answer.", "size", INTEGER, 1048576),
-    Option("command-property", "A configuration key of the consumer, as key=value; may come again.", "prop1=val1"),
-    Option("from-latest", "Begin at the end, unless the group has committed an offset."),
+    Option("include", "A regular expression; topics whose whole name matches it are read.", "Java regex (String)"),
+    Option("group", "The group to read in; by default a new group.", "gid"),
+    Option(
+        "fetch-size", "max.partition.fetch.bytes: the bytes of a partition in one response.", "size", INTEGER, 1048576
+    ),
+    Option("command-property", "A configuration key of the consumer, as key=value; may be repeated.", "prop1=val1"),
+    Option("from-latest", "Begin with new records, unless the group has committed an offset."),
     Option("socket-buffer-size", "receive.buffer.bytes: the size of the socket's buffer.", "size", INTEGER, 2097152),
     Option(
         "consumer.config",
-        "(DEPRECATED) As --command-config, which replaces it.",
+        "(DEPRECATED) Use --command-config instead.",
         "config file",
         is_deprecated=True,
         completes="file",
     ),
     Option("command-config", "A file of the consumer's configuration.", "config file", completes="file"),
-    Option("print-metrics", "Print what the consumer counted at the end."),
-    Option("show-detailed-stats", "Print a line for each reporting interval instead of a summary."),
+    Option("print-metrics", "Print the consumer's metrics at the end."),
+    Option("show-detailed-stats", "Print a line in each reporting interval instead of a summary."),
     Option(
         "timeout",
         "The longest time in milliseconds without a record.",
@@ -248,16 +258,16 @@ OPTIONS = (
         10000,
         argument_is_optional=True,
     ),
-    Option("messages", "(DEPRECATED) As --num-records, which replaces it.", "count", LONG, is_deprecated=True),
-    Option("num-records", "REQUIRED: How many records to read.", "count", LONG),
-    Option("reporting-interval", "The milliseconds between lines of progress.", "interval_ms", default="5000"),
+    Option("messages", "(DEPRECATED) Use --num-records instead.", "count", LONG, is_deprecated=True),
+    Option("num-records", "REQUIRED: The number of records to read.", "count", LONG),
+    Option("reporting-interval", "The milliseconds between progress lines.", "interval_ms", default="5000"),
     Option(
         "date-format",
-        "How times are shown, as java.text.SimpleDateFormat has it.",
+        "The format of times, as in java.text.SimpleDateFormat.",
         "date format",
         default="yyyy-MM-dd HH:mm:ss:SSS",
     ),
-    Option("hide-header", "Leave the header out."),
+    Option("hide-header", "Do not print the header."),
     JSON,
 )
 TOOL = Tool(
@@ -268,7 +278,7 @@ TOOL = Tool(
     examples=(
         Example("Read a million records", "--bootstrap-server localhost:9092 --topic test --num-records 1000000"),
         Example(
-            "A line for each second",
+            "A progress line every second",
             "--bootstrap-server localhost:9092 --topic test --num-records 1000000 --show-detailed-stats "
             "--reporting-interval 1000",
         ),

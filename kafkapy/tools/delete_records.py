@@ -1,4 +1,4 @@
-"""`kafka-delete-records`: deletes the records of partitions before given offsets."""
+"""The tool `kafka-delete-records`: deletes the records of partitions before given offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.types import TopicPartition
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:
-    """What the file says; ToolError."""
+    """Returns the offsets of a JSON file. Raises ToolError for an invalid file."""
     content = read_json_object(path)
     version = content.get("version", 1)
     if version != 1:
@@ -27,15 +27,15 @@ def read_offsets(path: str) -> dict[TopicPartition, int]:
         (TopicPartition(field(each, "topic", str), field(each, "partition", int)), field(each, "offset", int))
         for each in content["partitions"]
     ]
-    doubled = [where for where, count in Counter(where for where, _ in entries).items() if count > 1]
-    if doubled:
-        shown = ",".join(map(str, doubled))
+    duplicates = [partition for partition, count in Counter(partition for partition, _ in entries).items() if count > 1]
+    if duplicates:
+        shown = ",".join(map(str, duplicates))
         raise ToolError(f"Offset json file contains duplicate topic partitions: {shown}")
     return dict(entries)
 
 
 def run(arguments: Arguments) -> int:
-    """Deletes, and prints the low watermark of each partition or why not."""
+    """Deletes the records, and prints the low watermark or the error of each partition."""
     arguments.require("bootstrap-server", "offset-json-file")
     offsets = read_offsets(arguments["offset-json-file"])
     with Admin(admin_properties(arguments)) as admin:
@@ -46,21 +46,21 @@ def run(arguments: Arguments) -> int:
         print_json(
             [
                 {
-                    "topic": where.topic,
-                    "partition": where.partition,
-                    "low_watermark": results.values.get(where),
-                    "error": None if where not in results.errors else results.errors[where].error.name,
+                    "topic": partition.topic,
+                    "partition": partition.partition,
+                    "low_watermark": results.values.get(partition),
+                    "error": None if partition not in results.errors else results.errors[partition].error.name,
                 }
-                for where in offsets
+                for partition in offsets
             ]
         )
         return 0
     print("Records delete operation completed:")
-    for where in offsets:
-        if where in results.errors:
-            print(f"partition: {where}\terror: {java_text(results.errors[where])}")
+    for partition in offsets:
+        if partition in results.errors:
+            print(f"partition: {partition}\terror: {java_text(results.errors[partition])}")
         else:
-            print(f"partition: {where}\tlow_watermark: {results[where]}")
+            print(f"partition: {partition}\tlow_watermark: {results[partition]}")
     return 0
 
 
@@ -82,7 +82,7 @@ TOOL = Tool(
     ),
     examples=(
         Example(
-            "Delete what the file says (an offset of -1: everything there is now)",
+            "Delete the records before the offsets of a file (-1 is the end)",
             "--bootstrap-server localhost:9092 --offset-json-file offsets.json",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Batches and records of a segment or snapshot, as kafka-dump-log prints them.  Reads files, asks no broker."""
+"""The batches and records of a segment or snapshot, in the format of kafka-dump-log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kafkapy.tools.progress import Progress
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 LARGEST_SEQUENCE = 2**31 - 1
-# Control records: type -> (what is printed in front, class of the value).
+# Control records: type -> (text before the value, class of the value).
 _CONTROL_TEXTS: dict[int, tuple[str, Any]] = {
     2: ("LeaderChange:", LeaderChangeMessage),
     3: ("SnapshotHeader", SnapshotHeaderRecord),
@@ -42,7 +42,7 @@ _CONTROL_TEXTS: dict[int, tuple[str, Any]] = {
 
 
 class ShownRecord(NamedTuple):
-    """A record of any format."""
+    """A record of any message format."""
 
     offset: int
     timestamp: int
@@ -53,7 +53,7 @@ class ShownRecord(NamedTuple):
 
 
 class FileBatch:
-    """One batch in a file, of any format: a wrapper or single message of the old ones too."""
+    """A batch in a file: a record batch, or a message or wrapper message of the old formats."""
 
     def __init__(self, content: memoryview, position: int, size: int) -> None:
         self.position = position
@@ -78,7 +78,7 @@ class FileBatch:
         return TIMESTAMP_TYPES[(self.batch or self.legacy).timestamp_type]  # type: ignore[union-attr]
 
     def records(self) -> Iterator[ShownRecord]:
-        """All records, decompressed.  ApiError, ProtocolViolation for those that cannot be read."""
+        """Yields all records, decompressed. Raises ApiError or ProtocolViolation for records that cannot be read."""
         if self.batch is not None:
             for record in self.batch:
                 names = tuple(name for name, _ in record.headers)
@@ -88,7 +88,7 @@ class FileBatch:
                 yield ShownRecord(old.offset, old.timestamp, old.key, old.value, (), old)
 
     def summary(self) -> str:
-        """The line of a batch."""
+        """Returns the line of the batch."""
         if self.batch is not None:
             batch = self.batch
             horizon = f"OptionalLong[{batch.base_timestamp}]" if batch.has_delete_horizon else "OptionalLong.empty"
@@ -117,7 +117,7 @@ def _java(value: bool) -> str:
 
 
 class LogContent:
-    """A file of batches, mapped.  Context manager; the batches that it gives live as long as it does."""
+    """A memory-mapped file of batches. Its batches refer to the mapping."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -126,8 +126,7 @@ class LogContent:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
 
     def batches(self, position: int = 0, limit: int | None = None) -> Iterator[FileBatch]:
-        """The batches from `position` on, as long as they are whole; at most `limit` bytes. ToolError for a size that
-        no batch can have."""
+        """Yields the complete batches from `position` on, within `limit` bytes. Raises ToolError for invalid sizes."""
         if self._map is None:
             return
         content = memoryview(self._map)
@@ -146,9 +145,9 @@ class LogContent:
 
 
 class BatchPrinter:
-    """Prints the batches of files, and their records when `decoder` or `is_deep` asks for them.
+    """Prints the batches of files, and with `is_deep` their records; `decoder` converts keys and values to text.
 
-    `gaps` collects, by file, offsets that do not follow each other, as {previous: next}.
+    gaps: file -> offsets that do not follow each other, as {previous: next}.
     """
 
     def __init__(
@@ -168,6 +167,7 @@ class BatchPrinter:
         self.gaps: dict[str, dict[int, int]] = {}
 
     def print_file(self, path: str) -> None:
+        """Prints the batches of a file, and the number of invalid bytes at its end."""
         content = LogContent(path)
         valid_bytes = 0
         self._last_offset = -1
@@ -221,7 +221,7 @@ def _sequence(batch: RecordBatch, record: ShownRecord) -> int:
 
 
 def _control(record: ShownRecord) -> str:
-    """What a control record says: the end of a transaction, or a record of the quorum's."""
+    """Returns the content of a control record: the end of a transaction, or a record of the quorum."""
     kind = int.from_bytes((record.key or b"")[2:4], "big", signed=True)
     value = record.value or b""
     if kind in (0, 1):

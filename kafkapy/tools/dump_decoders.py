@@ -1,4 +1,4 @@
-"""What kafka-dump-log makes of keys and values: text, and the records of Kafka's own topics as JSON."""
+"""The decoders of kafka-dump-log, which convert keys and values to text, and records of Kafka's own topics to JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.tools.record_text import Decoder
 
 
 class KeyAndValue(Protocol):
-    """Of a record, what a decoder looks at."""
+    """The part of a record that decoders use."""
 
     @property
     def offset(self) -> int: ...
@@ -28,12 +28,12 @@ class KeyAndValue(Protocol):
     def value(self) -> bytes | None: ...
 
 
-# The texts of key and value; None is not shown.
+# Returns the texts of key and value; None is not printed.
 RecordDecoder = Callable[[Any], tuple[str | None, str | None]]
 
 
 def text_decoder(key_decoder: Decoder, value_decoder: Decoder) -> RecordDecoder:
-    """Keys and values by a decoder each."""
+    """Returns a decoder that converts keys and values by a decoder for each."""
 
     def decode(record: KeyAndValue) -> tuple[str | None, str | None]:
         key = None if record.key is None else key_decoder(record.key)
@@ -43,7 +43,7 @@ def text_decoder(key_decoder: Decoder, value_decoder: Decoder) -> RecordDecoder:
 
 
 def coordinator_decoder(coordinator: Coordinator) -> RecordDecoder:
-    """Records of `__consumer_offsets`, `__transaction_state` or `__share_group_state`."""
+    """Returns the decoder of records of `__consumer_offsets`, `__transaction_state` or `__share_group_state`."""
 
     def decode(record: KeyAndValue) -> tuple[str | None, str | None]:
         if record.key is None:
@@ -71,24 +71,24 @@ def _coordinator_record(key: bytes, value: bytes | None, coordinator: Coordinato
     version = int.from_bytes(value[:2], "big", signed=True)
     data = message_json(decode_coordinator_value(kind, value, coordinator), version)
     if data.get("protocolType") == "consumer":
-        _open_members(decode_coordinator_value(kind, value, coordinator), data)
+        _decode_members(decode_coordinator_value(kind, value, coordinator), data)
     return json_text(shown_key), json_text({"version": str(version), "data": data})
 
 
-def _open_members(group: Any, data: dict[str, Any]) -> None:
-    """Shows what members of the consumer protocol say as it is meant, instead of as bytes."""
+def _decode_members(group: Any, data: dict[str, Any]) -> None:
+    """Replaces the bytes of members' subscriptions and assignments in `data` by their messages."""
     for member, shown in zip(group.members, data["members"], strict=True):
         for name, message_class in (
             ("subscription", ConsumerProtocolSubscription),
             ("assignment", ConsumerProtocolAssignment),
         ):
-            opened = _embedded(message_class, getattr(member, name))
-            if opened is not None:
-                shown[name] = opened
+            decoded = _embedded(message_class, getattr(member, name))
+            if decoded is not None:
+                shown[name] = decoded
 
 
 def _embedded(message_class: type[Message], content: bytes) -> dict[str, Any] | None:
-    """The message behind its version; None if the bytes are something else."""
+    """Returns the message after its version; None if the bytes are not such a message."""
     try:
         reader = Reader(content)
         version = reader.read_int16()
@@ -100,7 +100,7 @@ def _embedded(message_class: type[Message], content: bytes) -> dict[str, Any] | 
 
 
 def decode_cluster_metadata(record: KeyAndValue) -> tuple[str | None, str | None]:
-    """A record of the metadata log or of a snapshot."""
+    """Decodes a record of the metadata log or of a snapshot."""
     try:
         value = record.value or b""
         message = decode_metadata_record(value)

@@ -1,4 +1,4 @@
-"""The files beside a segment, as kafka-dump-log prints and checks them: indexes, producers, aborted transactions."""
+"""The files of a segment that kafka-dump-log prints and checks: indexes, producers, aborted transactions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class IndexDump:
-    """Prints indexes and collects what contradicts the segments beside them.  `is_quiet` only checks."""
+    """Prints indexes, and collects entries that contradict their segments. With `is_quiet` it only checks."""
 
     def __init__(self, output: TextIO, *, is_sanity_check: bool, is_quiet: bool, max_message_size: int) -> None:
         self._write = output.write
@@ -32,9 +32,9 @@ class IndexDump:
         self._not_found: dict[str, list[tuple[int, int]]] = {}
 
     def dump_offset_index(self, path: str) -> None:
-        """`.index`: offset and position of entries, each held against the batch that it points to."""
+        """Prints the entries of an `.index` file, and compares each with the batch that it points to."""
         base_offset = _base_offset(path)
-        log = LogContent(_beside(path, ".log"))
+        log = LogContent(_sibling(path, ".log"))
         if os.path.getsize(path) < _OFFSET_ENTRY.size:
             self._write(f"{path} is empty.\n")
             return
@@ -51,13 +51,13 @@ class IndexDump:
                 self._write(f"offset: {offset} position: {position}\n")
 
     def dump_time_index(self, path: str) -> None:
-        """`.timeindex`: timestamp and offset of entries, each held against the batch that ends with that offset."""
+        """Prints the entries of a `.timeindex` file, and compares each with the batch that ends with its offset."""
         base_offset = _base_offset(path)
-        log = LogContent(_beside(path, ".log"))
+        log = LogContent(_sibling(path, ".log"))
         if self._is_sanity_check:
             self._check(path, _TIME_ENTRY)
             return
-        positions = list(_offset_entries(_beside(path, ".index"), base_offset))
+        positions = list(_offset_entries(_sibling(path, ".index"), base_offset))
         previous = -1
         for timestamp, offset in _time_entries(path, base_offset):
             self._check_time_entry(os.path.abspath(path), log, positions, (timestamp, offset), previous)
@@ -81,7 +81,7 @@ class IndexDump:
             self._out_of_order.setdefault(path, []).append((timestamp, previous))
 
     def _check(self, path: str, layout: struct.Struct) -> None:
-        """The check of Apache Kafka's broker.  ToolError in its words; our own broker looks more closely."""
+        """Makes the check of Apache Kafka's broker, which is less strict than ours. Raises ToolError with its text."""
         is_time_index = layout is _TIME_ENTRY
         kind = "time index" if is_time_index else "index"
         size = os.path.getsize(path)
@@ -104,14 +104,14 @@ class IndexDump:
         self._write(f"{path} passed sanity check.\n")
 
     def print_offset_mismatches(self) -> None:
-        """To standard error, the greatest offsets first."""
+        """Prints the entries that do not match their batches to standard error, the greatest offsets first."""
         for path, mismatches in self._offset_mismatches.items():
             print(f"Mismatches in :{path}", file=sys.stderr)
             for offset in sorted(mismatches, reverse=True):
                 print(f"  Index offset: {offset}, log offset: {mismatches[offset]}", file=sys.stderr)
 
     def print_time_index_errors(self) -> None:
-        """To standard error, in the order of Kafka's."""
+        """Prints the errors of time indexes to standard error, in the order of Apache Kafka."""
         for path, pairs in self._timestamp_mismatches.items():
             print(f"Found timestamp mismatch in :{path}", file=sys.stderr)
             for timestamp, greatest in pairs:
@@ -133,7 +133,7 @@ def _base_offset(path: str) -> int:
     return int(name)
 
 
-def _beside(path: str, suffix: str) -> str:
+def _sibling(path: str, suffix: str) -> str:
     directory, name = os.path.split(os.path.abspath(path))
     return os.path.join(directory, name.split(".")[0] + suffix)
 
@@ -146,7 +146,7 @@ def _entries(path: str, layout: struct.Struct) -> Iterator[tuple[int, int]]:
 
 
 def _offset_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
-    """Until an entry of zeros, which stands behind the last one of a preallocated file."""
+    """Yields offsets and positions until an entry of zeros, which follows the last entry of a preallocated file."""
     for number, (relative, position) in enumerate(_entries(path, _OFFSET_ENTRY)):
         if relative == 0 and number:
             return
@@ -161,7 +161,7 @@ def _time_entries(path: str, base_offset: int) -> Iterator[tuple[int, int]]:
 
 
 def dump_producer_snapshot(path: str, output: TextIO) -> None:
-    """`.snapshot`: the producers of a log before an offset; a damaged one is named on standard error."""
+    """Prints a `.snapshot` file, the producers of a log before an offset; a damaged one is an error message."""
     with open(path, "rb") as file:
         content = file.read()
     try:
@@ -188,7 +188,7 @@ def dump_producer_snapshot(path: str, output: TextIO) -> None:
 
 
 def dump_transaction_index(path: str, output: TextIO) -> None:
-    """`.txnindex`: the aborted transactions that ended in the segment."""
+    """Prints a `.txnindex` file, the aborted transactions that ended in the segment. Raises ToolError."""
     try:
         entries = TransactionIndex(path, Filesystem()).entries()
     except CorruptTransactionIndex as error:

@@ -1,4 +1,4 @@
-"""`kafka-dump-log`: prints segments, indexes, snapshots and what else lies in a log directory.  Needs no broker."""
+"""The tool `kafka-dump-log`: prints segments, indexes and snapshots of a log directory. It needs no broker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 
 
 def decoder_of(arguments: Arguments) -> RecordDecoder | None:
-    """What shows keys and values; None if they are not to be shown."""
+    """Returns the decoder of keys and values; None if they are not printed."""
     if arguments["offsets-decoder"]:
         return coordinator_decoder(Coordinator.GROUP)
     if arguments["transaction-log-decoder"]:
@@ -44,7 +44,7 @@ def decoder_of(arguments: Arguments) -> RecordDecoder | None:
 
 
 def print_log(path: str, printer: BatchPrinter) -> None:
-    """A `.log` or `.checkpoint` file: where it begins, then its batches."""
+    """Prints a `.log` or `.checkpoint` file: its first offset, then its batches."""
     name = os.path.basename(path)
     if name.endswith(".log"):
         start = name.split(".")[0]
@@ -62,6 +62,7 @@ def print_log(path: str, printer: BatchPrinter) -> None:
 
 
 def run(arguments: Arguments) -> int:
+    """Prints the files, then the errors found in them."""
     arguments.require("files")
     decoder = decoder_of(arguments)
     printer = BatchPrinter(
@@ -105,30 +106,30 @@ def run(arguments: Arguments) -> int:
 OPTIONS = (
     Option(
         "files",
-        "REQUIRED: The files, divided by commas: .log, .index, .timeindex, .snapshot, .txnindex, .checkpoint.",
+        "REQUIRED: The files, separated by commas: .log, .index, .timeindex, .snapshot, .txnindex, .checkpoint.",
         "file1, file2, ...",
         completes="file",
     ),
-    Option("print-data-log", "Print keys and values as well. Any decoder asks for that."),
-    Option("deep-iteration", "Print each record, not only batches. --print-data-log asks for that."),
-    Option("verify-index-only", "Check indexes against their segment and print only what is wrong."),
-    Option("index-sanity-check", "Make only the check that a broker makes of an index when it starts."),
+    Option("print-data-log", "Print keys and values as well; implied by any decoder."),
+    Option("deep-iteration", "Print each record, not only batches; implied by --print-data-log."),
+    Option("verify-index-only", "Compare indexes with their segment and print only errors."),
+    Option("index-sanity-check", "Only check an index as the broker of Apache Kafka does when it starts."),
     Option("max-message-size", "The size of the largest batch that an index may point to.", "size", INTEGER, 5242880),
-    Option("max-bytes", "Read no more than so many bytes of a segment.", "size", INTEGER, 2**31 - 1),
+    Option("max-bytes", "The number of bytes to read of a segment.", "size", INTEGER, 2**31 - 1),
     Option(
         "value-decoder-class",
-        "What makes text of values: Kafka's StringDecoder, LongDecoder, IntegerDecoder, or a Python callable as "
+        "The decoder of values: Kafka's StringDecoder, LongDecoder, IntegerDecoder, or a Python callable as "
         "module:name.",
         "",
         default=_STRING_DECODER,
         argument_is_optional=True,
     ),
-    Option("key-decoder-class", "The same for keys.", "", default=_STRING_DECODER, argument_is_optional=True),
-    Option("offsets-decoder", "Read records as those of __consumer_offsets."),
-    Option("transaction-log-decoder", "Read records as those of __transaction_state."),
-    Option("cluster-metadata-decoder", "Read records as those of the metadata log."),
-    Option("share-group-state-decoder", "Read records as those of __share_group_state."),
-    Option("skip-record-metadata", "Print keys and values only, without control records."),
+    Option("key-decoder-class", "The decoder of keys.", "", default=_STRING_DECODER, argument_is_optional=True),
+    Option("offsets-decoder", "Decode records as those of __consumer_offsets."),
+    Option("transaction-log-decoder", "Decode records as those of __transaction_state."),
+    Option("cluster-metadata-decoder", "Decode records as those of the metadata log."),
+    Option("share-group-state-decoder", "Decode records as those of __share_group_state."),
+    Option("skip-record-metadata", "Print only keys and values, without metadata and control records."),
 )
 TOOL = Tool(
     name="dump-log",
@@ -136,16 +137,16 @@ TOOL = Tool(
     "seemingly corrupt log segment.",
     run=run,
     options=OPTIONS,
-    not_here=(("remote-log-metadata-decoder", "there is no tiered storage here"),),
+    not_here=(("remote-log-metadata-decoder", "kafkapy has no tiered storage"),),
     examples=(
         Example("The batches of a segment", "--files data/prices-0/00000000000000000000.log"),
         Example("Its records, with keys and values", "--files data/prices-0/00000000000000000000.log --print-data-log"),
         Example(
-            "What groups have committed",
+            "The offsets that groups have committed",
             "--files data/__consumer_offsets-6/00000000000000000000.log --offsets-decoder",
         ),
         Example(
-            "Whether an index fits its segment",
+            "Compare an index with its segment",
             "--files data/prices-0/00000000000000000000.index --verify-index-only",
         ),
         Example(

@@ -1,4 +1,4 @@
-"""`kafka-e2e-latency`: how long a record takes from `send` to the consumer that waits for it."""
+"""The tool `kafka-e2e-latency`: measures the time from sending a record until a waiting consumer has received it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 def with_flags(words: Sequence[str]) -> list[str]:
-    """The arguments as flags, if they are Kafka's old positional ones: servers, topic, count, acks, size, [file]."""
+    """Converts Kafka's old positional arguments into flags: servers, topic, count, acks, size, [file].
+
+    Other command lines are returned unchanged. Raises ToolError for a wrong number of arguments.
+    """
     if not words or any(word.startswith("--") for word in words):
         return list(words)
     if len(words) not in (5, 6):
@@ -41,7 +44,7 @@ def with_flags(words: Sequence[str]) -> list[str]:
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError in Kafka's words."""
+    """Raises UsageError, with Kafka's text, for invalid values."""
     arguments.require("bootstrap-server", "topic", "num-records", "producer-acks", "record-size")
     if arguments["producer-acks"] not in ("1", "all"):
         raise UsageError(
@@ -58,7 +61,7 @@ def check(arguments: Arguments) -> None:
 
 
 class LatencyTest:
-    """Sends a record, waits for it, and again.  One thread."""
+    """Sends records one after the other, and waits until each is received. Not thread-safe."""
 
     def __init__(self, producer: Producer, consumer: Consumer, arguments: Arguments) -> None:
         self._producer = producer
@@ -68,6 +71,7 @@ class LatencyTest:
         self.latencies_ns: list[int] = []
 
     def run(self) -> None:
+        """Sends and receives all records."""
         arguments = self._arguments
         is_quiet = arguments["json"]
         count: int = arguments["num-records"]
@@ -88,7 +92,7 @@ class LatencyTest:
                 progress.advance()
 
     def totals(self) -> dict[str, Any]:
-        """Average and percentiles in ms, the latter whole."""
+        """Returns the average and the percentiles in ms, the percentiles rounded down."""
         count = len(self.latencies_ns)
         sorted_ms = sorted(latency // 1_000_000 for latency in self.latencies_ns)
         found: dict[str, Any] = {"averageLatencyMs": sum(self.latencies_ns) / count / 1e6}
@@ -111,7 +115,7 @@ class LatencyTest:
         )
 
     def _check(self, records: Sequence[ConsumerRecord], key: bytes | None, value: bytes, headers: Headers) -> None:
-        """ToolError if what came is not the one record that was sent."""
+        """Raises ToolError unless exactly the record that was sent is received."""
         if not records:
             raise ToolError("poll() timed out before finding a result (timeout:[60000ms])")
         read = records[0]
@@ -134,7 +138,7 @@ def _shown(data: bytes | None) -> str:
 
 
 def begin(consumer: Consumer, topic: str, properties: dict[str, Any]) -> None:
-    """Makes the topic if there is none, and goes to its end."""
+    """Creates the topic if it does not exist, and positions the consumer at its end."""
     with Admin(properties) as admin:
         if topic not in admin.list_topics():
             print(
@@ -150,6 +154,7 @@ def begin(consumer: Consumer, topic: str, properties: dict[str, Any]) -> None:
 
 
 def run(arguments: Arguments) -> int:
+    """Runs the test and prints its results."""
     check(arguments)
     properties: dict[str, Any] = {}
     if arguments.has("command-config"):
@@ -184,12 +189,22 @@ def run(arguments: Arguments) -> int:
 
 OPTIONS = (
     BOOTSTRAP_SERVER,
-    Option("topic", "REQUIRED: The topic to write to and to read; made if there is none.", "topic-name"),
-    Option("num-records", "REQUIRED: How many records to send.", "count", INTEGER),
-    Option("producer-acks", "REQUIRED: What the producer waits for.", "producer-acks", choices=("1", "all")),
+    Option("topic", "REQUIRED: The topic to write to and to read; it is created if it does not exist.", "topic-name"),
+    Option("num-records", "REQUIRED: The number of records to send.", "count", INTEGER),
+    Option(
+        "producer-acks",
+        "REQUIRED: The acknowledgements that the producer waits for.",
+        "producer-acks",
+        choices=("1", "all"),
+    ),
     Option("record-size", "REQUIRED: The size of each value in bytes.", "bytes", INTEGER),
     Option(
-        "record-key-size", "The size of each key; without a key if 0.", "bytes", INTEGER, 0, argument_is_optional=True
+        "record-key-size",
+        "The size of each key; 0 for records without a key.",
+        "bytes",
+        INTEGER,
+        0,
+        argument_is_optional=True,
     ),
     Option("record-header-key-size", "The size of each header's name.", "bytes", INTEGER, 0, argument_is_optional=True),
     Option(
@@ -200,10 +215,10 @@ OPTIONS = (
         0,
         argument_is_optional=True,
     ),
-    Option("num-headers", "How many headers each record has.", "count", INTEGER, 0, argument_is_optional=True),
+    Option("num-headers", "The number of headers of each record.", "count", INTEGER, 0, argument_is_optional=True),
     Option(
         "command-config",
-        "A file of configuration for producer and consumer.",
+        "A file with the configuration of producer and consumer.",
         "config-file",
         argument_is_optional=True,
         completes="file",

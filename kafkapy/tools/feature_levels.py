@@ -1,4 +1,4 @@
-"""Levels of features as kafka-features and kafka-storage take and print them."""
+"""Feature levels as kafka-features and kafka-storage parse and print them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ OLDEST_NAME, LATEST_NAME = (
 def look_up_commands(
     release_aliases: tuple[str, ...] = (), feature_aliases: tuple[str, ...] = ()
 ) -> tuple[Command, ...]:
-    """`version-mapping` and `feature-dependencies`, which both tools have; with the short flags of one."""
-    feature = "A feature and its level: metadata.version=30. May come again."
+    """Returns the commands `version-mapping` and `feature-dependencies` of both tools, with the short flags of one."""
+    feature = "A feature and its level: metadata.version=30. May be repeated."
     return (
         Command(
-            "version-mapping", "Look up the features that a release begins with.", (release_option(release_aliases),)
+            "version-mapping", "Look up the default feature levels of a release.", (release_option(release_aliases),)
         ),
         Command(
             "feature-dependencies",
-            "Look up which features a level of a feature needs.",
+            "Look up which features a level of a feature depends on.",
             (Option("feature", feature, "FEATURE", aliases=feature_aliases, is_required=True),),
         ),
     )
 
 
 def release_option(aliases: tuple[str, ...] = ()) -> Option:
-    """A release, for what it begins with; the newest if it is left out."""
-    text = f"The release, from {OLDEST_NAME} to {LATEST_NAME}, which it is without this."
+    """Returns the option for a release, by default the newest."""
+    text = f"The release, from {OLDEST_NAME} to {LATEST_NAME}; the newest by default."
     return Option("release-version", text, "RELEASE_VERSION", aliases=aliases)
 
 
 def name_and_level(text: str) -> tuple[str, int]:
-    """`group.version=1`.  ToolError in Kafka's words."""
+    """Parses `group.version=1`. Raises ToolError with Kafka's text."""
     name, equals, level = text.partition("=")
     if not equals:
         raise ToolError(f"Can't parse feature=level string {text}: equals sign not found.")
@@ -53,7 +53,7 @@ def name_and_level(text: str) -> tuple[str, int]:
 
 
 def level_of_release(name: str) -> int:
-    """The metadata.version of `4.0` or `4.0-IV3`.  ToolError in Kafka's words."""
+    """Returns the metadata.version of `4.0` or `4.0-IV3`. Raises ToolError with Kafka's text."""
     try:
         return metadata_version_named(name)
     except ValueError as error:
@@ -61,7 +61,7 @@ def level_of_release(name: str) -> int:
 
 
 def print_version_mapping(release: str | None) -> None:
-    """The features that a release begins with; None: the newest."""
+    """Prints the default feature levels of a release, None for the newest."""
     level = level_of_release(release) if release is not None else LATEST_METADATA_VERSION
     print(f"metadata.version={level} ({release or METADATA_VERSION_NAMES[level]})")
     for feature, first in first_levels(level).items():
@@ -69,7 +69,7 @@ def print_version_mapping(release: str | None) -> None:
 
 
 def print_dependencies(name: str, level: int) -> None:
-    """What a level of a feature needs.  The feature is known; ToolError for a metadata.version that is not."""
+    """Prints the dependencies of a level of a known feature. Raises ToolError for an unknown metadata.version."""
     shown = f"{name}={level}"
     if name == METADATA_VERSION:
         if level not in METADATA_VERSION_NAMES:

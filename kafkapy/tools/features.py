@@ -1,4 +1,4 @@
-"""`kafka-features`: the levels of the cluster's features, and what goes with which release."""
+"""The tool `kafka-features`: prints and changes feature levels of the cluster, and prints those of releases."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from kafkapy.tools.option import INTEGER, Arguments, Option, ToolError, UsageErr
 from kafkapy.tools.tool import run_tool
 
 _CONNECTION = "connection"
-# Subcommand -> what it has done, as it says.
+# Subcommand -> its participle, for messages.
 _DONE = {"upgrade": "upgraded", "downgrade": "downgraded", "disable": "disabled"}
 
 
 def run(arguments: Arguments) -> int:
-    """One of the commands; those that only look up ask no broker."""
+    """Carries out the subcommand; `version-mapping` and `feature-dependencies` need no broker."""
     if arguments.command == "version-mapping":
         print_version_mapping(arguments["release-version"])
         return 0
@@ -49,7 +49,7 @@ def run(arguments: Arguments) -> int:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """`describe`: what the broker supports beside what the cluster has finalized."""
+    """Prints the levels that the broker supports and those that the cluster has finalized, as `describe` does."""
     features = admin.describe_features(broker=arguments["node-id"])
     levels = {
         name: (supported.lowest, supported.highest, finalized.highest if finalized else 0)
@@ -71,12 +71,12 @@ def describe(admin: Admin, arguments: Arguments) -> None:
 
 
 def _shown(feature: str, level: int) -> str:
-    """A level; metadata.version's have names."""
+    """Returns the text of a level; levels of metadata.version have names."""
     return METADATA_VERSION_NAMES.get(level, f"UNKNOWN [{level}]") if feature == METADATA_VERSION else str(level)
 
 
 def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
-    """The levels that upgrade, downgrade or disable is to set.  ToolError in Kafka's words."""
+    """Returns the levels that upgrade, downgrade or disable sets. Raises ToolError with Kafka's text."""
     command = arguments.command
     kind = UpgradeType.UPGRADE
     if command != "upgrade":
@@ -96,13 +96,13 @@ def chosen_updates(arguments: Arguments) -> dict[str, FeatureUpdate]:
 
 
 def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
-    """By --release-version, or by --metadata and --feature."""
+    """Returns the levels of --release-version, or of --metadata and --feature."""
     release, metadata = arguments["release-version"], arguments["metadata"]
     if release is not None:
         if metadata is not None or arguments.has("feature"):
             raise ToolError("Can not specify `release-version` with other feature flags.")
         level = level_of_release(release)
-        # An upgrade takes no feature down. The order is Kafka's: of several faults the broker names the first.
+        # An upgrade leaves out features of level 0. The order is Kafka's, since the broker reports the first error.
         is_upgrade = arguments.command == "upgrade"
         others = [(name, first) for name, first in first_levels(level).items() if first or not is_upgrade]
         return [*others, (METADATA_VERSION, level)]
@@ -114,12 +114,12 @@ def _given_levels(arguments: Arguments) -> list[tuple[str, int]]:
 
 
 def _update(admin: Admin, arguments: Arguments, updates: Mapping[str, FeatureUpdate]) -> None:
-    """Has the levels set, or only tried, and says for each what came of it; ToolError if any failed."""
+    """Sets the levels, or validates them with --dry-run, and prints the outcomes. Raises ToolError if any failed."""
     command, is_dry_run = arguments.command, arguments["dry-run"]
     errors: Mapping[str, ApiError]
     try:
         errors = admin.update_features(updates, validate_only=is_dry_run).errors
-    except ApiError as error:  # for all of them
+    except ApiError as error:  # the whole request failed
         errors = dict.fromkeys(updates, error)
     for name in sorted(updates):
         level = "" if command == "disable" else f" to {updates[name].level}"
@@ -132,7 +132,7 @@ def _update(admin: Admin, arguments: Arguments, updates: Mapping[str, FeatureUpd
 
 
 def _look_up(name: str, level: int) -> None:
-    """ToolError in Kafka's words for what is not known."""
+    """Prints the dependencies of a feature level. Raises ToolError, with Kafka's text, for an unknown one."""
     if name not in SUPPORTED_FEATURES:
         raise ToolError(f"Unknown feature: {name}")
     lowest, highest = SUPPORTED_FEATURES[name]
@@ -142,31 +142,31 @@ def _look_up(name: str, level: int) -> None:
 
 
 def _updating(name: str, description: str, example: str, *flags: Option) -> Command:
-    """`upgrade` or `downgrade`."""
+    """Returns the command `upgrade` or `downgrade`."""
     return Command(
         name,
         description,
         (
             Option(
                 "metadata",
-                f"Deprecated: the metadata.version to {name} to, by its name: {example}.",
+                f"(DEPRECATED) The metadata.version to {name} to, by its name: {example}.",
                 "METADATA",
                 is_deprecated=True,
             ),
             Option(
                 "release-version",
-                f"The release whose features all are to be {_DONE[name]} to, {OLDEST_NAME} to {LATEST_NAME}; "
-                "version-mapping shows them.",
+                f"The release to whose levels all features are {_DONE[name]}, {OLDEST_NAME} to {LATEST_NAME}; "
+                "version-mapping prints them.",
                 "RELEASE_VERSION",
             ),
-            Option("feature", "A feature and its level: metadata.version=25. May come again.", "FEATURE"),
+            Option("feature", "A feature and its level: metadata.version=25. May be repeated.", "FEATURE"),
             *flags,
-            Option("dry-run", f"Have this {name} checked, but not done."),
+            Option("dry-run", f"Validate this {name} without carrying it out."),
         ),
     )
 
 
-_UNSAFE = Option("unsafe", "Even if metadata may be lost for ever.")
+_UNSAFE = Option("unsafe", "Allow the change even if metadata is lost.")
 TOOL = Tool(
     name="features",
     description="This tool manages feature flags in Kafka.",
@@ -177,13 +177,13 @@ TOOL = Tool(
     options=(
         Option(
             "bootstrap-server",
-            "The brokers to ask first, as HOST1:PORT1,HOST2:PORT2.",
+            "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2.",
             "BOOTSTRAP_SERVER",
             group=_CONNECTION,
         ),
         Option(
             "bootstrap-controller",
-            "Controllers to ask instead, which kafkapy does not.",
+            "Controllers to connect to instead; kafkapy does not support this.",
             "BOOTSTRAP_CONTROLLER",
             group=_CONNECTION,
         ),
@@ -198,7 +198,7 @@ TOOL = Tool(
         Command(
             "describe",
             "Describes the current active feature flags.",
-            (Option("node-id", "The broker to ask; without it, any.", "NODE_ID", INTEGER), JSON),
+            (Option("node-id", "The id of the broker to query; by default any.", "NODE_ID", INTEGER), JSON),
         ),
         _updating("upgrade", "Upgrade one or more feature flags.", "4.0-IV3"),
         _updating("downgrade", "Downgrade one or more feature flags.", "3.9-IV0", _UNSAFE),
@@ -206,9 +206,9 @@ TOOL = Tool(
             "disable",
             "Disable one or more feature flags. This is the same as downgrading the version to zero.",
             (
-                Option("feature", "The feature. May come again.", "FEATURE"),
+                Option("feature", "The feature. May be repeated.", "FEATURE"),
                 _UNSAFE,
-                Option("dry-run", "Have this checked, but not done."),
+                Option("dry-run", "Validate this without carrying it out."),
             ),
         ),
         *look_up_commands(),
@@ -216,11 +216,11 @@ TOOL = Tool(
     examples=(
         Example("The levels of all features", "--bootstrap-server localhost:9092 describe"),
         Example(
-            "Whether all could be those of a release",
+            "Check an upgrade of all features to a release",
             "--bootstrap-server localhost:9092 upgrade --release-version 4.3 --dry-run",
         ),
-        Example("One feature", "--bootstrap-server localhost:9092 upgrade --feature share.version=1"),
-        Example("What a release begins with", "version-mapping --release-version 4.0"),
+        Example("Upgrade one feature", "--bootstrap-server localhost:9092 upgrade --feature share.version=1"),
+        Example("The feature levels of a release", "version-mapping --release-version 4.0"),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""`kafka-get-offsets`: the offsets of partitions, at their ends or at a time."""
+"""The tool `kafka-get-offsets`: prints the offsets of partitions, at their ends or at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Chooses = Callable[[TopicPartition], bool]
 
 
 def parse_time(text: str) -> int:
-    """A time in ms, or the number of a special one.  ToolError."""
+    """Returns a time in ms, or the negative number of a named one. Raises ToolError."""
     if text in TIMES:
         return TIMES[text]
     try:
@@ -50,9 +50,12 @@ def parse_time(text: str) -> int:
 
 
 def by_rules(text: str) -> Chooses:
-    """`topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3`: what any of the rules chooses.  ToolError."""
+    """Returns a filter of partitions by rules such as `topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3`.
+
+    A partition has to match any of the rules. Raises ToolError.
+    """
     rules = [_rule(each) for each in text.split(",")]
-    return lambda where: any(rule(where) for rule in rules)
+    return lambda partition: any(rule(partition) for rule in rules)
 
 
 def _rule(text: str) -> Chooses:
@@ -64,11 +67,14 @@ def _rule(text: str) -> Chooses:
         lowest, end = int(matched[2]), int(matched[2]) + 1
     else:
         lowest, end = int(matched[3] or 0), int(matched[4] or 2**31 - 1)
-    return lambda where: matches(where.topic) and lowest <= where.partition < end
+    return lambda partition: matches(partition.topic) and lowest <= partition.partition < end
 
 
 def by_topic_and_partitions(topic: str | None, partitions: str) -> Chooses:
-    """By an expression for the topic and a list of numbers, both of which may be missing.  ToolError."""
+    """Returns a filter of partitions by an expression for the topic and a list of partition numbers.
+
+    None and "" match all topics and all numbers. Raises ToolError.
+    """
     matches = topic_filter(topic) if topic is not None else lambda name: True
     try:
         numbers = {int(each) for each in partitions.split(",") if each}
@@ -76,11 +82,11 @@ def by_topic_and_partitions(topic: str | None, partitions: str) -> Chooses:
         raise ToolError(
             f"--partitions expects a comma separated list of numeric partition ids, but received: {partitions}"
         ) from None
-    return lambda where: matches(where.topic) and (not numbers or where.partition in numbers)
+    return lambda partition: matches(partition.topic) and (not numbers or partition.partition in numbers)
 
 
 def run(arguments: Arguments) -> int:
-    """Prints topic:partition:offset for each."""
+    """Prints topic:partition:offset for each chosen partition."""
     arguments.require("bootstrap-server")
     try:
         print_offsets(arguments)
@@ -90,7 +96,7 @@ def run(arguments: Arguments) -> int:
 
 
 def print_offsets(arguments: Arguments) -> None:
-    """What the tool does; ToolError and ValueError are the user's."""
+    """Prints the offsets. Raises ToolError or ValueError for errors of the user."""
     rules = arguments["topic-partitions"]
     if rules is not None and (arguments.has("topic") or arguments.has("partitions")):
         raise ToolError("--topic-partitions cannot be used with --topic or --partitions")
@@ -106,15 +112,15 @@ def print_offsets(arguments: Arguments) -> None:
             raise ToolError("Could not match any topic-partitions with the specified filters")
         found = admin.list_offsets(dict.fromkeys(partitions, time))
         shown = []
-        for where in partitions:
+        for partition in partitions:
             try:
-                offset = found[where].offset
+                offset = found[partition].offset
             except ApiError as error:
-                what = f"Skip getting offsets for topic-partition {where} due to error: {error.message}"
+                what = f"Skip getting offsets for topic-partition {partition} due to error: {error.message}"
                 print(what, file=sys.stderr)
                 continue
             if offset >= 0:
-                shown.append((*where, offset))
+                shown.append((*partition, offset))
         _print(shown, as_json=arguments["json"])
 
 
@@ -150,7 +156,7 @@ TOOL = Tool(
             "Comma separated list of topic-partition patterns to get the offsets for, with the format of "
             "'([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?'. The first group is an optional regex for the topic "
             "name, if omitted, it matches any topic name. The section after ':' is a number, a range 'NUMBER-NUMBER' "
-            "(the upper end does not belong to it), 'NUMBER-', '-NUMBER', or missing, which means all partitions.",
+            "(without its upper end), 'NUMBER-', '-NUMBER', or missing, which means all partitions.",
             "topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3",
         ),
         Option(
@@ -167,7 +173,7 @@ TOOL = Tool(
         ),
         Option(
             "time",
-            "The first offset at or after this time; none if no record is so late.",
+            "The time whose first offset at or after it is printed; partitions without such a record are left out.",
             "<timestamp> / -1 or latest / -2 or earliest / -3 or max-timestamp / -4 or earliest-local / -5 or "
             "latest-tiered / -6 or earliest-pending-upload",
             default="latest",
@@ -180,9 +186,9 @@ TOOL = Tool(
         JSON,
     ),
     examples=(
-        Example("Where each partition of a topic ends", "--bootstrap-server localhost:9092 --topic prices"),
+        Example("The end of each partition of a topic", "--bootstrap-server localhost:9092 --topic prices"),
         Example(
-            "Where it begins, of two partitions",
+            "The beginning of two partitions",
             "--bootstrap-server localhost:9092 --topic-partitions prices:0-2 --time earliest",
         ),
     ),

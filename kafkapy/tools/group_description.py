@@ -1,4 +1,4 @@
-"""What `kafka-consumer-groups --describe` prints: offsets and lag, members, or the state of groups."""
+"""The tables of `kafka-consumer-groups --describe`: offsets and lag, members, or states of groups."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kafkapy.types import TopicPartition
 
 MISSING = "-"
 Row = TypeVar("Row")
-# A column's name, its width (as `print_table` says) and what stands in it.
+# The name of a column, its width (see `print_table`), and the function that returns its value.
 Column = tuple[str, int, Callable[[Row], Any]]
 _REBALANCING = frozenset(("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"))
 
 
 class PartitionRow(NamedTuple):
-    """A partition that a group reads or has an offset of; None and "-" where there is nothing to tell."""
+    """A partition that a group reads or has a committed offset of; unknown values are None or "-"."""
 
     group: str
     topic: str
@@ -33,15 +33,18 @@ class PartitionRow(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """Records behind the end."""
+        """The number of records between the committed offset and the end."""
         if self.current_offset is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.current_offset
 
 
 class GroupOffsets:
-    """Collects the offsets of groups. `read_committed`: the end is the last stable offset, so that the lag counts what
-    a reader of committed records can see."""
+    """Collects the offsets of groups.
+
+    With `read_committed` the end of a partition is its last stable offset, so that the lag counts the records that a
+    consumer of committed records can read.
+    """
 
     def __init__(self, admin: Admin, *, read_committed: bool, timeout: float) -> None:
         self._admin = admin
@@ -51,18 +54,18 @@ class GroupOffsets:
     def rows(
         self, described: GroupDescription, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> list[PartitionRow]:
-        """Of members with many partitions first, then of partitions without a reader."""
+        """Returns the rows of members, those with most partitions first, then of partitions that no member reads."""
         rows: list[PartitionRow] = []
         members = sorted(
             (each for each in described.members if each.partitions), key=lambda each: -len(each.partitions)
         )
-        ends = self._ends({where for each in members for where in each.partitions} | set(offsets))
+        ends = self._ends({partition for each in members for partition in each.partitions} | set(offsets))
         read: set[TopicPartition] = set()
         for member in members:
             read.update(member.partitions)
-            who = member.member_id, member.host, member.client_id
-            rows += self._rows_of(described.group_id, member.partitions, offsets, ends, who)
-        rest = [where for where in offsets if where not in read]
+            reader = member.member_id, member.host, member.client_id
+            rows += self._rows_of(described.group_id, member.partitions, offsets, ends, reader)
+        rest = [partition for partition in offsets if partition not in read]
         return rows + self._rows_of(described.group_id, rest, offsets, ends, (MISSING, MISSING, MISSING))
 
     def _rows_of(
@@ -71,14 +74,14 @@ class GroupOffsets:
         partitions: Iterable[TopicPartition],
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         ends: Mapping[TopicPartition, int],
-        who: tuple[str, str, str],
+        reader: tuple[str, str, str],
     ) -> list[PartitionRow]:
         rows = []
-        for where in sorted(partitions):
-            committed = offsets.get(where)
+        for partition in sorted(partitions):
+            committed = offsets.get(partition)
             epoch = committed.leader_epoch if committed is not None and committed.leader_epoch >= 0 else None
             current = committed.offset if committed is not None else None
-            rows.append(PartitionRow(group, *where, epoch, current, ends.get(where), *who))
+            rows.append(PartitionRow(group, *partition, epoch, current, ends.get(partition), *reader))
         return rows
 
     def _ends(self, partitions: set[TopicPartition]) -> dict[TopicPartition, int]:
@@ -90,11 +93,11 @@ class GroupOffsets:
         for error in found.errors.values():
             if error.error is not Error.UNKNOWN_TOPIC_OR_PARTITION:
                 raise error
-        return {where: each.offset for where, each in found.values.items()}
+        return {partition: each.offset for partition, each in found.values.items()}
 
 
 def is_shown(group: str, state: str | None, count: int) -> bool:
-    """Says what is special about a group; whether it has anything to be shown."""
+    """Prints a notice unless the group is stable; returns True if the group has a table."""
     if state is None:
         print(f"\nError: The consumer group '{group}' does not exist.")
     elif state == "Dead":
@@ -113,7 +116,7 @@ def is_shown(group: str, state: str | None, count: int) -> bool:
 
 
 def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
-    """The table of one group."""
+    """Prints the offsets of a group."""
     columns: list[Column[PartitionRow]] = [
         ("GROUP", 15, lambda row: row.group),
         ("TOPIC", 15, lambda row: row.topic),
@@ -130,7 +133,7 @@ def print_offsets(rows: Sequence[PartitionRow], *, verbose: bool) -> None:
 
 
 def print_members(described: GroupDescription, *, verbose: bool) -> None:
-    """The table of one group's members."""
+    """Prints the members of a group."""
     columns: list[Column[MemberDescription]] = [
         ("GROUP", 15, lambda member: described.group_id),
         ("CONSUMER-ID", 15, lambda member: member.member_id),
@@ -156,7 +159,7 @@ def print_members(described: GroupDescription, *, verbose: bool) -> None:
 
 
 def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
-    """The table of a group's state."""
+    """Prints the states of groups."""
     columns: list[Column[GroupDescription]] = [
         ("GROUP", 15, lambda group: group.group_id),
         (
@@ -177,7 +180,7 @@ def print_states(groups: Sequence[GroupDescription], *, verbose: bool) -> None:
 
 
 def assignment_text(partitions: Iterable[TopicPartition]) -> str:
-    """`topic:0,1;other:2`, or "-"."""
+    """Returns partitions as `topic:0,1;other:2`, or "-" without any."""
     topics: dict[str, list[str]] = {}
     for topic, number in sorted(partitions):
         topics.setdefault(topic, []).append(str(number))
@@ -191,11 +194,14 @@ def print_table(
     begins_with_a_line: bool = True,
     ends_with_a_space: bool = False,
 ) -> None:
-    """A line of names and one for each row. A column's width above 0 is the least, below 0 the exact one, 0 none."""
+    """Prints a line of column names and one for each row.
+
+    A positive width of a column is its smallest one, a negative width its exact one, and 0 does not pad the cells.
+    """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
     widths = [
-        max([width, *(len(line[at]) for line in cells)]) if width > 0 else -width
-        for at, (_, width, _) in enumerate(columns)
+        max([width, *(len(line[index]) for line in cells)]) if width > 0 else -width
+        for index, (_, width, _) in enumerate(columns)
     ]
     if begins_with_a_line:
         print()

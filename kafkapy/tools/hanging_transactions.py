@@ -1,4 +1,4 @@
-"""Finds transactions that are open in a partition and that their coordinator does not know of any more (KIP-664)."""
+"""Finds transactions that are open in a partition and no longer known to their coordinator (KIP-664)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction as a partition sees it."""
+    """An open transaction of a producer in a partition."""
 
     partition: TopicPartition
     producer: ProducerState
@@ -20,7 +20,10 @@ class OpenTransaction(NamedTuple):
 def find_hanging(
     admin: Admin, *, topic: str | None, partition: int | None, broker: int | None, longer_than_ms: int
 ) -> list[OpenTransaction]:
-    """Those open longer than that, in the partitions of a topic, of a broker, or both.  ApiError."""
+    """Returns the hanging transactions that are open for longer than `longer_than_ms`. Raises ApiError.
+
+    It searches the partitions of the topic, of the broker, or of the topic on the broker.
+    """
     candidates = _open_transactions(admin, _partitions(admin, topic, partition, broker), broker, longer_than_ms)
     if not candidates:
         return []
@@ -40,7 +43,7 @@ def find_hanging(
 
 
 def _is_known(described: TransactionDescription | None, error: ApiError | None, each: OpenTransaction) -> bool:
-    """Whether the coordinator has the partition in an open transaction of this producer, so that it will end it."""
+    """Tells if the coordinator has an open transaction with the partition, which it will therefore end."""
     if error is not None:
         if error.error is Error.TRANSACTIONAL_ID_NOT_FOUND:
             return False
@@ -54,8 +57,8 @@ def _partitions(admin: Admin, topic: str | None, partition: int | None, broker: 
     described = admin.describe_topics([topic] if topic is not None else None).check()
     return [
         TopicPartition(name, each.partition)
-        for name, told in described.items()
-        for each in told.partitions
+        for name, description in described.items()
+        for each in description.partitions
         if broker is None or broker in each.replicas
     ]
 
@@ -63,11 +66,11 @@ def _partitions(admin: Admin, topic: str | None, partition: int | None, broker: 
 def _open_transactions(
     admin: Admin, partitions: list[TopicPartition], broker: int | None, longer_than_ms: int
 ) -> list[OpenTransaction]:
-    now_ms = int(time.time() * 1000)
+    wall_ms = int(time.time() * 1000)
     producers = admin.describe_producers(partitions, broker=broker).check()
     return [
-        OpenTransaction(where, each)
-        for where, states in producers.items()
+        OpenTransaction(partition, each)
+        for partition, states in producers.items()
         for each in states
-        if each.transaction_start_offset is not None and now_ms - each.last_timestamp > longer_than_ms
+        if each.transaction_start_offset is not None and wall_ms - each.last_timestamp > longer_than_ms
     ]

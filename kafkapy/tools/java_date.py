@@ -1,4 +1,4 @@
-"""Dates by the patterns of java.text.SimpleDateFormat, as `--date-format` takes them."""
+"""Dates in the patterns of java.text.SimpleDateFormat, for `--date-format`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS: dict[str, Callable[[datetime, int], str]] = {
 
 
 class JavaDateFormat:
-    """A pattern, ready to format milliseconds since 1970 in local time.  ToolError for a letter without a meaning."""
+    """A parsed pattern. Raises ToolError for an unknown pattern letter. Immutable."""
 
     def __init__(self, pattern: str) -> None:
         self._parts: list[str | tuple[str, int]] = []
@@ -42,5 +42,6 @@ class JavaDateFormat:
                 self._parts.append(token if token[0] != "'" else token[1:-1].replace("''", "'") or "'")
 
     def format(self, timestamp_ms: int) -> str:
+        """Formats milliseconds since 1970 in local time."""
         moment = datetime.fromtimestamp(timestamp_ms // 1000).replace(microsecond=timestamp_ms % 1000 * 1000)
         return "".join(part if isinstance(part, str) else _FIELDS[part[0]](moment, part[1]) for part in self._parts)

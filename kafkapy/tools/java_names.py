@@ -1,11 +1,11 @@
-"""What Apache Kafka's tools call an error: the name of Java's exception class stands in their output."""
+"""The names of Java's exception classes, which Apache Kafka's tools print for errors."""
 
 from __future__ import annotations
 
 from kafkapy.errors import ApiError, Error
 
 _PACKAGE = "org.apache.kafka.common.errors."
-# Where the class is not the error's name in camel case.
+# Classes whose name is not the error's name in camel case.
 _IRREGULAR = {
     Error.NON_EMPTY_GROUP: "GroupNotEmptyException",
     Error.TOPIC_ALREADY_EXISTS: "TopicExistsException",
@@ -18,12 +18,12 @@ _IRREGULAR = {
 
 
 def java_class(error: Error) -> str:
-    """The simple name of Java's exception: `GroupIdNotFoundException`."""
+    """Returns the simple name of Java's exception, such as `GroupIdNotFoundException`."""
     if error in _IRREGULAR:
         return _IRREGULAR[error]
     return "".join(word.capitalize() for word in error.name.split("_")) + "Exception"
 
 
 def java_text(error: ApiError) -> str:
-    """An error as Java prints it: class and message."""
+    """Returns the class and the message of an error, as Java prints it."""
     return f"{_PACKAGE}{java_class(error.error)}: {error.message}"

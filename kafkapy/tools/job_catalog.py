@@ -1,7 +1,8 @@
-"""The Spark jobs that come with kafkapy: where they lie, and what each is.
+"""The Spark jobs that kafkapy bundles: their paths and descriptions.
 
-`spark_jobs` lies beside the package `kafkapy`: in the repository, in what a wheel installs, and in what the executable
-unpacks. Jobs are programs and not imported here; what they are stands in the first sentence of their docstring.
+The folder `spark_jobs` has the same parent as the package `kafkapy`, in the repository, in an installed wheel and in
+the unpacked executable. Jobs are programs, which are not imported here; the first line of a job's docstring describes
+it.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ JOBS_DIRECTORY = Path(kafkapy.__file__).resolve().parents[1] / "spark_jobs"
 
 
 def job_paths(directory: Path = JOBS_DIRECTORY) -> dict[str, Path]:
-    """Name -> program, in the order of names; `hot_search.py` is called `hot-search`."""
+    """Returns the programs by name, sorted; `hot_search.py` is called `hot-search`."""
     paths = sorted(directory.glob("*.py"))
     return {path.stem.replace("_", "-"): path for path in paths if not path.stem.startswith("_")}
 
 
 def describe(path: Path) -> str:
-    """The first line of a job's docstring, without the name in front of it."""
+    """Returns the first line of a job's docstring, without the name in front of it."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = docstring.partition("\n")[0]
     return first.partition(": ")[2] or first
 
 
 def find_job(word: str, directory: Path = JOBS_DIRECTORY) -> Path:
-    """The program that a word of the command line means: `hot-search`, `hot_search`, `hot_search.py` or its path.
-    ToolError, which names the nearest job and all there are, if it means none."""
+    """Returns the program that a word names: `hot-search`, `hot_search`, `hot_search.py` or its path.
+
+    Raises ToolError, which names the nearest job and all jobs, if there is none.
+    """
     paths = job_paths(directory)
     if not paths:
         raise ToolError(f"there are no jobs in {directory}: this installation is not complete")

@@ -1,5 +1,4 @@
-"""`kafkapy jobs`: lists the bundled Spark jobs, submits one, feeds topics with sample data, and shows it all at
-once."""
+"""The tool `kafkapy jobs`: lists and submits the bundled Spark jobs, generates sample data, and runs a demo of both."""
 
 from __future__ import annotations
 
@@ -26,32 +25,34 @@ BOOTSTRAP_SERVER = Option(
 GENERATE_OPTIONS = (
     Option(
         "data",
-        "What to write: " + "; ".join(f"{name}, {what}" for name, (_, _, what) in sample_data.GENERATORS.items()) + ".",
+        "The data to write: "
+        + "; ".join(f"{name}, {what}" for name, (_, _, what) in sample_data.GENERATORS.items())
+        + ".",
         "name",
         is_required=True,
         choices=tuple(sample_data.GENERATORS),
     ),
     BOOTSTRAP_SERVER,
-    Option("topic", "Default: the one that the jobs for this data read.", "topic"),
-    Option("rate", "Records per second; 0: as fast as it goes.", "records/s", DOUBLE, default=1000.0),
-    Option("num-records", "End after so many; default: only when interrupted.", "count", LONG),
-    Option("value-format", "Of values.", "format", default="text", choices=topic_feeder.VALUE_FORMATS),
-    Option("seed", "The same seed gives the same data; default: another each time.", "number", LONG),
+    Option("topic", "The topic; by default the one that the jobs for this data read.", "topic"),
+    Option("rate", "Records per second; 0 for no limit.", "records/s", DOUBLE, default=1000.0),
+    Option("num-records", "End after this many records; by default only when interrupted.", "count", LONG),
+    Option("value-format", "The format of values.", "format", default="text", choices=topic_feeder.VALUE_FORMATS),
+    Option("seed", "The seed of the data, which is the same for the same seed; by default random.", "number", LONG),
     Option(
         "start-time",
-        "The first record's timestamp, such as 2017-03-01T09:30:00+08:00; default: timestamps are the time of sending.",
+        "The first record's timestamp, such as 2017-03-01T09:30:00+08:00; by default records have the time of sending.",
         "time",
     ),
     Option(
         "step-ms",
-        "With --start-time: so much later is each next record.",
+        "With --start-time: the distance between timestamps of consecutive records.",
         "ms",
         INTEGER,
         default=1,
     ),
     Option(
         "producer.config",
-        "A file with configuration keys for the producer.",
+        "A file with the producer's configuration.",
         "config file",
         completes="file",
     ),
@@ -74,7 +75,7 @@ def run(arguments: Arguments) -> int | None:
 
 
 def list_jobs() -> int:
-    """Prints name and purpose of every job; ToolError if they are not where they should be."""
+    """Prints name and purpose of every job. Raises ToolError if the installation lacks them."""
     paths = job_catalog.job_paths()
     if not paths:
         raise ToolError(f"there are no jobs in {job_catalog.JOBS_DIRECTORY}: this installation is not complete")
@@ -112,7 +113,7 @@ def submit(words: Sequence[str]) -> int:
 
 
 def generate(arguments: Arguments) -> int:
-    """Feeds a topic until it has enough, or until Ctrl-C."""
+    """Sends sample data to a topic until the wanted number of records or Ctrl-C."""
     make, topic, _ = sample_data.GENERATORS[arguments["data"]]
     properties = read_properties(arguments["producer.config"]) if arguments.has("producer.config") else {}
     properties["bootstrap.servers"] = arguments["bootstrap-server"]
@@ -153,19 +154,19 @@ def _start_ms(text: str | None) -> int | None:
 
 TOOL = Tool(
     "jobs",
-    "Spark jobs over topics, and sample data for them.",
+    "Runs Spark jobs over topics, and generates sample data for them.",
     run,
     grammar=Grammar.ARGPARSE4J,
     commands=(
-        Command("list", "the bundled jobs", ()),
+        Command("list", "list the bundled jobs", ()),
         Command(
             "submit",
             "run a job: kafkapy jobs submit [spark-submit's options] NAME [the job's options]",
             (),
             completes="job",
         ),
-        Command("generate", "feed a topic with sample data", GENERATE_OPTIONS),
-        Command("demo", "a broker, search terms and the hot search, all at once", jobs_demo.OPTIONS),
+        Command("generate", "send sample data to a topic", GENERATE_OPTIONS),
+        Command("demo", "run a broker, a generator of search terms and the hot search", jobs_demo.OPTIONS),
     ),
     examples=(
         Example("Ten thousand search terms a second", "generate --data search-terms --rate 10000"),
@@ -175,7 +176,7 @@ TOOL = Tool(
 
 
 def main(words: list[str]) -> int:
-    """Everything behind `submit` is for spark-submit and the job: this tool's own grammar does not look at it."""
+    """Runs the tool. The words after `submit` are for spark-submit and the job, and are not parsed here."""
     if words[:1] == ["submit"]:
         rest = words[1:]
         return run_tool(Tool("jobs", TOOL.description, lambda arguments: submit(rest), needs_arguments=False), [])

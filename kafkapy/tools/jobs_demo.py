@@ -1,4 +1,4 @@
-"""`kafkapy jobs demo`: a broker, a generator of search terms and the hot search over them, in one command."""
+"""The command `kafkapy jobs demo`: runs a broker, a generator of search terms, and the hot search over them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from kafkapy.types import SystemClock
 
 TOPIC = "words-search"
 OPTIONS = (
-    Option("bootstrap-server", "A broker that runs; default: one of the demo's own.", "server"),
+    Option("bootstrap-server", "A running broker; by default the demo starts one of its own.", "server"),
     Option("rate", "Search terms per second.", "records/s", DOUBLE, default=2000.0),
-    Option("window", "Length of the windows.", "length", default="10 s"),
-    Option("slide", "A window begins so often.", "length", default="5 s"),
-    Option("top", "So many terms of a window.", "count", INTEGER, default=10),
-    Option("windows", "End after so many windows; default: only when interrupted.", "count", INTEGER),
+    Option("window", "The length of windows.", "length", default="10 s"),
+    Option("slide", "The time between the beginnings of windows.", "length", default="5 s"),
+    Option("top", "The number of terms of a window.", "count", INTEGER, default=10),
+    Option("windows", "End after this many windows; by default only when interrupted.", "count", INTEGER),
 )
 _BROKER_START_S = 30.0
 _STOP_S = 15.0
 
 
 def run_demo(arguments: Arguments) -> int:
-    """Until enough windows are printed, or Ctrl-C; ToolError if one of the three fails."""
+    """Runs the demo until the wanted number of windows or Ctrl-C. Raises ToolError if one of its programs fails."""
     program = spark_submit.find_spark_submit(os.environ)
     with tempfile.TemporaryDirectory(prefix="kafkapy-demo-") as name:
         directory = Path(name)
@@ -45,7 +45,7 @@ def run_demo(arguments: Arguments) -> int:
 
 @contextmanager
 def _broker(arguments: Arguments, directory: Path) -> Iterator[str]:
-    """The address of the broker; its own one ends with the demo."""
+    """Yields the address of the broker; a broker of the demo's own is stopped afterwards."""
     if arguments.has("bootstrap-server"):
         await_broker({"bootstrap.servers": arguments["bootstrap-server"]})
         yield arguments["bootstrap-server"]
@@ -61,23 +61,23 @@ def _broker(arguments: Arguments, directory: Path) -> Iterator[str]:
     }
     config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     output = directory / "broker.log"
-    # In sessions of their own: Ctrl-C reaches the demo alone, which ends the others in order.
+    # The programs have sessions of their own, so that only the demo receives Ctrl-C and stops the others in order.
     with output.open("wb") as log:
         command = [*_own_program(), "broker", "start", "--config", str(config)]
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         await_broker({"bootstrap.servers": f"localhost:{port}"}, _BROKER_START_S)
-        print(f"A broker runs on localhost:{port}; search terms flow into the topic {TOPIC}", flush=True)
+        print(f"A broker runs on localhost:{port}; search terms are sent to the topic {TOPIC}", flush=True)
         yield f"localhost:{port}"
     except ToolError as error:
         raise ToolError(f"{error}\n{output.read_text(errors='replace')[-2000:]}") from None
     finally:
-        _end(process)
+        _stop(process)
 
 
 @contextmanager
 def _searches(server: str, rate: float) -> Iterator[None]:
-    """Search terms flow meanwhile, from a thread of their own."""
+    """Sends search terms to the topic from a thread, until the context ends."""
     stopped = threading.Event()
     with Producer({"bootstrap.servers": server, "linger.ms": 20}) as producer:
         samples = sample_data.search_terms()
@@ -93,7 +93,7 @@ def _searches(server: str, rate: float) -> Iterator[None]:
 
 
 def _hot_search(program: Path, arguments: Arguments, server: str, directory: Path) -> int:
-    """Runs the job and passes on what it prints; what Spark has to say stays in a file, for the case of failure."""
+    """Runs the job and prints its output; Spark's log is written to a file and printed only if the job fails."""
     environment = spark_submit.spark_environment(program, os.environ)
     words = ["--bootstrap-server", server, "--window", arguments["window"], "--slide", arguments["slide"]]
     words += ["--lateness", "1 s", "--top", str(arguments["top"]), "--shuffle-partitions", "2"]
@@ -111,11 +111,11 @@ def _hot_search(program: Path, arguments: Arguments, server: str, directory: Pat
             return 0
         raise ToolError(f"the job has ended ({process.wait()}):\n{errors.read_text(errors='replace')[-4000:]}")
     finally:
-        _end(process)
+        _stop(process)
 
 
 def _pass_on(output: IO[bytes], windows: int | None) -> bool:
-    """Prints lines as they come; whether there were as many windows as wanted. A rule stands before and behind each."""
+    """Prints lines as they are received. Returns True after `windows` windows, each of which has two rules."""
     rules = 0
     for line in output:
         sys.stdout.write(line.decode("utf-8", "replace"))
@@ -137,8 +137,8 @@ def _free_port() -> int:
         return port
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and what it has started."""
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Stops a program and the processes that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     try:

@@ -1,4 +1,4 @@
-"""What `--json` prints: the results as one JSON document."""
+"""The output of `--json`: the results as one JSON document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def print_json(value: Any) -> None:
-    """One document on standard output; tuples with names become objects, sets sorted lists."""
+    """Prints one document to standard output; sets become sorted lists, other unknown types their text."""
     print(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
 
 

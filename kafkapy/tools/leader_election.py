@@ -1,4 +1,4 @@
-"""`kafka-leader-election`: elects the leaders of partitions, the preferred ones or any that lives."""
+"""The tool `kafka-leader-election`: elects the preferred leaders of partitions, or any live replicas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ELECTION_TYPE = ValueType("[PREFERRED,UNCLEAN]", _election_type)
 
 
 def check(arguments: Arguments) -> None:
-    """ToolError for a command line that Apache Kafka's tool would refuse."""
+    """Raises ToolError for a command line that Apache Kafka's tool refuses."""
     missing = [name for name in ("bootstrap-server", "election-type") if not arguments.has(name)]
     if missing:
         raise ToolError(f"Missing required option(s): {', '.join(missing)}")
@@ -41,21 +41,21 @@ def check(arguments: Arguments) -> None:
 
 
 def read_partitions(path: str) -> list[TopicPartition]:
-    """What the file says; ToolError."""
+    """Returns the partitions of a JSON file. Raises ToolError for an invalid file."""
     content = read_json_object(path)
     if "partitions" not in content:
         raise ToolError('Replica election data is missing "partitions" field')
     if not isinstance(content["partitions"], list) or not content["partitions"]:
         raise ToolError("Replica election data is empty")
     found = [TopicPartition(field(each, "topic", str), field(each, "partition", int)) for each in content["partitions"]]
-    doubled = [where for where, count in Counter(found).items() if count > 1]
-    if doubled:
-        raise ToolError(f"Replica election data contains duplicate partitions: {', '.join(map(str, doubled))}")
+    duplicates = [partition for partition, count in Counter(found).items() if count > 1]
+    if duplicates:
+        raise ToolError(f"Replica election data contains duplicate partitions: {', '.join(map(str, duplicates))}")
     return found
 
 
 def run(arguments: Arguments) -> int:
-    """Elects, and says what came of it."""
+    """Elects leaders and prints the outcomes."""
     if arguments.has("admin.config"):
         print(
             "Option --admin.config has been deprecated and will be removed in a future version. Use --command-config "
@@ -72,15 +72,15 @@ def run(arguments: Arguments) -> int:
     with Admin(admin_properties(arguments, config)) as admin:
         results = admin.elect_leaders(kind, partitions)
     elected = list(results.values)
-    valid = [where for where, error in results.errors.items() if error.error is Error.ELECTION_NOT_NEEDED]
-    failed = {where: error for where, error in results.errors.items() if where not in valid}
+    valid = [partition for partition, error in results.errors.items() if error.error is Error.ELECTION_NOT_NEEDED]
+    failed = {partition: error for partition, error in results.errors.items() if partition not in valid}
     if elected:
         shown = ", ".join(map(str, elected))
         print(f"Successfully completed leader election ({kind.name}) for partitions {shown}")
     if valid:
         print(f"Valid replica already elected for partitions {', '.join(map(str, valid))}")
-    for where, error in failed.items():
-        print(f"Error completing leader election ({kind.name}) for partition: {where}: {java_text(error)}")
+    for partition, error in failed.items():
+        print(f"Error completing leader election ({kind.name}) for partition: {partition}: {java_text(error)}")
     if failed:
         raise ToolError(f"{len(failed)} replica(s) could not be elected")
     return 0

@@ -1,4 +1,4 @@
-"""`kafka-log-dirs`: what lies in the log directories of brokers."""
+"""The tool `kafka-log-dirs`: prints the partitions in the log directories of brokers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkapy.tools.tool import run_tool
 
 
 def run(arguments: Arguments) -> int:
-    """Prints one line of JSON, after two for people."""
+    """Prints one line of JSON after two lines of text."""
     arguments.require("bootstrap-server", "describe")
     topics = {each for each in arguments["topic-list"].split(",") if each}
     with Admin(admin_properties(arguments)) as admin:
@@ -49,13 +49,13 @@ def _directory(path: str, described: LogDirDescription, topics: set[str]) -> dic
     return {
         "partitions": [
             {
-                "partition": str(where),
+                "partition": str(partition),
                 "size": replica.size,
                 "offsetLag": replica.offset_lag,
                 "isFuture": replica.is_future,
             }
-            for where, replica in described.replicas.items()
-            if not topics or where.topic in topics
+            for partition, replica in described.replicas.items()
+            if not topics or partition.topic in topics
         ],
         "error": None if described.error is None else java_text(described.error),
         "logDir": path,
@@ -91,7 +91,7 @@ TOOL = Tool(
     ),
     examples=(
         Example(
-            "How large a topic's partitions are", "--bootstrap-server localhost:9092 --describe --topic-list prices"
+            "The sizes of a topic's partitions", "--bootstrap-server localhost:9092 --describe --topic-list prices"
         ),
     ),
 )

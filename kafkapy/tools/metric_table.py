@@ -1,4 +1,4 @@
-"""The table of `--print-metrics`, as Apache Kafka's tools lay it out."""
+"""The table of `--print-metrics`, in the layout of Apache Kafka's tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def print_metrics(metrics: Mapping[str, float]) -> None:
-    """`metrics`: `group:name:{tag=value}` -> value."""
+    """Prints metrics, which are given as `group:name:{tag=value}` -> value."""
     width = max(map(len, metrics), default=0)
     print(f"\n{'Metric Name':<{width}}   Value")
     for name in sorted(metrics):

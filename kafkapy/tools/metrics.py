@@ -1,6 +1,6 @@
-"""`kafkapy metrics`: prints the metrics of a running broker, once or again and again.
+"""The tool `kafkapy metrics`: prints the metrics of a running broker, once or repeatedly.
 
-It asks the broker's metrics listener (`kafkapy.metrics.listener`), or any other page in Prometheus's format.
+It reads the page of the broker's metrics listener (`kafkapy.metrics.listener`), or any page in Prometheus's format.
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ from kafkapy.tools.tool import run_tool
 DEFAULT_URL = "http://localhost:9404/metrics"
 LISTENER_KEY = "kafkapy.metrics.listener"
 TIMEOUT_S = 30
-# A listener on these is asked where every machine is itself.
+# Addresses of a listener on every interface, which is reached as localhost.
 EVERY_ADDRESS = ("0.0.0.0", "::")
-# A page is read up to here; one of 2,000 topics has about three megabytes.
+# The limit of what is read of a page; the page of 2,000 topics has about three megabytes.
 LARGEST_PAGE = 1 << 28
 COUNTED = ("_total", "_count", "_sum", "_bucket")
 
 OPTIONS = (
-    Option("url", f"Where the page is, {DEFAULT_URL} unless --config says otherwise.", "url"),
-    Option("config", f"The broker's configuration file: its {LISTENER_KEY} is asked.", "file", completes="file"),
-    Option("match", "Only series in whose name and labels this regular expression is found.", "expression"),
-    Option("follow", "Print again every so many seconds; of what only grows, how fast it grew.", "seconds", DOUBLE),
-    Option("count", "With --follow: end after so many pages.", "number", INTEGER),
-    Option("csv", "Print lines of time, name, labels and value, for a spreadsheet."),
+    Option("url", f"The address of the page, {DEFAULT_URL} without --config.", "url"),
+    Option("config", f"The broker's configuration file; its {LISTENER_KEY} is the address.", "file", completes="file"),
+    Option(
+        "match", "Print only series whose name and labels contain a match of this regular expression.", "expression"
+    ),
+    Option("follow", "Print every so many seconds; counters are printed as rates per second.", "seconds", DOUBLE),
+    Option("count", "With --follow: end after this many pages.", "number", INTEGER),
+    Option("csv", "Print CSV: time, metric, labels, value."),
 )
 
 
 class Series(NamedTuple):
-    """One number of a page."""
+    """A value of a page."""
 
     name: str
     labels: str
@@ -50,11 +52,12 @@ class Series(NamedTuple):
 
     @property
     def only_grows(self) -> bool:
+        """True for counters and the counters of histograms, by the name."""
         return self.name.endswith(COUNTED)
 
 
 def page_url(arguments: Arguments) -> str:
-    """UsageError or ToolError if it is not clear whom to ask."""
+    """Returns the address of the page. Raises UsageError or ToolError if the arguments name none."""
     if arguments.has("url") and arguments.has("config"):
         raise UsageError("--url and --config cannot be used together")
     if not arguments.has("config"):
@@ -72,11 +75,11 @@ def page_url(arguments: Arguments) -> str:
 
 
 def fetch(url: str) -> str:
-    """The text of the page; ToolError with one sentence if it cannot be had."""
+    """Returns the text of a page. Raises ToolError if it cannot be read."""
     try:
         parts = urlsplit(url if "//" in url else f"http://{url}")
         port = parts.port or 80
-    except ValueError:  # brackets that are not closed, a port that is no number
+    except ValueError:  # unbalanced brackets, or a port that is not a number
         parts, port = urlsplit(""), 0
     if parts.scheme != "http" or not parts.hostname:
         raise ToolError(f"{url} is not the address of a page: accepted is http://host:port/metrics")
@@ -97,7 +100,7 @@ def fetch(url: str) -> str:
 
 
 def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
-    """ToolError for what is no page of metrics."""
+    """Returns the wanted series of a page. Raises ToolError if the page is not in Prometheus's format."""
     found: list[Series] = []
     try:
         for family in text_string_to_metric_families(text):
@@ -111,7 +114,7 @@ def read_series(text: str, wanted: re.Pattern[str]) -> list[Series]:
 
 
 class Printer:
-    """Prints page after page. With `rates`, of what only grows the difference to the page before, in a second."""
+    """Prints pages. With `rates` the value of a counter is its growth per second since the page before."""
 
     def __init__(self, *, as_csv: bool, rates: bool) -> None:
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
@@ -121,21 +124,22 @@ class Printer:
         if self._csv is not None:
             self._csv.writerow(("time", "metric", "labels", "value"))
 
-    def print_page(self, series: list[Series], now_s: float) -> None:
-        shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(now_s))
+    def print_page(self, series: list[Series], wall_s: float) -> None:
+        """Prints the series of a page that was read at `wall_s`."""
+        shown = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(wall_s))
         if self._rates and self._csv is None:
             print(f"-- {shown}")
-        for name, labels, value in self._values(series, now_s):
+        for name, labels, value in self._values(series, wall_s):
             if self._csv is not None:
                 self._csv.writerow((shown, name, labels, f"{value:g}" if value % 1 else f"{value:.0f}"))
             else:
                 print(f"{name}{{{labels}}} {value:.10g}" if labels else f"{name} {value:.10g}")
         sys.stdout.flush()
 
-    def _values(self, series: list[Series], now_s: float) -> Iterator[tuple[str, str, float]]:
+    def _values(self, series: list[Series], wall_s: float) -> Iterator[tuple[str, str, float]]:
         before, self._before = self._before, {}
-        passed_s = now_s - self._before_s
-        self._before_s = now_s
+        passed_s = wall_s - self._before_s
+        self._before_s = wall_s
         for each in series:
             if not (self._rates and each.only_grows):
                 yield each
@@ -147,6 +151,7 @@ class Printer:
 
 
 def run(arguments: Arguments) -> int:
+    """Prints one page, or pages until --count or an interruption."""
     url = page_url(arguments)
     try:
         wanted = re.compile(arguments["match"] or "")
@@ -167,14 +172,14 @@ def run(arguments: Arguments) -> int:
 
 TOOL = Tool(
     name="metrics",
-    description="Prints the metrics of a running broker, whose configuration has to name a metrics listener.",
+    description="Prints the metrics of a running broker that has a metrics listener.",
     run=run,
     options=OPTIONS,
     needs_arguments=False,
     examples=(
-        Example("everything, once", "--config /etc/kafkapy/server.properties"),
-        Example("what goes in and out, every five seconds", "--follow 5 --match 'bytes(in|out)_total'"),
-        Example("the lag of a group, as a table", "--match 'consumergroup_lag.*readers' --follow 10 --csv"),
+        Example("All metrics, once", "--config /etc/kafkapy/server.properties"),
+        Example("Bytes in and out per second, every five seconds", "--follow 5 --match 'bytes(in|out)_total'"),
+        Example("The lag of a group, as CSV", "--match 'consumergroup_lag.*readers' --follow 10 --csv"),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Where the offsets of groups are to be: the strategies of `kafka-consumer-groups --reset-offsets`."""
+"""The strategies of `kafka-consumer-groups --reset-offsets`, which choose the new offsets of a group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DURATION = re.compile(
 
 
 def parse_datetime(text: str) -> int:
-    """`YYYY-MM-DDThh:mm:ss.sss`, with or without a zone (UTC), as ms since 1970.  ToolError."""
+    """Returns the ms since 1970 of `YYYY-MM-DDThh:mm:ss.sss`, which is UTC without a zone. Raises ToolError."""
     if "T" not in text:
         what = "Error parsing timestamp. It does not contain a 'T' according to ISO8601 format"
         raise ToolError(_PARSE_EXCEPTION + what)
@@ -47,7 +47,7 @@ def parse_datetime(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """`PnDTnHnMnS` in ms.  ToolError."""
+    """Returns the ms of a duration `PnDTnHnMnS`. Raises ToolError."""
     matched = _DURATION.fullmatch(text)
     if matched is None or not any(matched.group(2, 4, 5, 6)):
         raise ToolError("Text cannot be parsed to a Duration")
@@ -57,7 +57,10 @@ def parse_duration(text: str) -> int:
 
 
 def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartition]:
-    """`topic` and `topic:0,1`: partitions, all of a topic without numbers.  UsageError, ToolError."""
+    """Returns the partitions that words such as `topic` (all of them) and `topic:0,1` name.
+
+    Raises UsageError for another form, ToolError for a topic that does not exist.
+    """
     found: list[TopicPartition] = []
     whole: list[str] = []
     for word in words:
@@ -81,7 +84,10 @@ def parse_partitions(admin: Admin, words: Collection[str]) -> list[TopicPartitio
 
 
 def read_plans(path: str, group: str | None) -> dict[str, Plan]:
-    """The plans of groups in a CSV file: topic, partition, offset; with the group in front if they are several."""
+    """Returns the plans of a CSV file with the columns topic, partition, offset. Raises ToolError.
+
+    If there are several groups (`group` is None) the first column is the group.
+    """
     plans: dict[str, Plan] = {}
     try:
         with Path(path).open(newline="") as file:
@@ -98,7 +104,7 @@ def read_plans(path: str, group: str | None) -> dict[str, Plan]:
 
 
 class OffsetReset:
-    """Prepares the new offsets by the strategy that the arguments name.  Not thread-safe."""
+    """Chooses new offsets by the strategy that the arguments name. Not thread-safe."""
 
     def __init__(self, admin: Admin, arguments: Arguments) -> None:
         self._admin = admin
@@ -107,7 +113,7 @@ class OffsetReset:
     def prepare(
         self, group: str, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> Plan:
-        """Where each partition goes.  UsageError or ToolError for what cannot be."""
+        """Returns the new offset of each partition. Raises UsageError or ToolError."""
         arguments = self._arguments
         if partitions:
             self._ensure_exist(partitions)
@@ -126,22 +132,22 @@ class OffsetReset:
         if arguments.has("from-file"):
             return self._from_file(group)
         if arguments.has("to-current"):
-            known = {where: committed[where] for where in partitions if where in committed}
-            return {**known, **self._ends([where for where in partitions if where not in known], LATEST)}
+            known = {partition: committed[partition] for partition in partitions if partition in committed}
+            return {**known, **self._ends([partition for partition in partitions if partition not in known], LATEST)}
         scenarios = ", ".join(f"[{name}]" for name in STRATEGIES)
         raise UsageError(f"Option '[reset-offsets]' requires one of the following scenarios: [{scenarios}]")
 
     def _ensure_exist(self, partitions: Collection[TopicPartition]) -> None:
-        described = self._admin.describe_topics({where.topic for where in partitions}).values
+        described = self._admin.describe_topics({partition.topic for partition in partitions}).values
         leaders = {
             TopicPartition(topic, each.partition): each.leader
-            for topic, told in described.items()
-            for each in told.partitions
+            for topic, description in described.items()
+            for each in description.partitions
         }
-        missing = [where for where in partitions if where not in leaders]
+        missing = [partition for partition in partitions if partition not in leaders]
         if missing:
             raise ToolError(f'The partitions "{",".join(map(str, missing))}" do not exist')
-        lost = [where for where in partitions if leaders[where] < 0]
+        lost = [partition for partition in partitions if leaders[partition] < 0]
         if lost:
             raise ToolError(f'The partitions "{",".join(map(str, lost))}" have no leader')
 
@@ -150,35 +156,35 @@ class OffsetReset:
         if not partitions:
             return plan
         found = self._admin.list_offsets(dict.fromkeys(partitions, end))
-        for where in partitions:
+        for partition in partitions:
             try:
-                plan[where] = found[where].offset
+                plan[partition] = found[partition].offset
             except ApiError:
                 name = "ending" if end == LATEST else "starting"
-                raise UsageError(f"Error getting {name} offset of topic partition: {where}") from None
+                raise UsageError(f"Error getting {name} offset of topic partition: {partition}") from None
         return plan
 
     def _shifted(self, partitions: Collection[TopicPartition], committed: Mapping[TopicPartition, int]) -> Plan:
-        for where in partitions:
-            if where not in committed:
+        for partition in partitions:
+            if partition not in committed:
                 raise UsageError(
-                    f"Cannot shift offset for partition {where} since there is no current committed offset"
+                    f"Cannot shift offset for partition {partition} since there is no current committed offset"
                 )
-        return {where: committed[where] + self._arguments["shift-by"] for where in partitions}
+        return {partition: committed[partition] + self._arguments["shift-by"] for partition in partitions}
 
     def _at_time(self, partitions: Collection[TopicPartition], timestamp: int) -> Plan:
         found = self._admin.list_offsets(dict.fromkeys(partitions, timestamp))
         plan: Plan = {}
         late: list[TopicPartition] = []
-        for where in partitions:
-            offset = found[where].offset
+        for partition in partitions:
+            offset = found[partition].offset
             if offset >= 0:
-                plan[where] = offset
+                plan[partition] = offset
             else:
-                late.append(where)
+                late.append(partition)
                 print(
-                    f"\nWarn: Partition {where.partition} from topic {where.topic} is empty. Falling back to latest "
-                    "known offset."
+                    f"\nWarn: Partition {partition.partition} from topic {partition.topic} is empty. Falling back to "
+                    "latest known offset."
                 )
         return {**plan, **self._ends(late, LATEST)}
 
@@ -192,14 +198,14 @@ class OffsetReset:
         return self._within_range(plan)
 
     def _within_range(self, wanted: Plan) -> Plan:
+        """Returns the offsets, moved to the nearer end of the partition if they are outside it."""
         first, end = self._ends(list(wanted), EARLIEST), self._ends(list(wanted), LATEST)
         plan: Plan = {}
-        for where, offset in wanted.items():
-            plan[where] = min(max(offset, first[where]), end[where])
-            if offset > end[where]:
-                what = f"higher than latest offset for topic partition {where}. Value will be set to {end[where]}"
-                log.warning("New offset (%d) is %s", offset, what)
-            elif offset < first[where]:
-                what = f"lower than earliest offset for topic partition {where}. Value will be set to {first[where]}"
-                log.warning("New offset (%d) is %s", offset, what)
+        for partition, offset in wanted.items():
+            plan[partition] = nearest = min(max(offset, first[partition]), end[partition])
+            if nearest != offset:
+                log.warning(
+                    "New offset (%d) is %s offset for topic partition %s. Value will be set to %d",
+                    *(offset, "higher than latest" if offset > nearest else "lower than earliest", partition, nearest),
+                )
         return plan

@@ -1,4 +1,4 @@
-"""The JSON files in which tools are given partitions: {"partitions": [{"topic": ..., "partition": ...}, ...]}."""
+"""JSON files that name partitions to a tool: {"partitions": [{"topic": ..., "partition": ...}, ...]}."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.tools.option import ToolError
 
 
 def read_json_object(path: str) -> dict[str, Any]:
-    """The object in a file; ToolError if there is none."""
+    """Returns the JSON object in a file. Raises ToolError if there is none."""
     try:
         value = json.loads(Path(path).read_text())
     except OSError as error:
@@ -23,7 +23,7 @@ def read_json_object(path: str) -> dict[str, Any]:
 
 
 def field(entry: Any, name: str, kind: type) -> Any:
-    """A field of an entry; ToolError if it is missing or of another kind."""
+    """Returns a field of an entry. Raises ToolError if it is missing or of another type."""
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ToolError(f"Missing or wrong field {name} in {json.dumps(entry)}")

@@ -1,4 +1,4 @@
-"""`kafka-producer-perf-test`: how many records a producer delivers, and how long each takes."""
+"""The tool `kafka-producer-perf-test`: measures throughput and latency of a producer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SOURCES = ("bootstrap-server", "command-property", "producer-props", "producer.
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError in Kafka's words."""
+    """Raises UsageError, with Kafka's text, for invalid values."""
     if arguments["num-records"] <= 0:
         raise UsageError("--num-records should be greater than zero.")
     if max(arguments["warmup-records"], 0) >= arguments["num-records"]:
@@ -53,7 +53,7 @@ def check(arguments: Arguments) -> None:
 
 
 def producer_properties(arguments: Arguments) -> dict[str, Any]:
-    """The producer's configuration; `transactional.id` in it if there are to be transactions."""
+    """Returns the producer's configuration; it has a `transactional.id` if records are sent in transactions."""
     for old, new in (("producer-props", "command-property"), ("producer.config", "command-config")):
         if arguments.has(old):
             print(f"Option --{old} has been deprecated and will be removed in a future version. Use --{new} instead.")
@@ -78,7 +78,7 @@ def producer_properties(arguments: Arguments) -> dict[str, Any]:
 
 
 def read_payloads(path: str, delimiter: str) -> list[bytes]:
-    """The values in a file, divided by a delimiter.  ToolError for a file without any."""
+    """Returns the values in a file, separated by a delimiter. Raises ToolError if there are none."""
     print(f"Reading payloads from: {os.path.abspath(path)}")
     if not os.path.exists(path) or not os.path.getsize(path):
         raise ToolError("File does not exist or empty file provided.")
@@ -90,7 +90,7 @@ def read_payloads(path: str, delimiter: str) -> list[bytes]:
 
 
 def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
-    """What gives the value of the n-th record."""
+    """Returns the function from a record's number to its value."""
     chance = random.Random(0)
     if arguments.has("payload-file"):
         payloads = read_payloads(arguments["payload-file"], arguments["payload-delimiter"])
@@ -102,7 +102,7 @@ def payloads_of(arguments: Arguments) -> Callable[[int], bytes]:
 
 
 class ProducerTest:
-    """One run.  Sends from one thread; deliveries are told by the producer's."""
+    """One run of the test. One thread sends; the producer's thread reports deliveries."""
 
     def __init__(self, producer: Producer, arguments: Arguments, transaction_ms: int | None) -> None:
         self._producer = producer
@@ -118,6 +118,7 @@ class ProducerTest:
         self.failures = 0
 
     def send_all(self, payload_of: Callable[[int], bytes]) -> None:
+        """Sends all records, at most at the wanted rate; does not wait for their delivery."""
         with Progress(self._count, "records") as progress:
             self.stats.before_output = progress.clear
             for number in self._transactions(range(self._count)):
@@ -128,13 +129,15 @@ class ProducerTest:
                     self.steady.before_output = progress.clear
                     self.stats.is_silent = True
                 payload = payload_of(number)
-                start_ms = now_ms()
-                self._producer.send(self._topic, payload, on_delivery=self._told(start_ms, len(payload), self.steady))
+                start_ms = monotonic_ms()
+                self._producer.send(
+                    self._topic, payload, on_delivery=self._on_delivery(start_ms, len(payload), self.steady)
+                )
                 self._throttle.after(number, start_ms)
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """The numbers, and around them begin and commit, as long as each transaction is to last."""
+        """Yields the numbers, and begins and commits a transaction around those that fall into its duration."""
         if self._transaction_ms is None:
             yield from numbers
             return
@@ -142,28 +145,29 @@ class ProducerTest:
         for number in numbers:
             if started_ms is None:
                 self._producer.begin_transaction()
-                started_ms = now_ms()
+                started_ms = monotonic_ms()
             yield number
-            if now_ms() - started_ms >= self._transaction_ms:
+            if monotonic_ms() - started_ms >= self._transaction_ms:
                 self._producer.commit_transaction()
                 started_ms = None
         if started_ms is not None:
             self._producer.commit_transaction()
 
-    def _told(self, start_ms: int, size: int, steady: ProducerStats | None) -> Callable[[Any, Any], None]:
-        def told(metadata: Any, error: BaseException | None) -> None:
+    def _on_delivery(self, start_ms: int, size: int, steady: ProducerStats | None) -> Callable[[Any, Any], None]:
+        def on_delivery(metadata: Any, error: BaseException | None) -> None:
             if error is not None:
                 self.failures += 1
                 print(error, file=sys.stderr)
                 return
-            now = now_ms()
-            self.stats.record(now - start_ms, size, now)
+            end_ms = monotonic_ms()
+            self.stats.record(end_ms - start_ms, size, end_ms)
             if steady is not None:
-                steady.record(now - start_ms, size, now)
+                steady.record(end_ms - start_ms, size, end_ms)
 
-        return told
+        return on_delivery
 
     def print_totals(self) -> None:
+        """Prints the summary, and that of the records after the warm-up if there is one."""
         totals = [self.stats] + ([self.steady] if self.steady is not None else [])
         if self.is_json:
             shown = [each.totals() for each in totals]
@@ -173,11 +177,13 @@ class ProducerTest:
                 print(each.total_line())
 
 
-def now_ms() -> int:
+def monotonic_ms() -> int:
+    """Returns the time of a clock that does not jump, in ms."""
     return time.monotonic_ns() // 1_000_000
 
 
 def run(arguments: Arguments) -> int:
+    """Runs the test and prints its results."""
     check(arguments)
     payload_of = payloads_of(arguments)
     properties = producer_properties(arguments)
@@ -210,32 +216,34 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-_EXACTLY_ONE = " Exactly one of --record-size, --payload-file and --payload-monotonic is needed."
-_OVER = " It wins over --command-property and --command-config."
+_EXACTLY_ONE = " Exactly one of --record-size, --payload-file and --payload-monotonic is required."
+_OVER = " It takes precedence over --command-property and --command-config."
 OPTIONS = (
-    Option("bootstrap-server", "The brokers to ask first, as HOST1:PORT1,HOST2:PORT2." + _OVER, "BOOTSTRAP-SERVER"),
+    Option(
+        "bootstrap-server", "The brokers to connect to first, as HOST1:PORT1,HOST2:PORT2." + _OVER, "BOOTSTRAP-SERVER"
+    ),
     Option("topic", "The topic to write to.", "TOPIC", is_required=True),
-    Option("num-records", "How many records to send.", "NUM-RECORDS", LONG, is_required=True),
+    Option("num-records", "The number of records to send.", "NUM-RECORDS", LONG, is_required=True),
     Option("record-size", "The size of each value in bytes." + _EXACTLY_ONE, "RECORD-SIZE", INTEGER, group="payload"),
     Option(
         "payload-file",
-        "A UTF-8 file of values, from which each record takes one at random." + _EXACTLY_ONE,
+        "A UTF-8 file of values, one of which is chosen at random for each record." + _EXACTLY_ONE,
         "PAYLOAD-FILE",
         group="payload",
         completes="file",
     ),
     Option("payload-monotonic", "The values are 0, 1, 2, ..." + _EXACTLY_ONE, group="payload"),
-    Option("payload-delimiter", "What divides the values in --payload-file.", "PAYLOAD-DELIMITER", default="\\n"),
+    Option("payload-delimiter", "The separator of the values in --payload-file.", "PAYLOAD-DELIMITER", default="\\n"),
     Option(
         "throughput",
-        "At most about so many records per second; -1 for as many as there can be.",
+        "The approximate limit of records per second; -1 for no limit.",
         "THROUGHPUT",
         DOUBLE,
         is_required=True,
     ),
     Option(
         "producer-props",
-        "(DEPRECATED) As --command-property, which replaces it.",
+        "(DEPRECATED) Use --command-property instead.",
         "PROP-NAME=PROP-VALUE",
         is_many=True,
         is_deprecated=True,
@@ -245,26 +253,26 @@ OPTIONS = (
     ),
     Option(
         "producer.config",
-        "(DEPRECATED) As --command-config, which replaces it.",
+        "(DEPRECATED) Use --command-config instead.",
         "CONFIG-FILE",
         is_deprecated=True,
         completes="file",
     ),
     Option("command-config", "A file of the producer's configuration.", "CONFIG-FILE", completes="file"),
-    Option("print-metrics", "Print what the producer counted at the end."),
+    Option("print-metrics", "Print the producer's metrics at the end."),
     Option(
         "transactional-id",
-        "Send in transactions, with this id." + _OVER,
+        "Send in transactions with this id." + _OVER,
         "TRANSACTIONAL-ID",
     ),
     Option(
         "transaction-duration-ms",
-        "Send in transactions that are committed after so long; 3000 if only --transactional-id is given.",
+        "Send in transactions, each committed after this time; 3000 if only --transactional-id is given.",
         "TRANSACTION-DURATION",
         LONG,
     ),
-    Option("warmup-records", "So many records at first are left out of a second summary.", "WARMUP-RECORDS", LONG, 0),
-    Option("reporting-interval", "The milliseconds between lines of progress.", "INTERVAL-MS", LONG, 5000),
+    Option("warmup-records", "Print a second summary without this many first records.", "WARMUP-RECORDS", LONG, 0),
+    Option("reporting-interval", "The milliseconds between progress lines.", "INTERVAL-MS", LONG, 5000),
     JSON,
 )
 TOOL = Tool(

@@ -1,4 +1,4 @@
-"""What producer-perf-test counts: rates, latencies, and their percentiles."""
+"""The statistics of producer-perf-test: rates, latencies and their percentiles."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-# Of more records than this only every n-th latency is kept.
+# The limit of stored latencies; of more records only every n-th latency is stored.
 _MOST_SAMPLES = 500_000
 _MEGABYTE = 1024.0 * 1024.0
 PERCENTILES = (0.5, 0.95, 0.99, 0.999)
 
 
 class ProducerStats:
-    """Latencies in ms and sizes in bytes of delivered records.  Told by one thread at a time."""
+    """Latencies in ms and sizes in bytes of delivered records. Not thread-safe."""
 
     def __init__(
         self, record_count: int, interval_ms: int, *, is_steady: bool = False, is_silent: bool = False
@@ -32,8 +32,8 @@ class ProducerStats:
         self._latency_max = 0
         self._window_count = self._window_bytes = self._window_sum = self._window_max = 0
 
-    def record(self, latency_ms: int, size: int, now_ms: int) -> None:
-        """One record was delivered at `now_ms`."""
+    def record(self, latency_ms: int, size: int, monotonic_ms: int) -> None:
+        """Adds a record that was delivered at `monotonic_ms`, and prints a line if an interval has ended."""
         if self.count % self._sampling == 0:
             self._latencies.append(latency_ms)
         self.count += 1
@@ -46,20 +46,21 @@ class ProducerStats:
         self._window_sum += latency_ms
         if latency_ms > self._window_max:
             self._window_max = latency_ms
-        if now_ms - self._window_start_ms >= self._interval_ms:
-            self._end_window(now_ms)
+        if monotonic_ms - self._window_start_ms >= self._interval_ms:
+            self._end_window(monotonic_ms)
 
-    def _end_window(self, now_ms: int) -> None:
+    def _end_window(self, monotonic_ms: int) -> None:
         if not self.is_silent:
             self.before_output()
             if self._is_steady and self.count == self._window_count:
                 print("In steady state.")
-            print(self.window_line(now_ms), flush=True)
-        self._window_start_ms = now_ms
+            print(self.window_line(monotonic_ms), flush=True)
+        self._window_start_ms = monotonic_ms
         self._window_count = self._window_bytes = self._window_sum = self._window_max = 0
 
-    def window_line(self, now_ms: int) -> str:
-        elapsed_s = max(now_ms - self._window_start_ms, 1) / 1000
+    def window_line(self, monotonic_ms: int) -> str:
+        """Returns the line of the present interval, which ends now."""
+        elapsed_s = max(monotonic_ms - self._window_start_ms, 1) / 1000
         return (
             f"{self._window_count} records sent, {self._window_count / elapsed_s:.1f} records/sec "
             f"({self._window_bytes / elapsed_s / _MEGABYTE:.2f} MB/sec), "
@@ -68,7 +69,7 @@ class ProducerStats:
         )
 
     def totals(self) -> dict[str, Any]:
-        """Everything that `total_line` says."""
+        """Returns the values of `total_line` by name."""
         elapsed_s = max(time.monotonic_ns() // 1_000_000 - self._start_ms, 1) / 1000
         latencies = sorted(self._latencies)
         found = {
@@ -84,7 +85,7 @@ class ProducerStats:
         }
 
     def total_line(self) -> str:
-        """The summary that scripts read."""
+        """Returns the summary in the format of Apache Kafka, which scripts parse."""
         totals = self.totals()
         steady = " steady state" if self._is_steady else ""
         average = f"{totals['averageLatencyMs']:.2f}" if self.count else "NaN"

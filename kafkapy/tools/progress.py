@@ -1,4 +1,4 @@
-"""A bar on standard error for long work, and nothing at all when standard error is not a terminal."""
+"""A progress bar on standard error, which is shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _BAR_WIDTH = 24
 
 
 class Progress:
-    """How far a tool is.  Not thread-safe.
+    """A progress bar. Not thread-safe.
 
-    `total` is in units of `unit`; `advance` may be called for each record, and writes ten times a second at most. The
-    bar disappears at the end, so that it never stands between lines of output.
+    `total` is in units of `unit`. `advance` may be called for each record; it writes at most ten times a second. The
+    bar is erased at the end, so that it is never left between lines of output.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO | None = None) -> None:
@@ -28,7 +28,7 @@ class Progress:
         self._started = self._written = time.monotonic() if self._is_shown else 0.0
 
     def advance(self, count: int = 1) -> None:
-        """So much more is done."""
+        """Advances the bar by `count`."""
         self._done += count
         if not self._is_shown:
             return
@@ -39,7 +39,7 @@ class Progress:
             self._stream.flush()
 
     def clear(self) -> None:
-        """Makes room for a line of output; the next `advance` brings the bar back."""
+        """Erases the bar before a line of output; a later `advance` draws it again."""
         if self._is_shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Texts of values as Java prints them: what the deserializers of `--value-deserializer` and decoders give."""
+"""Decoders of keys and values into text, as Java's deserializers and `toString` produce it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _fraction(code: str, name: str) -> Decoder:
 
 
 def java_fraction(value: float, layout: struct.Struct) -> str:
-    """The shortest decimal that gives the number again, written as Java does: 1.0, 1.0E10, NaN, Infinity."""
+    """Returns the shortest decimal that converts back to the number, in Java's form: 1.0, 1.0E10, NaN, Infinity."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -65,7 +65,7 @@ def _text(data: bytes) -> str:
 
 
 def _bytes(data: bytes) -> str:
-    """As Java's Bytes print themselves: printable characters, and the rest as \\xNN."""
+    """Returns the text of Java's Bytes: printable characters, and \\xNN for the others."""
     return "".join(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in data)
 
 
@@ -90,8 +90,8 @@ JAVA_DECODERS: dict[str, Decoder] = {
 
 
 def find_text_deserializer(name: str) -> Decoder:
-    """What makes text of a key or value: a class of Kafka's, `text`, `json`, `msgpack`, or `module:name` of a callable
-    `(topic, data) -> value`.  ConfigError."""
+    """Returns the decoder of that name: a deserializer class of Kafka's, `text`, `json`, `msgpack`, or a callable
+    `(topic, data) -> value` as `module:name`. Raises ConfigError."""
     if name in JAVA_DESERIALIZERS:
         return JAVA_DESERIALIZERS[name]
     found = find_deserializer("value.deserializer", name)
@@ -99,6 +99,6 @@ def find_text_deserializer(name: str) -> Decoder:
 
 
 def find_decoder(name: str) -> Decoder:
-    """As above, for the decoder classes of kafka-dump-log (`org.apache.kafka.tools.api.StringDecoder`)."""
+    """Returns a decoder of kafka-dump-log (`org.apache.kafka.tools.api.StringDecoder`) or a text deserializer."""
     short = name.rpartition(".")[2]
     return JAVA_DECODERS[short] if short in JAVA_DECODERS else find_text_deserializer(name)

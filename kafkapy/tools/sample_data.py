@@ -1,6 +1,6 @@
 """Sample data for topics: search terms, daily quotes of a market, accesses of a web server, metrics of servers.
 
-Each generator is endless and, for the same seed, always the same. Nothing here knows of topics or time.
+Each generator is endless and yields the same data for the same seed. It knows neither topics nor the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TERMS = (
     "exchange rate", "football results", "learn chinese", "data pipeline", "maps", "translate", "movie times",
     "house prices", "running shoes", "coffee machine", "holiday calendar",
 )  # fmt: skip
-# Each term is searched for with these behind it too, ever more rarely: a long tail.
+# Suffixes of terms, each rarer than the one before: the long tail of the distribution.
 _TAILS = ("", " 2026", " 怎么样", " news", " 价格", " near me", " 排名", " review", " 视频", " download")
 _ZIPF_EXPONENT = 1.1
 
@@ -31,14 +31,14 @@ STOCKS = (
     ("格力电器", "000651", 27.16), ("招商银行", "600036", 19.12), ("中国中车", "601766", 10.10),
     ("伊利股份", "600887", 18.25), ("美的集团", "000333", 33.02), ("比亚迪", "002594", 51.30),
 )  # fmt: skip
-# A stock may move so much in a day, as on the exchanges of Shanghai and Shenzhen.
+# The largest change of a price in a day, as on the exchanges of Shanghai and Shenzhen.
 _DAILY_LIMIT = 0.1
 _FIRST_DAY = datetime.date(2017, 1, 3)
 _PATHS = ("/", "/account/login.json", "/account/review_callback.json", "/search?q=kafka", "/static/app.js", "/orders")
 
 
 class Sample(NamedTuple):
-    """One record to be: `key` or none, the value as the text that a program would have written, and as an object."""
+    """A sample record: its key or None, its value as text, and its value as an object."""
 
     key: str | None
     text: str
@@ -46,12 +46,12 @@ class Sample(NamedTuple):
 
 
 def zipf_weights(count: int, exponent: float = _ZIPF_EXPONENT) -> list[float]:
-    """Cumulative weights, the nth being searched for 1 / n ** exponent times as often as the first."""
+    """Returns cumulative weights of ranks, the nth of which is 1 / n ** exponent times as frequent as the first."""
     return list(accumulate(1 / (rank**exponent) for rank in range(1, count + 1)))
 
 
 def search_terms(seed: int = 0) -> Iterator[Sample]:
-    """Terms in Chinese and English, by Zipf's law."""
+    """Yields search terms in Chinese and English, by Zipf's law."""
     chance = random.Random(seed)
     terms = [term + tail for tail in _TAILS for term in TERMS]
     weights = zipf_weights(len(terms))
@@ -61,7 +61,7 @@ def search_terms(seed: int = 0) -> Iterator[Sample]:
 
 
 def quotes(seed: int = 0) -> Iterator[Sample]:
-    """A market: day after day one quote of each stock, in the eight columns of the documents."""
+    """Yields one quote of each stock for every trading day, in eight columns."""
     chance = random.Random(seed)
     closes = {code: price for _, code, price in STOCKS}
     day = _FIRST_DAY
@@ -74,7 +74,7 @@ def quotes(seed: int = 0) -> Iterator[Sample]:
 
 
 def _prices_of_day(chance: random.Random, previous_close: float) -> tuple[float, ...]:
-    """previous_close, open, high, low, close: low <= open, close <= high, all within the day's limit."""
+    """Returns previous_close, open, high, low and close: low <= open, close <= high, all within the day's limit."""
     low_limit, high_limit = previous_close * (1 - _DAILY_LIMIT), previous_close * (1 + _DAILY_LIMIT)
     moves = [previous_close * (1 + chance.gauss(0, 0.015)) for _ in range(4)]
     prices = [max(round(min(max(price, low_limit), high_limit), 2), 0.01) for price in moves]
@@ -90,7 +90,7 @@ def _quote(name: str, code: str, day: datetime.date, prices: tuple[float, ...]) 
 
 
 def accesses(seed: int = 0) -> Iterator[Sample]:
-    """Addresses of a web server's clients, some far more often than others."""
+    """Yields addresses of a web server's clients, by Zipf's law."""
     chance = random.Random(seed)
     addresses = [f"10.{chance.randrange(256)}.{chance.randrange(256)}.{chance.randrange(1, 255)}" for _ in range(500)]
     weights = zipf_weights(len(addresses))
@@ -100,7 +100,7 @@ def accesses(seed: int = 0) -> Iterator[Sample]:
 
 
 def access_log(seed: int = 0) -> Iterator[Sample]:
-    """Lines of a web server's log, one a second from 2017-04-17 on."""
+    """Yields lines of a web server's log, one per second on average, from 2017-04-17 on."""
     chance = random.Random(seed)
     time = datetime.datetime(2017, 4, 17, 8, 0, 0)
     for access in accesses(seed):
@@ -116,7 +116,7 @@ def access_log(seed: int = 0) -> Iterator[Sample]:
 
 
 def server_metrics(seed: int = 0) -> Iterator[Sample]:
-    """Events as Metricbeat has them: processor and memory of five servers in turn, every ten seconds of event time."""
+    """Yields events in Metricbeat's format: processor and memory of five servers, every ten seconds of event time."""
     chance = random.Random(seed)
     time = datetime.datetime(2017, 4, 17, tzinfo=datetime.UTC)
     loads = {f"server-{number}": 0.3 for number in range(1, 6)}
@@ -142,7 +142,7 @@ def _systems(chance: random.Random, load: float) -> dict[str, dict[str, Any]]:
     }
 
 
-# What `kafkapy jobs generate` offers -> (the generator, the topic that the jobs read, what it is)
+# Name in `kafkapy jobs generate` -> (generator, topic that the jobs read, description)
 GENERATORS: dict[str, tuple[Callable[[int], Iterator[Sample]], str, str]] = {
     "search-terms": (search_terms, "words-search", "search terms in Chinese and English, by Zipf's law"),
     "quotes": (quotes, "stock-quotes", "daily quotes of a market, eight columns"),

@@ -1,4 +1,4 @@
-"""`--add-scram` of kafka-storage: SCRAM-SHA-256=[name=alice,password=alice-secret]."""
+"""The argument of kafka-storage's `--add-scram`: SCRAM-SHA-256=[name=alice,password=alice-secret]."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SALT_BYTES = 32
 
 
 class ScramArgument(NamedTuple):
-    """A credential as the user gave it, its password salted."""
+    """A credential with its salted password."""
 
     name: str
     mechanism: ScramMechanism
@@ -25,7 +25,10 @@ class ScramArgument(NamedTuple):
 
 
 def parse_scram(text: str) -> ScramArgument:
-    """The credential; a salt is made if none is given, a password beats a salted one.  ToolError in Kafka's words."""
+    """Returns the credential. Raises ToolError with Kafka's text.
+
+    Without a salt one is generated; a password takes precedence over a salted password.
+    """
     mechanism_name, equals, config = text.strip().partition("=")
     if not equals:
         raise ToolError(f"Failed to find equals sign in SCRAM argument '{text.strip()}'")
@@ -53,12 +56,12 @@ def parse_scram(text: str) -> ScramArgument:
 
 
 def _values(config: str) -> dict[str, str]:
-    """What stands between the brackets; values may be in quotes."""
-    for is_there, how, bracket in (
+    """Returns the pairs between the brackets; values may be in quotes."""
+    for is_present, how, bracket in (
         (config.startswith("["), "start", "["),
         (config.endswith("]"), "end", "]"),
     ):
-        if not is_there:
+        if not is_present:
             raise ToolError(f"Expected configuration string to {how} with {bracket}")
     values: dict[str, str] = {}
     for component in config[1:-1].split(","):
@@ -74,11 +77,11 @@ def _iterations(mechanism: ScramMechanism, text: str) -> int:
     if not (text.isascii() and text.removeprefix("-").isdigit()):
         raise ToolError(f"Failed to parse iterations count: {text}")
     iterations = int(text)
-    for is_kept, limit in (
+    for is_within, limit in (
         (iterations >= MIN_ITERATIONS, f">= {MIN_ITERATIONS}"),
         (iterations <= MAX_ITERATIONS, f"<= {MAX_ITERATIONS}"),
     ):
-        if not is_kept:
+        if not is_within:
             raise ToolError(f"The 'iterations' value must be {limit} for add-scram using {mechanism.name}")
     return iterations
 

@@ -1,4 +1,4 @@
-"""`kafka-server-start`: starts a broker, in the foreground or with `-daemon` behind."""
+"""The tool `kafka-server-start`: starts a broker in the foreground, or with `-daemon` in the background."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kafkapy.tools.option import Arguments, Option, ToolError, UsageError
 from kafkapy.tools.tool import program_name, run_tool
 
 OUTPUT_NAME = "kafkaServer.out"
-# The broker says this on its standard output when it serves.
+# The broker prints this text to standard output when it serves.
 READY_TEXT = "Kafka Server started"
-# A broker that fails does so within this time, as a rule; a start with much to recover goes on beyond it.
+# Most failing starts fail within this time. A start that recovers much data takes longer, and is not waited for.
 _WATCHED_S = 5.0
 _PAUSE_S = 0.05
 
 
 def program_command() -> tuple[list[str], dict[str, str]]:
-    """What starts this program anew, and the environment for it."""
+    """Returns the command that starts this program in another process, and the environment for it."""
     if getattr(sys, "frozen", False):
         return [sys.executable], dict(os.environ)
     root = str(Path(__file__).parents[2])
@@ -31,7 +31,7 @@ def program_command() -> tuple[list[str], dict[str, str]]:
 
 
 def broker_words(arguments: Arguments) -> list[str]:
-    """The words of `kafkapy broker` for a command line of kafka-server-start.  UsageError."""
+    """Returns the arguments of `kafkapy` for a command line of kafka-server-start. Raises UsageError."""
     if len(arguments.positionals) != 1:
         raise UsageError(f"USAGE: {program_name(TOOL)} [-daemon] server.properties [--override property=value]*")
     words = ["broker", "start", "--config", arguments.positionals[0]]
@@ -41,7 +41,7 @@ def broker_words(arguments: Arguments) -> list[str]:
 
 
 def log_directory() -> Path:
-    """Where the output of a daemon goes: $LOG_DIR, as in Kafka's scripts, or the user's folder for such things."""
+    """Returns the directory of a daemon's output: $LOG_DIR, as in Kafka's scripts, or one in the user's state home."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
@@ -49,8 +49,10 @@ def log_directory() -> Path:
 
 
 def start_daemon(command: Sequence[str], environment: dict[str, str], directory: Path) -> None:
-    """Starts the broker in a session of its own; returns when it serves, when it has failed, or after a few seconds.
-    ToolError with its last words if it failed."""
+    """Starts the broker in a session of its own, and returns when it serves or after `_WATCHED_S`.
+
+    Raises ToolError with the last line of its output if it fails.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / OUTPUT_NAME
     with path.open("wb") as output:
@@ -66,15 +68,16 @@ def start_daemon(command: Sequence[str], environment: dict[str, str], directory:
     while time.monotonic() < deadline:
         text = path.read_text(errors="replace")
         if process.poll() is not None:
-            last = (text.strip().splitlines() or ["it said nothing"])[-1]
-            raise ToolError(f"The broker ended with {process.returncode}: {last} (all of it is in {path})")
+            last = (text.strip().splitlines() or ["it printed nothing"])[-1]
+            raise ToolError(f"The broker ended with {process.returncode}: {last} (its output is in {path})")
         if READY_TEXT in text:
             break
         time.sleep(_PAUSE_S)
-    process.returncode = 0  # it lives on; the interpreter need not say that nobody waits for it
+    process.returncode = 0  # without a return code the interpreter would warn that the process still runs
 
 
 def run(arguments: Arguments) -> None:
+    """Starts the broker: this process becomes the broker, or a daemon is started."""
     words = broker_words(arguments)
     command, environment = program_command()
     if arguments["daemon"]:
@@ -89,7 +92,7 @@ TOOL = Tool(
     description="Starts a broker with a configuration file: [-daemon] server.properties [--override property=value]*",
     run=run,
     options=(
-        Option("daemon", "Start it behind, and return; what it prints goes to kafkaServer.out in $LOG_DIR."),
+        Option("daemon", "Start the broker in the background, with its output in kafkaServer.out in $LOG_DIR."),
         Option(
             "override",
             "A configuration key that takes precedence over the file; may be repeated.",
@@ -100,7 +103,9 @@ TOOL = Tool(
     completes="file",
     examples=(
         Example("In the foreground, until Ctrl-C", "server.properties"),
-        Example("Behind, with one key on top", "-daemon server.properties --override log.retention.hours=24"),
+        Example(
+            "In the background, with one key overridden", "-daemon server.properties --override log.retention.hours=24"
+        ),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""`kafka-server-stop`: asks the brokers of this user on this host to end."""
+"""The tool `kafka-server-stop`: stops the brokers of this user on this host."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PROC = Path("/proc")
 
 
 class BrokerProcess(NamedTuple):
-    """A broker of ours that runs, and the words that it was started with."""
+    """A running broker: its process id, its working directory, and its arguments after `broker start`."""
 
     pid: int
     directory: Path
     words: list[str]
 
     def properties(self) -> dict[str, str]:
-        """Its configuration, as far as files and overrides say; {} if the file cannot be read any more."""
+        """Returns the broker's configuration by its file and overrides; a file that cannot be read counts as empty."""
         values = {"--config": "", "--override": ""}
         properties: dict[str, str] = {}
         overrides: dict[str, str] = {}
@@ -47,7 +47,7 @@ class BrokerProcess(NamedTuple):
 
 
 def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[BrokerProcess]:
-    """The brokers of a user (ours without one), by the command lines that the kernel shows."""
+    """Yields the brokers of a user (None: this user), by the command lines in `proc`."""
     user_id = os.geteuid() if user_id is None else user_id
     for entry in sorted((each for each in proc.iterdir() if each.name.isdigit()), key=lambda each: int(each.name)):
         try:
@@ -56,7 +56,7 @@ def find_brokers(proc: Path = PROC, user_id: int | None = None) -> Iterator[Brok
             words = (entry / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")[:-1]
             directory = Path(os.readlink(entry / "cwd"))
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended
         for index in range(1, len(words) - 1):
             if words[index : index + 2] == ["broker", "start"] and Path(words[index - 1]).name.startswith("kafkapy"):
                 yield BrokerProcess(int(entry.name), directory, words[index + 2 :])
@@ -71,11 +71,11 @@ def _matches(broker: BrokerProcess, arguments: Arguments) -> bool:
 
 
 def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[[int, int], None]) -> int:
-    """Sends $SIGNAL (TERM) to the brokers that match.  ToolError if there is none."""
+    """Sends $SIGNAL, by default TERM, to the brokers that the arguments select. Raises ToolError if there are none."""
     name = os.environ.get("SIGNAL", "TERM").removeprefix("SIG")
     number = getattr(signal, f"SIG{name}", None)
     if number is None:
-        raise ToolError(f"SIGNAL={name} is no signal")
+        raise ToolError(f"SIGNAL={name} is not a signal")
     found = [broker for broker in brokers if _matches(broker, arguments)]
     if not found:
         raise ToolError("No kafka server to stop")
@@ -83,30 +83,31 @@ def stop(arguments: Arguments, brokers: Iterator[BrokerProcess], kill: Callable[
         try:
             kill(broker.pid, number)
         except ProcessLookupError:
-            continue  # it was quicker
+            continue  # the broker has just ended
     return 0
 
 
 def run(arguments: Arguments) -> int:
+    """Stops the brokers."""
     return stop(arguments, find_brokers(), os.kill)
 
 
 TOOL = Tool(
     name="server-stop",
-    description="Ends the brokers of this user on this host: each gets SIGTERM, or the signal named in $SIGNAL.",
+    description="Stops the brokers of this user on this host by SIGTERM, or by the signal that $SIGNAL names.",
     run=run,
     options=(
         Option(
             "process-role",
-            "Taken and without a choice to make: every broker here has both roles.",
+            "Accepted without effect: every broker has both roles.",
             "role",
             choices=("broker", "controller"),
         ),
-        Option("node-id", "Only the broker with this node.id.", "id", INTEGER),
+        Option("node-id", "Stop only the broker with this node.id.", "id", INTEGER),
     ),
     examples=(
-        Example("All of them", ""),
-        Example("One of several", "--node-id 2"),
+        Example("All brokers", ""),
+        Example("One broker", "--node-id 2"),
     ),
     needs_arguments=False,
 )

@@ -1,15 +1,15 @@
-"""Keeps a sender at about so many records per second."""
+"""Limits a sender to about a number of records per second."""
 
 from __future__ import annotations
 
 import time
 
-# Shorter pauses are saved up: a sleep lasts longer than it is asked to.
+# Shorter pauses are added up until this long, since a sleep lasts longer than requested.
 _SHORTEST_SLEEP_S = 0.002
 
 
 class Throttle:
-    """`target` records per second; below 0 without limit; 0 stops for ever after the first, as in Kafka."""
+    """A limit of `target` records per second; below 0 is no limit, 0 stops for ever after a record, as in Kafka."""
 
     def __init__(self, target: float) -> None:
         self._target = target
@@ -17,11 +17,11 @@ class Throttle:
         self._pause_s = 1 / target if target > 0 else 0.0
         self._owed_s = 0.0
 
-    def after(self, count: int, now_ms: int) -> None:
-        """Sleeps if `count` records by now are too many."""
+    def after(self, count: int, monotonic_ms: int) -> None:
+        """Sleeps if `count` records until `monotonic_ms` are more than the limit."""
         if self._target < 0:
             return
-        elapsed_s = (now_ms - self._start_ms) / 1000
+        elapsed_s = (monotonic_ms - self._start_ms) / 1000
         if elapsed_s <= 0 or count / elapsed_s <= self._target:
             return
         while self._target == 0:

@@ -1,4 +1,4 @@
-"""What `kafka-topics --describe` prints: topics, and the partitions that are asked for."""
+"""The action `kafka-topics --describe`: prints topics and those of their partitions that the flags select."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REPLICATION_REPORTS = (
 
 
 class DescribedPartition:
-    """A partition with what is known about it elsewhere: its topic's configuration, and a move under way."""
+    """A partition with its topic's configuration and the reassignment in progress, if there is one."""
 
     def __init__(
         self, topic: str, info: PartitionDescription, configs: Mapping[str, ConfigEntry], move: Reassignment | None
@@ -43,14 +43,14 @@ class DescribedPartition:
 
     @property
     def replication_factor(self) -> int:
-        """How many replicas it is to have; those that a move adds do not count yet."""
+        """The number of replicas before a reassignment in progress adds or removes any."""
         move = self._move
         if move is not None and (move.adding or move.removing):
             return len(move.replicas) - len(move.adding)
         return len(self.info.replicas)
 
     def is_shown(self, arguments: Arguments, live: frozenset[int]) -> bool:
-        """Whether the flags ask for it; without any, all are shown."""
+        """Tells if the flags select the partition; without any such flag all are selected."""
         has_leader = self.info.leader >= 0
         reports = {
             "under-replicated-partitions": len(self.info.isr) < self.replication_factor,
@@ -58,11 +58,11 @@ class DescribedPartition:
             "under-min-isr-partitions": not has_leader or len(self.info.isr) < self._min_isr,
             "at-min-isr-partitions": len(self.info.isr) == self._min_isr,
         }
-        asked = [holds for report, holds in reports.items() if arguments.has(report)]
-        return any(asked) if asked else True
+        requested = [holds for report, holds in reports.items() if arguments.has(report)]
+        return any(requested) if requested else True
 
     def line(self) -> str:
-        """Its line."""
+        """Returns the line of the partition."""
         info, move = self.info, self._move
         parts = [
             "",
@@ -80,7 +80,7 @@ class DescribedPartition:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """--describe"""
+    """Prints the topics, as `--describe` does."""
     topics = _topics(admin, arguments)
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
     configs = admin.describe_configs(resources).check() if resources else {}
@@ -153,7 +153,7 @@ def _print_topic(
 
 
 def _overridden(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
-    """What is not the built-in default, also if the broker's file says it."""
+    """Returns the keys whose value is not the built-in default, which includes those set in the broker's file."""
     return {name: entry.value for name, entry in configs.items() if entry.source != ConfigSource.DEFAULT}
 
 

@@ -12,18 +12,17 @@ from kafkapy.tools.sample_data import Sample
 from kafkapy.types import Clock
 
 VALUE_FORMATS = ("text", "json", "msgpack")
-# Records go out in slices of this length, whatever the rate.
+# The length of the slices of time in which records are sent at a rate.
 _SLICE_MS = 10
-# Without a rate: so many records are sent between two looks at whether to stop.
+# Without a rate: the number of records sent between two checks for `stop`.
 _FREE_SLICE = 1000
 
 
 class TopicFeeder:
-    """Sends samples until it is stopped.  For one thread; `stop` may be called from another, and from a signal handler.
+    """Sends samples to a topic. Not thread-safe, but another thread or a signal's handler may call `stop`.
 
-    rate: records per second, evenly in slices of 10 ms; 0: as fast as it goes. After a stall what is missing follows
-    at once. start_ms, step_ms: timestamps that do not go by the clock: the first, and how much later each next one
-    is.
+    rate: records per second, sent in slices of 10 ms; 0 for no limit. After a stall the missing records follow at once.
+    start_ms, step_ms: the first record's timestamp and the distance of the next ones; None for the time of sending.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class TopicFeeder:
         start_ms: int | None = None,
         step_ms: int = 0,
     ) -> None:
-        """`wait` takes seconds, and may return early (`threading.Event.wait`)."""
+        """Takes the producer, the topic and the samples; `wait` waits for seconds and may return early."""
         self._producer = producer
         self._topic = topic
         self._samples = samples
@@ -54,8 +53,10 @@ class TopicFeeder:
         self.sent = 0
 
     def feed(self, limit: int | None = None) -> int:
-        """Sends `limit` samples (None: until `stop`), waits for their delivery, and returns how many. ApiError if a
-        record could not be delivered."""
+        """Sends `limit` samples, or until `stop` if it is None; waits for their delivery and returns their number.
+
+        Raises ApiError if a record could not be delivered.
+        """
         started_ms = self._clock.monotonic_ms()
         while not self._is_stopped and self._failure is None and self.sent != limit:
             slice_size = _FREE_SLICE
@@ -73,7 +74,7 @@ class TopicFeeder:
         return self.sent
 
     def stop(self) -> None:
-        """`feed` returns soon."""
+        """Lets `feed` end after the present slice."""
         self._is_stopped = True
 
     def _send(self, count: int) -> None:

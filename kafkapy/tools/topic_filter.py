@@ -1,4 +1,4 @@
-"""The expressions that tools choose topics by."""
+"""Expressions that select topics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from kafkapy.tools.option import Arguments
 
 
 def topic_filter(expression: str) -> Callable[[str], bool]:
-    """Whether a topic's whole name matches; commas are alternatives, quotes around and spaces are left out. ValueError
-    for what is no expression."""
+    """Returns a function that tells if an expression matches a topic's whole name. Raises ValueError.
+
+    Commas in the expression separate alternatives; surrounding quotes and all spaces are ignored.
+    """
     text = re.sub(r"[\"']+$", "", re.sub(r"^[\"']+", "", expression.strip().replace(",", "|").replace(" ", "")))
     try:
         pattern = re.compile(text)
@@ -21,18 +23,18 @@ def topic_filter(expression: str) -> Callable[[str], bool]:
 
 
 def chosen_topics(names: Iterable[str], expression: str | None) -> list[str]:
-    """The names that match, or all without an expression; sorted."""
+    """Returns the names that match, sorted; all names without an expression."""
     matches = topic_filter(expression) if expression is not None else lambda name: True
     return sorted(filter(matches, names))
 
 
 def topics_of(admin: Admin, arguments: Arguments) -> list[str]:
-    """The topics that --topic and --exclude-internal choose, sorted."""
+    """Returns the topics that --topic and --exclude-internal select, sorted."""
     found = admin.list_topics(include_internal=not arguments.has("exclude-internal"))
     return chosen_topics(found, arguments["topic"])
 
 
 def ensure_exist(names: list[str], arguments: Arguments) -> None:
-    """ValueError if --topic was given and chose none, unless --if-exists was given too."""
+    """Raises ValueError if --topic selects no topic, unless --if-exists was given."""
     if not names and arguments["topic"] and not arguments.has("if-exists"):
         raise ValueError(f"Topic '{arguments['topic']}' does not exist as expected")

@@ -1,4 +1,4 @@
-"""`kafka-topics`: creates, deletes, lists and describes topics, and adds partitions."""
+"""The tool `kafka-topics`: creates, deletes, lists and describes topics, and adds partitions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COLLISION_WARNING = (
     "avoid issues it is best to use either, but not both."
 )
 ACTIONS = ("list", "describe", "create", "alter", "delete")
-# flag -> the actions that it goes with
-_GOES_WITH = {
+# flag -> the actions that it may be combined with
+_ACTIONS_OF_FLAG = {
     "config": ("alter", "create"),
     "partitions": ("alter", "create"),
     "replication-factor": ("create",),
@@ -37,7 +37,7 @@ _TO_ALTER_CONFIGS = " (To alter topic configurations, the kafka-configs tool can
 
 
 def check(arguments: Arguments) -> None:
-    """UsageError for a command line that Apache Kafka's tool would refuse."""
+    """Raises UsageError for a command line that Apache Kafka's tool refuses."""
     if sum(map(arguments.has, ACTIONS)) != 1:
         raise UsageError("Command must include exactly one action: --list, --describe, --create, --alter or --delete")
     if arguments.has("delete-config"):
@@ -63,7 +63,7 @@ def check(arguments: Arguments) -> None:
             what = 'Option combination "[[config], [bootstrap-server]]" can\'t be used with option "[alter]"'
             raise UsageError(what + _TO_ALTER_CONFIGS)
         arguments.require("partitions")
-    for name, actions in _GOES_WITH.items():
+    for name, actions in _ACTIONS_OF_FLAG.items():
         arguments.exclude(name, *(action for action in ACTIONS if action not in actions))
     if arguments.has("create"):
         arguments.exclude("replica-assignment", "partitions", "replication-factor")
@@ -72,7 +72,7 @@ def check(arguments: Arguments) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """One action; errors go to standard output, as Apache Kafka's tool has them."""
+    """Carries out the action; errors are printed to standard output, as by Apache Kafka's tool."""
     check(arguments)
     with Admin(admin_properties(arguments)) as admin:
         try:
@@ -97,7 +97,7 @@ def _action(admin: Admin, arguments: Arguments) -> None:
 
 
 def create(admin: Admin, arguments: Arguments) -> None:
-    """--create"""
+    """Creates a topic, as `--create` does."""
     name = arguments["topic"]
     configs = _configs(arguments.values("config"))
     assignments = parse_assignments(arguments["replica-assignment"])
@@ -130,7 +130,7 @@ def create(admin: Admin, arguments: Arguments) -> None:
 
 
 def alter(admin: Admin, arguments: Arguments) -> None:
-    """--alter"""
+    """Adds partitions to topics, as `--alter` does."""
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
     count = arguments["partitions"]
@@ -145,7 +145,7 @@ def alter(admin: Admin, arguments: Arguments) -> None:
 
 
 def list_topics(admin: Admin, arguments: Arguments) -> None:
-    """--list"""
+    """Prints the names of topics, as `--list` does."""
     names = topics_of(admin, arguments)
     if arguments["json"]:
         print_json(names)
@@ -154,22 +154,22 @@ def list_topics(admin: Admin, arguments: Arguments) -> None:
 
 
 def delete(admin: Admin, arguments: Arguments) -> None:
-    """--delete"""
+    """Deletes topics, as `--delete` does."""
     names = topics_of(admin, arguments)
     ensure_exist(names, arguments)
     admin.delete_topics(names).check()
 
 
 def parse_assignments(text: str | None) -> list[list[int]] | None:
-    """`1:2,2:3`: the brokers of each partition."""
+    """Returns the brokers of each partition by a text such as `1:2,2:3`. Raises ValueError."""
     if text is None:
         return None
     assignments: list[list[int]] = []
     for number, part in enumerate(text.split(",")):
         brokers = [int(each) for each in part.split(":")]
-        doubled = sorted({broker for broker in brokers if brokers.count(broker) > 1})
-        if doubled:
-            shown = ",".join(map(str, doubled))
+        duplicates = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        if duplicates:
+            shown = ",".join(map(str, duplicates))
             raise ValueError(f"Partition replica lists may not contain duplicate entries: {shown}")
         if assignments and len(brokers) != len(assignments[0]):
             raise ValueError(f"Partition {number} has different replication factor: {brokers}")
@@ -217,7 +217,7 @@ OPTIONS = (
         "name=value",
         completes="topic-key",
     ),
-    Option("delete-config", "Not supported any more.", "name", is_deprecated=True),
+    Option("delete-config", "No longer supported.", "name", is_deprecated=True),
     Option(
         "partitions",
         "The number of partitions for the topic being created or altered. If not supplied with --create, the topic "
@@ -283,13 +283,16 @@ TOOL = Tool(
     options=OPTIONS,
     examples=(
         Example(
-            "A topic of three partitions that keeps records for a day",
+            "Create a topic of three partitions that retains records for a day",
             "--bootstrap-server localhost:9092 --create --topic prices --partitions 3 --config retention.ms=86400000",
         ),
         Example("All topics", "--bootstrap-server localhost:9092 --list"),
-        Example("Where a topic's partitions are", "--bootstrap-server localhost:9092 --describe --topic prices"),
-        Example("More partitions", "--bootstrap-server localhost:9092 --alter --topic prices --partitions 6"),
-        Example("Every topic whose name begins so", "--bootstrap-server localhost:9092 --delete --topic 'test-.*'"),
+        Example("The replicas of a topic's partitions", "--bootstrap-server localhost:9092 --describe --topic prices"),
+        Example("Add partitions", "--bootstrap-server localhost:9092 --alter --topic prices --partitions 6"),
+        Example(
+            "Delete all topics whose names begin with test-",
+            "--bootstrap-server localhost:9092 --delete --topic 'test-.*'",
+        ),
     ),
 )
 

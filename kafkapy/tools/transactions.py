@@ -1,4 +1,4 @@
-"""`kafka-transactions`: lists and describes transactions, finds those that hang, and ends them."""
+"""The tool `kafka-transactions`: lists and describes transactions, and finds and aborts hanging ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.types import TopicPartition
 
 
 def run(arguments: Arguments) -> int:
-    """One of the commands."""
+    """Carries out the subcommand."""
     commands: dict[str, Callable[[Admin, Arguments], None]] = {
         "list": list_transactions,
         "describe": describe,
@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> int:
 
 
 def list_transactions(admin: Admin, arguments: Arguments) -> None:
-    """list"""
+    """Prints the transactional ids, as `list` does."""
     found = _or_fail(
         lambda: admin.list_transactions(
             longer_than_ms=arguments["duration-filter"], pattern=arguments["transactional-id-pattern"]
@@ -48,7 +48,7 @@ def list_transactions(admin: Admin, arguments: Arguments) -> None:
 
 
 def describe(admin: Admin, arguments: Arguments) -> None:
-    """describe"""
+    """Prints the state of a transactional id, as `describe` does."""
     name = arguments["transactional-id"]
     found = _or_fail(
         lambda: admin.describe_transactions([name])[name],
@@ -84,13 +84,13 @@ def describe(admin: Admin, arguments: Arguments) -> None:
 
 
 def describe_producers(admin: Admin, arguments: Arguments) -> None:
-    """describe-producers"""
-    where = TopicPartition(arguments["topic"], arguments["partition"])
+    """Prints the producers of a partition, as `describe-producers` does."""
+    partition = TopicPartition(arguments["topic"], arguments["partition"])
     broker = arguments["broker-id"]
     shown = "leader" if broker is None else f"broker {broker}"
     found: list[ProducerState] = _or_fail(
-        lambda: admin.describe_producers([where], broker=broker)[where],
-        f"Failed to describe producers for partition {where} on {shown}",
+        lambda: admin.describe_producers([partition], broker=broker)[partition],
+        f"Failed to describe producers for partition {partition} on {shown}",
     )
     if arguments["json"]:
         print_json([each._asdict() for each in found])
@@ -118,10 +118,10 @@ def describe_producers(admin: Admin, arguments: Arguments) -> None:
 
 
 def abort(admin: Admin, arguments: Arguments) -> None:
-    """abort"""
-    where = TopicPartition(arguments["topic"], arguments["partition"])
+    """Aborts a hanging transaction, as `abort` does."""
+    partition = TopicPartition(arguments["topic"], arguments["partition"])
     if arguments.has("start-offset"):
-        hanging = _transaction_at(admin, where, arguments["start-offset"])
+        hanging = _transaction_at(admin, partition, arguments["start-offset"])
     else:
         if not arguments.has("producer-id"):
             raise ToolError(
@@ -131,30 +131,33 @@ def abort(admin: Admin, arguments: Arguments) -> None:
         for name in ("producer-epoch", "coordinator-epoch"):
             if not arguments.has(name):
                 raise ToolError(f"Missing required argument --{name}")
-        # A coordinator epoch of -1 in the log stands for a transaction that no coordinator ever ended there.
+        # A coordinator epoch of -1 in the log belongs to a producer without any completed transaction in the partition.
         coordinator_epoch = max(arguments["coordinator-epoch"], 0)
-        hanging = HangingTransaction(where, arguments["producer-id"], arguments["producer-epoch"], coordinator_epoch)
+        hanging = HangingTransaction(
+            partition, arguments["producer-id"], arguments["producer-epoch"], coordinator_epoch
+        )
     _or_fail(lambda: admin.abort_transaction(hanging), f"Failed to abort transaction {hanging}")
 
 
-def _transaction_at(admin: Admin, where: TopicPartition, start_offset: int) -> HangingTransaction:
+def _transaction_at(admin: Admin, partition: TopicPartition, start_offset: int) -> HangingTransaction:
     producers: list[ProducerState] = _or_fail(
-        lambda: admin.describe_producers([where])[where], f"Failed to validate producer state for partition {where}"
+        lambda: admin.describe_producers([partition])[partition],
+        f"Failed to validate producer state for partition {partition}",
     )
     for each in producers:
         if each.transaction_start_offset == start_offset:
-            return HangingTransaction(where, each.producer_id, each.producer_epoch, max(each.coordinator_epoch, 0))
-    raise ToolError(f"Could not find any open transactions starting at offset {start_offset} on partition {where}")
+            return HangingTransaction(partition, each.producer_id, each.producer_epoch, max(each.coordinator_epoch, 0))
+    raise ToolError(f"Could not find any open transactions starting at offset {start_offset} on partition {partition}")
 
 
 def force_terminate(admin: Admin, arguments: Arguments) -> None:
-    """forceTerminateTransaction"""
+    """Aborts the transaction of a transactional id, as `forceTerminateTransaction` does."""
     name = arguments["transactionalId"]
     _or_fail(lambda: admin.fence_producers([name]).check(), f"Failed to force terminate transactionalId `{name}`")
 
 
 def print_hanging(admin: Admin, arguments: Arguments) -> None:
-    """find-hanging"""
+    """Prints the hanging transactions, as `find-hanging` does."""
     if not arguments.has("broker-id") and not arguments.has("topic"):
         raise ToolError(
             "The `find-hanging` command requires either --topic or --broker-id to limit the scope of the search"
@@ -168,7 +171,7 @@ def print_hanging(admin: Admin, arguments: Arguments) -> None:
         broker=arguments["broker-id"],
         longer_than_ms=arguments["max-transaction-timeout"] * 60_000,
     )
-    now_ms = int(time.time() * 1000)
+    wall_ms = int(time.time() * 1000)
     rows = [
         (
             each.partition.topic,
@@ -178,7 +181,7 @@ def print_hanging(admin: Admin, arguments: Arguments) -> None:
             each.producer.coordinator_epoch,
             each.producer.transaction_start_offset,
             each.producer.last_timestamp,
-            (now_ms - each.producer.last_timestamp) // 60_000,
+            (wall_ms - each.producer.last_timestamp) // 60_000,
         )
         for each in found
     ]
@@ -199,9 +202,9 @@ def print_hanging(admin: Admin, arguments: Arguments) -> None:
 
 
 def print_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table whose columns are as wide as they need to be; every cell ends with a tab."""
+    """Prints a table whose columns are as wide as their longest text; every cell ends with a tab."""
     lines = [tuple(names), *(tuple(map(str, row)) for row in rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(names))]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(names))]
     for line in lines:
         print("".join(f"{cell:<{width}}\t" for cell, width in zip(line, widths, strict=True)))
 
@@ -314,7 +317,9 @@ TOOL = Tool(
     commands=COMMANDS,
     examples=(
         Example("All transactional ids", "--bootstrap-server localhost:9092 list"),
-        Example("Transactions that nobody will end", "--bootstrap-server localhost:9092 find-hanging --topic prices"),
+        Example(
+            "Transactions that no coordinator will end", "--bootstrap-server localhost:9092 find-hanging --topic prices"
+        ),
     ),
 )
 

@@ -1,1 +1,1 @@
-"""What `kafkapy doctor` looks at, one file per subject. Each check looks only, and yields findings."""
+"""The checks of `kafkapy doctor`, one file per subject. A check changes nothing and yields findings."""

@@ -1,4 +1,4 @@
-"""Mistakes in a configuration: what the broker would refuse or warn of, and what is allowed and seldom meant."""
+"""Checks of the configuration: the broker's warnings, and settings that are valid but seldom intended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkapy.config import BrokerConfig
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, WARNING, Finding, Findings
 
 SUBJECT = "configuration"
-# With fewer brokers than copies nobody can make the topic: groups, transactions and share groups then hang.
+# A topic cannot be created with more replicas than brokers: groups, transactions and share groups then hang.
 REPLICATION_KEYS = (
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
@@ -15,14 +15,14 @@ REPLICATION_KEYS = (
 IN_SYNC_KEYS = ("transaction.state.log.min.isr", "min.insync.replicas")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LOST_AT_REBOOT = ("/tmp/", "/var/tmp/", "/dev/shm/", "/run/")
-# The first that is set counts.
+# The first of these keys that is set takes effect.
 RETENTION_KEYS = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 
 
 def check_configuration(config: BrokerConfig) -> Findings:
-    """Of a configuration that the broker takes."""
+    """Checks a configuration that the broker accepts."""
     complaints = [*_ignored(config), *_copies(config), *_listeners(config), *_retention(config), *_directories(config)]
-    yield from complaints or [Finding(GOOD, SUBJECT, "nothing to object to")]
+    yield from complaints or [Finding(GOOD, SUBJECT, "no problems found")]
 
 
 def _ignored(config: BrokerConfig) -> Findings:
@@ -34,7 +34,7 @@ def _copies(config: BrokerConfig) -> Findings:
     for key in REPLICATION_KEYS:
         if config[key] > 1:
             text = f"{key} is {config[key]}, and there is one broker"
-            yield Finding(WARNING, SUBJECT, text, f"set {key}=1: topics that want more copies cannot be made")
+            yield Finding(WARNING, SUBJECT, text, f"set {key}=1: topics with more replicas cannot be created")
     for key in IN_SYNC_KEYS:
         if config[key] > 1:
             text = f"{key} is {config[key]}, and there is one broker"
@@ -46,9 +46,7 @@ def _listeners(config: BrokerConfig) -> Findings:
     for advertised in config.declared_advertised_listeners:
         listener = bound.get(advertised.name)
         if listener is not None and advertised.host in LOOPBACK and listener.host not in LOOPBACK:
-            text = (
-                f"listener {advertised.name} is open to other machines, which are told to connect to {advertised.host}"
-            )
+            text = f"listener {advertised.name} is open to other machines, which then connect to {advertised.host}"
             yield Finding(WARNING, SUBJECT, text, "set advertised.listeners to a name that clients can resolve")
     if all(listener.host in LOOPBACK for listener in config.broker_listeners):
         yield Finding(NOTE, SUBJECT, "only clients on this machine can connect: listeners has loopback addresses")
@@ -57,15 +55,15 @@ def _listeners(config: BrokerConfig) -> Findings:
 def _retention(config: BrokerConfig) -> Findings:
     by_time = next((config[key] for key in RETENTION_KEYS if config[key] is not None), 0)
     if config.log_retention_bytes < 0 and by_time < 0:
-        text = "records are kept for ever: no limit by time or by size"
+        text = "records are retained for ever: there is no limit by time or by size"
         yield Finding(WARNING, SUBJECT, text, "watch the disk, or set log.retention.bytes")
     if config.auto_create_topics_enable:
-        text = "a client's misspelt topic name makes a new topic"
-        yield Finding(NOTE, SUBJECT, text, "set auto.create.topics.enable=false if topics are made on purpose")
+        text = "a misspelt topic name of a client creates a topic"
+        yield Finding(NOTE, SUBJECT, text, "set auto.create.topics.enable=false if topics are only created explicitly")
 
 
 def _directories(config: BrokerConfig) -> Findings:
     for directory in config.log_dirs:
         if f"{directory}/".startswith(LOST_AT_REBOOT):
-            text = f"log directory {directory} is where systems clean up by themselves"
-            yield Finding(WARNING, SUBJECT, text, "set log.dirs to a directory that stays")
+            text = f"log directory {directory} is in a directory that systems clear"
+            yield Finding(WARNING, SUBJECT, text, "set log.dirs to a persistent directory")

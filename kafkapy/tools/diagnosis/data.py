@@ -91,7 +91,7 @@ def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
         properties = read_properties(str(path))
         node = properties.get("node.id", properties.get("broker.id"))
         if node != str(config.node_id):
-            text = f"{directory} belongs to node {node}, and node.id is {config.node_id}"
+            text = f"{directory} belongs to node {node}, but node.id is {config.node_id}"
             yield Finding(PROBLEM, SUBJECT, text, f"set node.id={node}, or log.dirs to this node's directory")
     if inventory.is_running:
         yield Finding(GOOD, SUBJECT, f"a broker runs on these directories, with {inventory.partitions} partitions")
@@ -104,7 +104,7 @@ def check_data(config: BrokerConfig, inventory: Inventory) -> Findings:
 
 def check_idle_topics(config: BrokerConfig, system: System, inventory: Inventory, idle_days: int) -> Findings:
     """Yields a note on topics without a write for `idle_days`. Reads of a topic leave no trace in its files."""
-    limit_s = system.now_s - DAY_S * idle_days
+    limit_s = system.wall_s - DAY_S * idle_days
     idle = sorted(topic for topic, last_s in inventory.last_change_s.items() if last_s < limit_s)
     if not inventory.last_change_s:
         return

@@ -1,4 +1,4 @@
-"""The log directories: whether they can be written to, room, file system, mount options, how long a sync takes."""
+"""Checks of the disks of log directories: access, free space, file system, mount options, time of a sync."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYNCS = 9
 
 
 def check_disks(system: System, directories: Sequence[str]) -> Findings:
-    """Of absolute paths. Writes nothing that stays."""
+    """Checks the disks of log directories, given as absolute paths. Leaves no file behind."""
     by_device: dict[int, list[str]] = defaultdict(list)
     for directory in directories:
         existing = _nearest_existing(directory)
@@ -35,7 +35,7 @@ def check_disks(system: System, directories: Sequence[str]) -> Findings:
     for shared in by_device.values():
         if len(shared) > 1:
             text = f"{' and '.join(shared)} are on one file system"
-            yield Finding(NOTE, SUBJECT, text, "several log.dirs help when each is a disk of its own")
+            yield Finding(NOTE, SUBJECT, text, "several log.dirs are useful only on separate disks")
 
 
 def _nearest_existing(directory: str) -> str:
@@ -50,7 +50,7 @@ def _access(directory: str, existing: str) -> Findings:
         text = f"{existing} cannot be written to by the user {os.getuid()}"
         yield Finding(PROBLEM, SUBJECT, text, "run this as the broker's user, or change the owner of the directory")
     elif existing != directory:
-        yield Finding(NOTE, SUBJECT, f"{directory} is not there yet; the broker makes it")
+        yield Finding(NOTE, SUBJECT, f"{directory} does not exist yet; the broker creates it")
 
 
 def _room(directory: str, existing: str) -> Findings:
@@ -71,45 +71,45 @@ def _file_system(system: System, directory: str, existing: str) -> Findings:
     mount = system.mount_of(existing)
     if mount is None:
         return
-    where = f"{directory} is on {mount.type} ({mount.point})"
+    place = f"{directory} is on {mount.type} ({mount.point})"
     if "ro" in mount.options:
-        yield Finding(PROBLEM, SUBJECT, f"{where}, which is read-only")
+        yield Finding(PROBLEM, SUBJECT, f"{place}, which is read-only")
     elif mount.type in MEMORY_TYPES:
-        yield Finding(WARNING, SUBJECT, f"{where}: everything is gone after a reboot")
+        yield Finding(WARNING, SUBJECT, f"{place}: all data is lost at a reboot")
     elif mount.type in NETWORK_TYPES:
-        text = f"{where}: locks and syncs over a network may not hold what they promise"
+        text = f"{place}: locks and syncs over a network may be unreliable"
         yield Finding(WARNING, SUBJECT, text, "use a local disk with ext4 or xfs")
     elif mount.type in COPY_ON_WRITE_TYPES:
-        text = f"{where}, which copies what is written over: indexes and checkpoints cost more"
-        yield Finding(NOTE, SUBJECT, text, "ext4 and xfs are what Kafka is used on")
+        text = f"{place}, which copies overwritten blocks: indexes and checkpoints cost more"
+        yield Finding(NOTE, SUBJECT, text, "Kafka is mostly used on ext4 and xfs")
     else:
-        yield Finding(GOOD, SUBJECT, where)
+        yield Finding(GOOD, SUBJECT, place)
     if "strictatime" in mount.options or not {"noatime", "relatime", "ro"} & set(mount.options):
-        text = f"{mount.point} notes the time of each read"
+        text = f"{mount.point} records the time of each read"
         yield Finding(WARNING, SUBJECT, text, f"mount -o remount,noatime {mount.point}, and the same in /etc/fstab")
 
 
 def _sync_time(directory: str) -> Findings:
-    """On a file that has no name and is gone when it is closed."""
+    """Measures syncs of a file without a name, which the kernel removes when it is closed."""
     try:
         descriptor = os.open(directory, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except OSError:
-        return  # not writable, which has been said, or not of this file system
+        return  # not writable, which is another finding, or not supported by the file system
     try:
-        took = []
+        durations_s = []
         for _ in range(SYNCS):
             began = time.monotonic()
             os.write(descriptor, bytes(4096))
             os.fdatasync(descriptor)
-            took.append(time.monotonic() - began)
+            durations_s.append(time.monotonic() - began)
     except OSError as error:
         yield Finding(PROBLEM, SUBJECT, f"{directory}: {error.strerror}")
         return
     finally:
         os.close(descriptor)
-    middle_s = sorted(took)[SYNCS // 2]
-    text = f"a sync of 4 KB in {directory} takes {1000 * middle_s:.1f} ms"
-    if middle_s > SLOW_SYNC_S:
+    median_s = sorted(durations_s)[SYNCS // 2]
+    text = f"a sync of 4 KB in {directory} takes {1000 * median_s:.1f} ms"
+    if median_s > SLOW_SYNC_S:
         yield Finding(WARNING, SUBJECT, text, "new topics and a clean stop wait for syncs; is the disk busy?")
     else:
         yield Finding(GOOD, SUBJECT, text)

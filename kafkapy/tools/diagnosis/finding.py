@@ -1,4 +1,4 @@
-"""What a check has found: how bad it is, about what, and what to do."""
+"""The findings of checks: severity, subject, text and advice."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ GOOD, NOTE, WARNING, PROBLEM = "good", "note", "warning", "problem"
 
 
 class Finding(NamedTuple):
-    """`level`: good; note (worth knowing); warning (works, until it does not); problem (keeps the broker from working).
+    """A finding.
 
-    `text` is one sentence without its full stop, `advice` what to do about it, or empty.
+    level: good; note (worth knowing); warning (a risk); problem (prevents the broker from working).
+    text: a sentence without its full stop. advice: what to do about it, or "".
     """
 
     level: str
@@ -24,7 +25,7 @@ Findings = Iterator[Finding]
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people: `1.5 GB`."""
+    """Returns a number of bytes as text, such as `1.5 GB`."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

@@ -1,24 +1,24 @@
-"""Limits of the process and of the kernel: open files, memory maps, memory and swapping."""
+"""Checks of limits of the process and the kernel: open files, memory maps, memory and swapping."""
 
 from __future__ import annotations
 
 from kafkapy.tools.diagnosis.finding import GOOD, NOTE, PROBLEM, WARNING, Finding, Findings, bytes_text
 from kafkapy.tools.diagnosis.system import System
 
-# What a broker opens beside partitions and connections: listeners, locks, libraries, the metadata log.
+# Files that a broker opens apart from partitions and connections: listeners, locks, libraries, the metadata log.
 OTHER_FILES = 100
-# A partition in use: its active segment and what is being read, cleaned or flushed now and then.
+# Files of a partition in use: its active segment, and at times a segment being read, cleaned or flushed.
 FILES_PER_PARTITION = 2
 WANTED_FILES = 100_000
-# Indexes are mapped to memory: two of each segment that is in use.
+# Memory maps of a partition: the two indexes of each segment in use.
 MAPS_PER_PARTITION = 4
 LARGEST_SWAPPINESS = 10
-# Bytes of the broker's own memory, the page cache apart.
+# Bytes of the broker's own memory, without the page cache.
 OWN_MEMORY = 256_000_000
 
 
 def check_limits(system: System, partitions: int) -> Findings:
-    """`partitions`: how many there are in the log directories."""
+    """Checks the limits for this number of partitions in the log directories."""
     yield from _open_files(system, partitions)
     yield from _memory_maps(system, partitions)
     yield from _memory(system)
@@ -27,7 +27,7 @@ def check_limits(system: System, partitions: int) -> Findings:
 
 def _open_files(system: System, partitions: int) -> Findings:
     limit, needed = system.hard_limit, OTHER_FILES + FILES_PER_PARTITION * partitions
-    text = f"{limit} files may be open here; {partitions} partitions need up to {needed}, each connection one more"
+    text = f"{limit} files may be open; {partitions} partitions need up to {needed}, and each connection one more"
     advice = "raise LimitNOFILE in the unit, or `ulimit -Hn`; the broker raises its soft limit itself"
     if limit < needed:
         yield Finding(PROBLEM, "open files", text, advice)
@@ -53,9 +53,9 @@ def _memory(system: System) -> Findings:
     if "MemTotal" not in memory:
         return
     total, available = 1024 * memory["MemTotal"], 1024 * memory.get("MemAvailable", memory["MemTotal"])
-    text = f"{bytes_text(available)} of {bytes_text(total)} are free or cache: consumers near the end read from there"
+    text = f"{bytes_text(available)} of {bytes_text(total)} are free or cache, which serves consumers near the end"
     if available < OWN_MEMORY:
-        yield Finding(WARNING, "memory", text, "the broker needs memory of its own, and a page cache beside it")
+        yield Finding(WARNING, "memory", text, "the broker needs memory of its own and a page cache")
     else:
         yield Finding(GOOD, "memory", text)
 
@@ -65,7 +65,7 @@ def _swapping(system: System) -> Findings:
     if not swap:
         yield Finding(GOOD, "swapping", "there is no swap")
     elif swappiness is not None and swappiness > LARGEST_SWAPPINESS:
-        text = f"vm.swappiness is {swappiness}: the broker may be swapped out for the sake of the page cache"
+        text = f"vm.swappiness is {swappiness}: the broker may be swapped out in favour of the page cache"
         yield Finding(WARNING, "swapping", text, "sysctl vm.swappiness=1")
     else:
         yield Finding(NOTE, "swapping", f"there is swap, and vm.swappiness is {swappiness}")

@@ -1,4 +1,4 @@
-"""The listeners: whether their ports are free, or who answers there; whether advertised names can be resolved."""
+"""Checks of the listeners: free ports, connections to a running broker, resolution of advertised names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONNECT_TIMEOUT_S = 1.0
 
 
 def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
-    """`is_running`: a process holds the log directories, so the ports are its own."""
+    """Checks the listeners. With `is_running` a process has locked the log directories, so the ports are its own."""
     for listener in config.broker_listeners:
         yield from _port(listener, is_running)
     for listener in config.declared_advertised_listeners:
@@ -22,16 +22,18 @@ def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
         try:
             socket.getaddrinfo(host, listener.port, type=socket.SOCK_STREAM)
         except OSError:
-            text = f"clients are told to connect to {host}, a name that cannot be resolved here"
+            text = f"clients connect to {host}, a name that cannot be resolved on this machine"
             yield Finding(WARNING, SUBJECT, text, "set advertised.listeners to a name that clients can resolve")
 
 
 def _port(listener: Listener, is_running: bool) -> Findings:
     if is_running:
-        if _answers(listener):
-            yield Finding(GOOD, SUBJECT, f"the broker that runs takes connections on {listener}")
+        if _accepts_connections(listener):
+            yield Finding(GOOD, SUBJECT, f"the running broker accepts connections on {listener}")
         else:
-            yield Finding(WARNING, SUBJECT, f"a broker runs on the log directories, and nobody answers on {listener}")
+            yield Finding(
+                WARNING, SUBJECT, f"a broker runs on the log directories, but {listener} accepts no connections"
+            )
         return
     try:
         addresses = socket.getaddrinfo(
@@ -47,15 +49,15 @@ def _port(listener: Listener, is_running: bool) -> Findings:
             probe.bind(address)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                advice = f"find who listens there: ss -ltnp 'sport = :{listener.port}'"
-                yield Finding(PROBLEM, SUBJECT, f"another program has the port of {listener}", advice)
+                advice = f"find the program that listens: ss -ltnp 'sport = :{listener.port}'"
+                yield Finding(PROBLEM, SUBJECT, f"another program uses the port of {listener}", advice)
             else:
                 yield Finding(PROBLEM, SUBJECT, f"{listener} cannot be bound: {error.strerror}")
             return
     yield Finding(GOOD if listener.port else NOTE, SUBJECT, f"{listener} is free")
 
 
-def _answers(listener: Listener) -> bool:
+def _accepts_connections(listener: Listener) -> bool:
     try:
         socket.create_connection((listener.host or "localhost", listener.port), CONNECT_TIMEOUT_S).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""The machine as the checks see it: files of /proc and /sys below a root, time, limits. A test brings its own root."""
+"""The machine that the checks examine: files of /proc and /sys below a root directory, time, limits."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ class Mount(NamedTuple):
 
 
 class System:
-    """Reads `/proc` and `/sys` below `root`. `now_s`: the time of day; `soft_limit`, `hard_limit`: of open files."""
+    """A machine whose `/proc` and `/sys` are below `root`, which is another directory in tests.
+
+    wall_s: seconds since 1970. soft_limit, hard_limit: limits of open files.
+    """
 
     def __init__(
-        self, root: Path = Path("/"), *, now_s: float | None = None, limits: tuple[int, int] | None = None
+        self, root: Path = Path("/"), *, wall_s: float | None = None, limits: tuple[int, int] | None = None
     ) -> None:
         self._root = root
-        self.now_s = time.time() if now_s is None else now_s
+        self.wall_s = time.time() if wall_s is None else wall_s
         self.soft_limit, self.hard_limit = limits or resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def text(self, path: str) -> str | None:
-        """The contents of a file without the blanks around them; None if it is not there or not ours to read."""
+        """Returns the stripped content of a file; None if it does not exist or cannot be read."""
         try:
             return (self._root / path.lstrip("/")).read_text().strip()
         except OSError:
             return None
 
     def number(self, path: str) -> int | None:
-        """The number that a file holds; None if there is none."""
+        """Returns the number in a file; None if there is none."""
         text = self.text(path)
         return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
@@ -44,12 +47,12 @@ class System:
         return (self._root / path.lstrip("/")).exists()
 
     def memory_kb(self) -> dict[str, int]:
-        """/proc/meminfo, in KiB."""
+        """Returns the fields of /proc/meminfo in KiB."""
         lines = (self.text("/proc/meminfo") or "").splitlines()
         return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if rest}
 
     def mount_of(self, directory: str) -> Mount | None:
-        """The file system that a directory lies on: the mount with the longest path above it, the last of equals."""
+        """Returns the mount of a directory: the one with the longest path above it, the last of equal ones."""
         path = os.path.realpath(directory)
         found: Mount | None = None
         for line in (self.text("/proc/self/mounts") or "").splitlines():

@@ -51,7 +51,7 @@ def test_a_problem_sets_the_exit_code(config: Path, capsys: pytest.CaptureFixtur
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert main(["--config", str(config), f"--override=listeners=PLAINTEXT://localhost:{port}"]) == 1
-    assert "another program has the port" in capsys.readouterr().out
+    assert "another program uses the port" in capsys.readouterr().out
 
 
 def test_help_names_the_exit_codes(capsys: pytest.CaptureFixture[str]):

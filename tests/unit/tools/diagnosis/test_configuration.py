@@ -1,4 +1,4 @@
-"""Mistakes in a configuration that the broker takes."""
+"""The doctor's checks of a configuration that the broker accepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def found_in(**settings: str) -> list[tuple[str, str]]:
     return complaints(check_configuration(BrokerConfig({**GOOD, **changed})))
 
 
-def test_a_good_one():
+def test_a_good_configuration_has_no_findings():
     assert found_in() == []
 
 
@@ -37,20 +37,21 @@ def test_a_good_one():
          "one broker"),
         ({"min_insync_replicas": "2"}, "warning", "min.insync.replicas is 2, and there is one broker"),
         ({"listeners": "PLAINTEXT://:9092", "advertised_listeners": "PLAINTEXT://localhost:9092"}, "warning",
-         "listener PLAINTEXT is open to other machines, which are told to connect to localhost"),
+         "listener PLAINTEXT is open to other machines, which then connect to localhost"),
         ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "note", "only clients on this machine can connect: "
          "listeners has loopback addresses"),
-        ({"log_retention_ms": "-1"}, "warning", "records are kept for ever: no limit by time or by size"),
-        ({"log_retention_hours": "-1"}, "warning", "records are kept for ever: no limit by time or by size"),
-        ({"auto_create_topics_enable": "true"}, "note", "a client's misspelt topic name makes a new topic"),
-        ({"log_dirs": "/tmp/kafka-logs"}, "warning", "log directory /tmp/kafka-logs is where systems clean up by "
-         "themselves"),
+        ({"log_retention_ms": "-1"}, "warning", "records are retained for ever: there is no limit by time or by size"),
+        ({"log_retention_hours": "-1"}, "warning",
+         "records are retained for ever: there is no limit by time or by size"),
+        ({"auto_create_topics_enable": "true"}, "note", "a misspelt topic name of a client creates a topic"),
+        ({"log_dirs": "/tmp/kafka-logs"}, "warning",
+         "log directory /tmp/kafka-logs is in a directory that systems clear"),
     ],
 )  # fmt: skip
-def test_mistakes(settings: dict[str, str], level: str, text: str):
+def test_each_mistake_is_one_finding(settings: dict[str, str], level: str, text: str):
     assert found_in(**settings) == [(level, text)]
 
 
-def test_the_stronger_key_of_retention_counts():
+def test_the_stronger_key_of_retention_takes_effect():
     assert found_in(log_retention_ms="1000", log_retention_hours="-1") == []
     assert found_in(log_retention_ms="-1", log_retention_bytes="1000000") == []

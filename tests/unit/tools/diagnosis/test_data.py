@@ -22,7 +22,7 @@ HOLD = (
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A directory of node 1 with three partitions of two topics, `old` last written to 40 days ago."""
+    """A data directory of node 1 with three partitions of two topics; `old` was last written to 40 days ago."""
     data = tmp_path / "data"
     for name, days in (("old-0", 50), ("old-1", 40), ("new.topic-0", 3), ("__consumer_offsets-0", 90)):
         (data / name).mkdir(parents=True)
@@ -40,7 +40,7 @@ def found_in(data: Path, node_id: str = "1") -> list[tuple[str, str]]:
     return complaints(check_data(config, take_inventory([str(data)])))
 
 
-def test_idle_topics(data: Path, tmp_path: Path):
+def test_topics_without_recent_writes_are_idle(data: Path, tmp_path: Path):
     inventory, system, config = take_inventory([str(data)]), machine(tmp_path), BrokerConfig({"node.id": "1"})
     assert inventory.partitions == 4
     found = only(check_idle_topics(config, system, inventory, 30))
@@ -85,15 +85,15 @@ def test_the_advised_deletion_names_the_brokers_address(listener: str, address: 
     assert found.advice == f"if nobody reads them either: {command}"
 
 
-def test_a_stop_that_was_not_clean(data: Path):
+def test_a_stop_that_was_not_clean_is_noted(data: Path):
     assert found_in(data) == [("note", "the last stop was not clean: the next start checks 4 partitions")]
     (data / ".kafka_cleanshutdown").touch()
     assert found_in(data) == []
 
 
-def test_the_directory_of_another_node(data: Path):
+def test_the_directory_of_another_node_is_a_problem(data: Path):
     (data / ".kafka_cleanshutdown").touch()
-    assert found_in(data, "2") == [("problem", f"{data} belongs to node 1, and node.id is 2")]
+    assert found_in(data, "2") == [("problem", f"{data} belongs to node 1, but node.id is 2")]
 
 
 def test_a_broker_that_runs_is_seen_and_not_disturbed(data: Path):
@@ -107,5 +107,5 @@ def test_a_broker_that_runs_is_seen_and_not_disturbed(data: Path):
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_nothing_there(tmp_path: Path):
+def test_a_missing_directory_has_no_findings(tmp_path: Path):
     assert found_in(tmp_path / "missing") == []

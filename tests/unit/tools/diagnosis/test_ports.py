@@ -1,4 +1,4 @@
-"""The ports of the listeners, and who has them."""
+"""The doctor's checks of listeners: free ports, running brokers, advertised names."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def found_for(listeners: str, *, is_running: bool = False, **more: str) -> list[
     return complaints(check_ports(BrokerConfig(settings), is_running=is_running))
 
 
-def test_a_free_port(free_port: int):
+def test_a_free_port_is_good(free_port: int):
     assert found_for(f"PLAINTEXT://127.0.0.1:{free_port}") == []
 
 
-def test_a_port_that_another_has(taken: int):
+def test_a_port_of_another_program_is_a_problem(taken: int):
     listener = f"PLAINTEXT://127.0.0.1:{taken}"
-    assert found_for(listener) == [("problem", f"another program has the port of {listener}")]
+    assert found_for(listener) == [("problem", f"another program uses the port of {listener}")]
 
 
-def test_our_own_broker_has_it(taken: int):
+def test_a_running_broker_accepts_connections(taken: int):
     assert found_for(f"PLAINTEXT://127.0.0.1:{taken}", is_running=True) == []
 
 
-def test_our_own_broker_does_not_answer(free_port: int):
+def test_a_running_broker_without_connections_is_a_warning(free_port: int):
     (found,) = found_for(f"PLAINTEXT://127.0.0.1:{free_port}", is_running=True)
     assert found[0] == "warning"
 
 
-def test_an_address_that_is_not_ours(free_port: int):
+def test_an_address_of_another_machine_is_a_problem(free_port: int):
     (found,) = found_for(f"PLAINTEXT://192.0.2.1:{free_port}")
     assert found == ("problem", f"PLAINTEXT://192.0.2.1:{free_port} cannot be bound: Cannot assign requested address")
 
 
-def test_an_advertised_name_that_nobody_knows(free_port: int):
+def test_an_unknown_advertised_name_is_a_warning(free_port: int):
     advertised = f"PLAINTEXT://broker.invalid:{free_port}"
     (found,) = found_for(f"PLAINTEXT://127.0.0.1:{free_port}", advertised_listeners=advertised)
     assert found[0] == "warning"
