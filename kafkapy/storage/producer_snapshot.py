@@ -49,7 +49,7 @@ def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
 
 
 def decode_snapshot(path: str, content: bytes) -> Iterator[ProducerEntry]:
-    """CorruptSnapshot, before the first entry is yielded."""
+    """Returns the entries of a snapshot. Raises CorruptSnapshot before the first entry is used."""
     if len(content) < HEADER.size:
         raise CorruptSnapshot(f"{path}: {len(content)} bytes")
     version, crc, count = HEADER.unpack_from(content)
