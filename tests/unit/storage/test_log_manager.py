@@ -8,56 +8,10 @@ import pytest
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.errors import StorageError
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.log_manager import LogManager
-from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
-from kafkapy.types import TopicPartition, random_uuid
+from kafkapy.types import TopicPartition
 from tests.harness.log import batch
-from tests.mock_clock import MockClock
-
-TOPIC_ID = random_uuid()
-
-
-class ManagerHarness:
-    """A broker's log directories, and managers on them, one after the other."""
-
-    def __init__(self, root, directories=1, **properties):
-        self.paths = [root / f"logs-{number}" for number in range(directories)]
-        self.directory_ids = [random_uuid() for _ in self.paths]
-        for path, directory_id in zip(self.paths, self.directory_ids, strict=True):
-            path.mkdir()
-            write_meta_properties(Filesystem(), str(path), MetaProperties("cluster", 1, directory_id))
-        self.config = BrokerConfig(
-            {
-                "process.roles": "broker,controller",
-                "node.id": "1",
-                "log.dirs": ",".join(str(path) for path in self.paths),
-                **properties,
-            }
-        )
-        self.clock = MockClock()
-        self.filesystem = Filesystem()
-        self.scheduled = []
-        self.failures = []
-
-    def topic_config(self, topic="t"):
-        return TopicConfig(self.config, {})
-
-    def start(self, is_stray=lambda topic_id, partition, directory_id: topic_id is None, **ports):
-        manager = LogManager(
-            self.config,
-            filesystem=self.filesystem,
-            clock=self.clock,
-            on_directory_failure=lambda path, error: self.failures.append(path),
-            schedule=lambda delay_ms, work: self.scheduled.append((delay_ms, work)),
-            **ports,
-        )
-        manager.lock()
-        self.broker_epoch = manager.take_clean_shutdown_markers()
-        manager.startup(self.topic_config, is_stray)
-        return manager
-
-    def create(self, manager, topic="t", partition=0, **keywords):
-        return manager.create_log(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
+from tests.harness.log_manager import TOPIC_ID, ManagerHarness
+from tests.lossy_filesystem import LossyFilesystem
 
 
 @pytest.fixture
@@ -116,6 +70,28 @@ def test_many_logs_are_synced_at_once(harness):
     assert [log.recovery_point for log in manager.logs()] == [2] * 70
     assert all(log.latest_epoch == 1 for log in manager.logs())
     manager.unlock()
+
+
+@pytest.mark.parametrize("count", [3, 70])
+def test_a_clean_stop_is_durable_with_few_logs_and_with_many(tmp_path, count):
+    root = tmp_path / "before"
+    root.mkdir()
+    harness = ManagerHarness(root)
+    harness.filesystem = LossyFilesystem(str(root))
+    manager = harness.start()
+    for partition in range(count):
+        harness.create(manager, partition=partition).append_as_leader(batch(2), 1)
+    manager.shutdown(7)
+    harness.filesystem.pull_the_plug(str(tmp_path / "after"))
+    harness.filesystem.close()
+    after = tmp_path / "after" / "logs-0"
+    assert (after / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":7}'
+    for partition in range(count):
+        log = after / f"t-{partition}"
+        assert (log / f"{0:020d}.log").read_bytes() == (harness.paths[0] / log.name / f"{0:020d}.log").read_bytes()
+        assert (log / "leader-epoch-checkpoint").read_text() == "0\n1\n1 0\n"
+        assert (log / f"{2:020d}.snapshot").stat().st_size > 0
+    assert (after / "recovery-point-offset-checkpoint").read_text().count(" 2\n") == count
 
 
 def test_a_new_partition_goes_where_there_are_fewest(two):

@@ -1,0 +1,61 @@
+"""A broker's log directories, and log managers that are started on them, one after the other."""
+
+from kafkapy.config import BrokerConfig, TopicConfig
+from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.future_logs import assigned_everywhere
+from kafkapy.storage.log_manager import LogManager
+from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
+from kafkapy.types import TopicPartition, random_uuid
+from tests.mock_clock import MockClock
+
+TOPIC_ID = random_uuid()
+
+
+class ManagerHarness:
+    """The directories, and what their managers have scheduled and reported."""
+
+    def __init__(self, root, directories=1, **properties):
+        self.paths = [root / f"logs-{number}" for number in range(directories)]
+        self.directory_ids = [random_uuid() for _ in self.paths]
+        for path, directory_id in zip(self.paths, self.directory_ids, strict=True):
+            path.mkdir()
+            write_meta_properties(Filesystem(), str(path), MetaProperties("cluster", 1, directory_id))
+        self.config = BrokerConfig(
+            {
+                "process.roles": "broker,controller",
+                "node.id": "1",
+                "log.dirs": ",".join(str(path) for path in self.paths),
+                **properties,
+            }
+        )
+        self.clock = MockClock()
+        self.filesystem = Filesystem()
+        self.scheduled = []
+        self.failures = []
+
+    def topic_config(self, topic="t"):
+        return TopicConfig(self.config, {})
+
+    def start(
+        self,
+        is_stray=lambda topic_id, partition, directory_id: topic_id is None,
+        *,
+        is_assigned=assigned_everywhere,
+        **ports,
+    ):
+        """Starts a manager on the directories, as a broker does."""
+        manager = LogManager(
+            self.config,
+            filesystem=self.filesystem,
+            clock=self.clock,
+            on_directory_failure=lambda path, error: self.failures.append(path),
+            schedule=lambda delay_ms, work: self.scheduled.append((delay_ms, work)),
+            **ports,
+        )
+        manager.lock()
+        self.broker_epoch = manager.take_clean_shutdown_markers()
+        manager.startup(self.topic_config, is_stray, is_assigned)
+        return manager
+
+    def create(self, manager, topic="t", partition=0, **keywords):
+        return manager.create_log(TopicPartition(topic, partition), TOPIC_ID, self.topic_config(), **keywords)
