@@ -101,7 +101,7 @@ class Acceptor:
     def _may_accept(self) -> bool:
         assert self._quotas is not None
         name = self.listener.name
-        delay_ms = self._quotas.delay_ms(name, self._reactor.now_ms)
+        delay_ms = self._quotas.delay_ms(name, self._reactor.monotonic_ms)
         if delay_ms:
             self._pause(delay_ms)
             return False

@@ -56,7 +56,7 @@ class SocketServer:
         """Binds all `listeners`; OSError naming the one that cannot be bound, and then none is."""
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
-        self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.now_ms)
+        self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
         reactor.on_close = self._on_close
         try:
             for listener in listeners:

@@ -2,8 +2,8 @@
 
     chunk of a segment --collect_keys--> OffsetMap        chunk --BatchFilter--> output --write_to--> cleaned segment
 
-Plain batches (no codec, no transaction, no control record) are passed over in one go without the interpreter lock. The
-others stop the pass; the caller decides about them, decompresses, and hands them over one by one.
+Plain batches (without codec, transaction and control record) are processed together without the interpreter lock. Others
+stop the pass; the caller decides about them, decompresses them, and passes them on one by one.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -13,7 +13,7 @@ from kafkapy._core.bytes.offset_map cimport OffsetMap
 
 # Why a pass over a chunk stopped.
 cdef enum:
-    CHUNK_DONE = 0                       # what is left is no whole batch
+    CHUNK_DONE = 0                       # no complete batch is left
     BATCH_IS_SPECIAL = 1                 # compressed, transactional, control, or an old format
     BATCH_IS_CORRUPT = 2
     MAP_IS_FULL = 3
@@ -37,11 +37,11 @@ cdef class BatchFilter:
     cdef OffsetMap offsets
     cdef readonly int64_t now_ms
     cdef readonly int64_t delete_retention_ms
-    cdef readonly int64_t round_end      # the batch that ends here is kept, empty if need be
-    cdef int64_t *last_offsets           # of active producers' newest data batches, sorted
+    cdef readonly int64_t round_end      # the batch that ends here is retained, without records if necessary
+    cdef int64_t *last_offsets           # last offsets of the newest data batches of active producers, sorted
     cdef int64_t *last_producers         # the producer of each
     cdef Py_ssize_t last_count
-    cdef uint8_t *kept                   # per record of the current batch
+    cdef uint8_t *kept                   # one flag for each record of the current batch
     cdef Py_ssize_t kept_capacity
     cdef uint8_t *output
     cdef readonly Py_ssize_t output_length

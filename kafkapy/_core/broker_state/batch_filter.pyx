@@ -1,4 +1,4 @@
-"""Batch filter of the log cleaner (step "clean"): what a batch keeps, and how it is written anew."""
+"""The batch filter of the log cleaner (step "clean"): selects the records of a batch and rewrites the batch."""
 import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -66,7 +66,8 @@ cdef int collect_records(OffsetMap offsets, const BatchHeader *header, const uin
 
 
 cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader *header) noexcept nogil:
-    """CHUNK_DONE with a negative size: no whole batch; CHUNK_DONE: a plain batch; else why it is none."""
+    """Reads the header of a batch. Returns CHUNK_DONE for a plain batch, otherwise why it is not plain. CHUNK_DONE with
+    a negative size means that no complete batch is left."""
     cdef int status = parse_batch_header(buf, pos, end, header)
     if status == HEADER_INCOMPLETE:
         header.size = -1
@@ -80,10 +81,10 @@ cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader
 
 def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssize_t end, int64_t start_offset,
                  int64_t end_offset):
-    """Puts the keys of plain batches in [start_offset, end_offset) into the map: (where it stopped, why).
+    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (position, reason) of the stop.
 
-    DONE: no whole batch is left before `end`; SPECIAL: the caller has to open the batch there (collect_batch);
-    FULL: the map is, or the batch there begins at or after `end_offset`.
+    DONE: no complete batch is left before `end`. SPECIAL: the caller has to open the batch there (`collect_batch`).
+    FULL: the map is full, or the batch there begins at or after `end_offset`.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -112,7 +113,8 @@ def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssiz
 
 def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const uint8_t[::1] records not None,
                   int64_t start_offset):
-    """The same for one batch of `chunk` whose records are handed over decompressed. False: the map is full."""
+    """Puts the keys of one batch of `chunk`, whose decompressed records are `records`, into the map. Returns False if
+    the map is full."""
     cdef Py_buffer view
     cdef BatchHeader header
     cdef int status
@@ -134,14 +136,15 @@ def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const 
 
 
 cdef class BatchFilter:
-    """Owns the output. One cleaning pass, one thread. The offset map is *borrowed* from the pass."""
+    """The output of one cleaning pass. Used by one thread. The offset map is *borrowed* from the pass."""
 
     def __init__(self, OffsetMap offsets not None, *, int64_t now_ms, int64_t delete_retention_ms, int64_t round_end,
                  last_data_offsets=()):
-        """`last_data_offsets`: (last offset of the newest data batch, producer id) of each active producer.
+        """`last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer.
 
-        Such a batch is kept, empty if need be: it holds the producer's last sequence. So is the one that ends at
-        `round_end`. Tombstones go `delete_retention_ms` after a pass has first seen them at the end of their key.
+        Such a batch is retained, without records if necessary, since it holds the producer's last sequence; so is the
+        batch that ends at `round_end`. A tombstone is removed `delete_retention_ms` after the first pass that found it
+        to be the last record of its key.
         """
         cdef Py_ssize_t index
         self.offsets = offsets
@@ -205,7 +208,7 @@ cdef class BatchFilter:
 
     cdef int choose_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length, bint discard,
                             Retained *retained) noexcept nogil:
-        """Fills `kept` and what is to be known of the kept records."""
+        """Fills `kept`, and `retained` with the properties of the kept records. Returns what becomes of the batch."""
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0
         cdef int32_t index
@@ -246,7 +249,7 @@ cdef class BatchFilter:
 
     cdef void put_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length,
                           int64_t base_timestamp) noexcept nogil:
-        """Appends the kept records, their timestamps relative to `base_timestamp`. There is room for them."""
+        """Appends the kept records, with timestamps relative to `base_timestamp`. The caller has reserved the room."""
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0, at = self.output_length, rest
         cdef int64_t delta
@@ -268,7 +271,8 @@ cdef class BatchFilter:
 
     cdef void put_header(self, const uint8_t *batch, Py_ssize_t at, int attributes, int64_t base_timestamp,
                          int64_t max_timestamp, int32_t count) noexcept nogil:
-        """Makes what lies from `at` to the end of the output a batch: the header of `batch` with these changes."""
+        """Writes the header of `batch` with these changes at `at`, for the records from there to the end of the
+        output."""
         cdef uint8_t *header = self.output + at
         cdef Py_ssize_t size = self.output_length - at
         memcpy(header, batch, BATCH_OVERHEAD)
@@ -289,7 +293,7 @@ cdef class BatchFilter:
         return True
 
     cdef int64_t plain_batch(self, const uint8_t *batch, const BatchHeader *header) noexcept nogil:
-        """CHUNK_DONE, or why it could not be done."""
+        """Filters one plain batch. Returns CHUNK_DONE, or why it could not be filtered."""
         cdef const uint8_t *records = batch + BATCH_OVERHEAD
         cdef Py_ssize_t length = header.size - BATCH_OVERHEAD, at = self.output_length
         cdef Retained retained
@@ -323,7 +327,7 @@ cdef class BatchFilter:
         return CHUNK_DONE
 
     def filter_plain(self, chunk, Py_ssize_t position, Py_ssize_t end):
-        """Filters plain batches from `position` on: (where it stopped, why: DONE, SPECIAL or CORRUPT). MemoryError."""
+        """Filters plain batches from `position` on. Returns (position, reason) of the stop: DONE, SPECIAL or CORRUPT."""
         cdef Py_buffer view
         cdef BatchHeader header
         cdef int64_t status
@@ -348,10 +352,10 @@ cdef class BatchFilter:
 
     def filter_batch(self, chunk, Py_ssize_t position, const uint8_t[::1] records not None, *, bint discard,
                      bint keep_empty, bint begin_horizon):
-        """Filters one batch whose records are handed over decompressed; its CRC was checked.
+        """Filters one batch, whose decompressed records are `records`. Its CRC was checked.
 
-        `discard`: none of them stays (an aborted transaction). `keep_empty`: the batch stays without records.
-        `begin_horizon`: what stays begins to wait for its deletion (a marker whose transaction is gone).
+        `discard` removes all records (an aborted transaction). `keep_empty` retains the batch without records.
+        `begin_horizon` sets the delete horizon of what remains (a marker whose transaction has no records any more).
         """
         cdef Py_buffer view
         cdef BatchHeader header
@@ -401,7 +405,7 @@ cdef class BatchFilter:
         self.put_header(batch, at, attributes, base_timestamp, retained.max_timestamp, retained.count)
 
     def _compress_output(self, Py_ssize_t start, int codec):
-        """What lies in the output from `start` on is replaced by its compressed form."""
+        """Compresses the output from `start` on."""
         plain = PyBytes_FromStringAndSize(<char *>self.output + start, self.output_length - start)
         cdef bytes packed = compress(codec, plain)
         self.output_length = start
@@ -411,8 +415,8 @@ cdef class BatchFilter:
         self.output_length = start + len(packed)
 
     def keeps_empty(self, chunk, Py_ssize_t position):
-        """Whether the data batch at `position` is kept without records: it holds a producer's last sequence, or ends
-        the round."""
+        """Returns whether the data batch at `position` is retained without records: it holds a producer's last sequence,
+        or ends the round."""
         cdef Py_buffer view
         cdef BatchHeader header
         PyObject_GetBuffer(chunk, &view, PyBUF_SIMPLE)
@@ -425,7 +429,7 @@ cdef class BatchFilter:
                 or header.base_offset + header.last_offset_delta + 1 == self.round_end)
 
     def retains_old(self, int64_t offset, key, bint has_value, bint keeps_tombstones):
-        """Whether a message of magic 0 or 1 stays. `keeps_tombstones`: its segment is young."""
+        """Returns whether a message of magic 0 or 1 is retained. `keeps_tombstones` is set for young segments."""
         if offset > self.offsets.latest_offset:
             return True
         if key is None:
@@ -434,22 +438,22 @@ cdef class BatchFilter:
         return offset >= self.offsets.get(key) and (has_value or keeps_tombstones)
 
     def put(self, bytes batch not None):
-        """Appends bytes to the output as they are: messages of magic 0 or 1."""
+        """Appends bytes to the output unchanged: messages of magic 0 or 1."""
         if not self.reserve(len(batch)):
             raise MemoryError()
         memcpy(self.output + self.output_length, <const char *>batch, len(batch))
         self.output_length += len(batch)
 
     def take_output(self):
-        """The output so far as bytes, and empties it: for tests and old formats."""
+        """Returns the output so far and empties it. For tests and old formats."""
         taken = PyBytes_FromStringAndSize(<char *>self.output, self.output_length)
         self.output_length = 0
         return taken
 
     def write_to(self, SegmentState segment not None, int64_t index_interval_bytes):
-        """Appends the output, batches of magic 2 only, to a segment open for append, and indexes it. OSError.
+        """Appends the output, which has batches of magic 2 only, to a segment open for append, and indexes it.
 
-        Returns the bytes written. The segment belongs to the pass: nobody else knows it yet.
+        Returns the number of bytes written. Raises OSError. The segment is not part of the log yet.
         """
         cdef iovec vector
         cdef int status = 0

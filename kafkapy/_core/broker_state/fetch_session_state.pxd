@@ -1,4 +1,4 @@
-"""Fetch sessions as Python and the gate share them (KIP-227): one truth for server/fetch_session and fetch_gate.
+"""Fetch sessions (KIP-227) as server/fetch_session and the gate's fetch_gate share them.
 
     FetchSessionTable: session id -> FetchSessionState, least recently used first
     FetchSessionState -> SessionPartitions: (topic name or id, partition) -> FetchPartitionState, in the order of reading
@@ -9,36 +9,36 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from kafkapy._core.bytes.linked_order cimport Linked, LinkedOrder
 from kafkapy._core.broker_state.partition_state cimport PartitionTable
 
-# Where a client is in a partition: what a fetch request says of it.
+# A client's place in a partition, as its fetch request states it.
 cdef struct FetchPlace:
     int64_t fetch_offset
     int64_t max_bytes
-    int64_t log_start_offset             # a follower's
+    int64_t log_start_offset             # that of a follower
     int32_t current_leader_epoch
     int32_t last_fetched_epoch
 
 
 cdef class FetchPartitionState(Linked):
     cdef FetchPlace place
-    cdef public int64_t sent_high_watermark      # what the client was last told; within a session only
+    cdef public int64_t sent_high_watermark      # sent to the client last; used within a session only
     cdef public int64_t sent_log_start_offset
-    cdef bytes topic_key                 # as in SessionPartitions; `topic` points into it
+    cdef bytes topic_key                 # its key in SessionPartitions; `topic` points into it
     cdef const uint8_t *topic
     cdef int32_t topic_length
     cdef int32_t index
-    cdef FetchPlace asked                # by the request that the gate looks at, if `asked_by` is its serial
+    cdef FetchPlace asked                # the place in the request that the gate reads, if `asked_by` is its serial
     cdef int64_t asked_by
 
 
 cdef class SessionPartitions(LinkedOrder):
     cdef PartitionTable table
-    # *Borrows*: the partition, or NULL.
+    # *Borrows*: returns the partition, or NULL.
     cdef PyObject *find(self, const uint8_t *topic_key, Py_ssize_t length, int32_t index) noexcept nogil
 
 
 cdef class FetchSessionState(Linked):
     cdef readonly int32_t session_id
-    cdef public int32_t epoch            # expected next
+    cdef public int32_t epoch            # the epoch expected next
     cdef public bint is_privileged
     cdef public bint uses_topic_ids
     cdef public bint has_unknown_topics
@@ -48,8 +48,8 @@ cdef class FetchSessionState(Linked):
 
 
 cdef class FetchSessionTable(LinkedOrder):
-    cdef PartitionTable table            # the key is empty, the session's id stands for the partition
-    # *Borrows*: the session, or NULL.
+    cdef PartitionTable table            # the key is empty, and the session's id is the partition number
+    # *Borrows*: returns the session, or NULL.
     cdef PyObject *find(self, int32_t session_id) noexcept nogil
-    # The session was used now.
-    cdef void use(self, FetchSessionState session, int64_t now_ms) noexcept nogil
+    # Makes the session the most recently used one.
+    cdef void use(self, FetchSessionState session, int64_t monotonic_ms) noexcept nogil

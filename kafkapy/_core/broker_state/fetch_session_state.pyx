@@ -1,4 +1,4 @@
-"""Sessions, their partitions, and how both are found and ordered with or without the interpreter lock."""
+"""Fetch sessions and their partitions, found and ordered with or without the interpreter lock."""
 
 
 cdef class FetchPartitionState(Linked):
@@ -29,7 +29,7 @@ cdef class FetchPartitionState(Linked):
 
     def move(self, int64_t fetch_offset, int64_t max_bytes, int32_t current_leader_epoch, int32_t last_fetched_epoch,
              int64_t log_start_offset):
-        """The client is here now; -1 stands for "not given" in both epochs and the log start offset."""
+        """Sets the client's place; -1 stands for "not given" in both epochs and the log start offset."""
         self.place.fetch_offset = fetch_offset
         self.place.max_bytes = max_bytes
         self.place.current_leader_epoch = current_leader_epoch
@@ -48,7 +48,7 @@ cdef class SessionPartitions(LinkedOrder):
     """
 
     def __init__(self, keyed=()):
-        """`keyed` is a dictionary of partitions, in order."""
+        """`keyed` is a dictionary of partitions, in the order in which they are read."""
         self.table = PartitionTable()
         for key in keyed:
             self[key] = keyed[key]
@@ -57,13 +57,13 @@ cdef class SessionPartitions(LinkedOrder):
         return self.table.find(topic_key, length, index)
 
     def get(self, key):
-        """The partition of this key, or None."""
+        """Returns the partition of this key, or None."""
         cdef bytes topic_key = key_bytes(key[0])
         cdef PyObject *found = self.table.find(topic_key, len(topic_key), key[1])
         return None if found == NULL else <object> found
 
     def __setitem__(self, key, FetchPartitionState partition not None):
-        """A new partition, at the end."""
+        """Adds a new partition at the end."""
         self.pop(key)
         partition.topic_key = key_bytes(key[0])
         partition.topic = partition.topic_key
@@ -73,18 +73,18 @@ cdef class SessionPartitions(LinkedOrder):
         self.append(partition)
 
     def pop(self, key):
-        """Takes out the partition of this key, if there is one."""
+        """Removes the partition of this key, if there is one."""
         cdef FetchPartitionState partition = self.get(key)
         if partition is not None:
             self.take_out(partition)
             self.table.drop(partition.topic_key, partition.index)
 
     def to_end(self, FetchPartitionState partition not None):
-        """It is read last from now on; nothing if it was taken out meanwhile."""
+        """Moves the partition to the end of the order, unless it was removed."""
         self.move_to_end(partition)
 
     def values(self):
-        """A list of all, in order."""
+        """Returns all partitions, in order."""
         return self.members()
 
     def __len__(self):
@@ -108,33 +108,33 @@ cdef class FetchSessionTable(LinkedOrder):
     cdef PyObject *find(self, int32_t session_id) noexcept nogil:
         return self.table.find(b"", 0, session_id)
 
-    cdef void use(self, FetchSessionState session, int64_t now_ms) noexcept nogil:
-        session.last_used_ms = now_ms
+    cdef void use(self, FetchSessionState session, int64_t monotonic_ms) noexcept nogil:
+        session.last_used_ms = monotonic_ms
         self.move_to_end(session)
 
     def get(self, int32_t session_id):
-        """The session, or None."""
+        """Returns the session, or None."""
         cdef PyObject *found = self.find(session_id)
         return None if found == NULL else <object> found
 
     def add(self, FetchSessionState session not None):
-        """A new session, used last."""
+        """Adds a new session as the most recently used one."""
         self.table.put(b"", session.session_id, session)
         self.append(session)
 
     def remove(self, int32_t session_id):
-        """Nothing if it is not there."""
+        """Removes the session, if it exists."""
         cdef FetchSessionState session = self.get(session_id)
         if session is not None:
             self.take_out(session)
             self.table.drop(b"", session_id)
 
-    def touch(self, FetchSessionState session not None, int64_t now_ms):
-        """The session was used now."""
-        self.use(session, now_ms)
+    def touch(self, FetchSessionState session not None, int64_t monotonic_ms):
+        """Makes the session the most recently used one."""
+        self.use(session, monotonic_ms)
 
     def sessions(self):
-        """A list of all, least recently used first."""
+        """Returns all sessions, least recently used first."""
         return self.members()
 
     def __len__(self):

@@ -1,10 +1,10 @@
-"""What a log knows of itself in numbers: one truth for the Python way and for the gate (steps "log" and "segment").
+"""The offsets, sizes and timestamps of a log, shared by the Python path and the gate (steps "log" and "segment").
 
     LogState -> LogSegmentsState -> SegmentState (active) -> SegmentFile, OffsetIndex, TimeIndex
              -> ProducersState -> ProducerTable -> ProducerEntry
 
-The storage classes extend these and use the fields as their attributes; the gate uses the same fields without the
-interpreter lock. All of it is written by the owner thread only.
+The storage classes extend these classes and use the fields as their attributes; the gate uses the same fields without
+the interpreter lock. Only the owner thread writes them.
 """
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t
@@ -15,11 +15,11 @@ from kafkapy._core.bytes.segment_file cimport SegmentFile
 from kafkapy._core.bytes.time_index cimport TimeIndex
 
 cdef enum:
-    TIMESTAMP_NOT_LOADED = -2            # LogSegment reads it from the file when it is needed
+    TIMESTAMP_NOT_LOADED = -2            # LogSegment reads the timestamp from the file when it is needed
     LARGEST_RELATIVE_OFFSET = 2147483647
 
 cdef class DirectoryState:
-    cdef public bint is_online           # only goes from True to False
+    cdef public bint is_online           # changes from True to False only
 
 
 cdef class LogLimits:
@@ -28,21 +28,21 @@ cdef class LogLimits:
     cdef public int64_t index_interval_bytes
     cdef public int64_t flush_messages
     cdef public int32_t max_message_bytes
-    cdef public int message_timestamp_type   # 0 create, 1 append
+    cdef public int message_timestamp_type   # 0: CreateTime, 1: LogAppendTime
     cdef public int64_t timestamp_before_max_ms
     cdef public int64_t timestamp_after_max_ms
     cdef public bint is_compacted
-    cdef public int codec                # what the topic wants; negative: what the producer sends
+    cdef public int codec                # the topic's compression.type; negative: that of the producer
 
 
 cdef class SegmentState:
     cdef public int64_t base_offset
-    cdef public int64_t size             # of the valid batches
+    cdef public int64_t size             # bytes of valid batches
     cdef public int64_t bytes_since_last_index_entry
     cdef public int64_t created_ms
     cdef public int64_t roll_jitter_ms
     cdef public bint is_open_for_append
-    cdef public bint is_free_of_aborted  # surely no entry in the transaction index
+    cdef public bint is_free_of_aborted  # the transaction index certainly has no entry
     cdef public int64_t _first_timestamp
     cdef public int64_t _max_timestamp
     cdef public int64_t _offset_of_max_timestamp
@@ -50,13 +50,13 @@ cdef class SegmentState:
     cdef public OffsetIndex _offset_index
     cdef public TimeIndex _time_index
 
-    # Whether `size` more bytes at `position`, behind `pending` batches not yet indexed, surely go into this segment.
+    # Returns whether `size` more bytes at `position`, behind `pending` batches without index entries, certainly fit.
     cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                            int64_t max_timestamp, int64_t last_offset) noexcept nogil
-    # LogSegment.index_batch for the gate: 0 or -errno.
+    # Indexes one batch as LogSegment.index_batch does. Returns 0 or -errno.
     cdef int index_one(self, int64_t interval_bytes, int64_t position, int64_t size, int64_t last_offset,
                        int64_t max_timestamp) noexcept nogil
-    # Forgets what was written from `position` on. The file is cut; if that fails, the next append overwrites it.
+    # Discards what was written from `position` on. If the file cannot be truncated, the next append overwrites it.
     cdef void cut_to(self, int64_t position) noexcept nogil
 
 
@@ -64,13 +64,13 @@ cdef class SegmentsState:
     cdef readonly SegmentState active    # the last one; None while there is no segment
     cdef PyObject **ordered              # SegmentState by base offset, borrowed from the list of LogSegments
     cdef Py_ssize_t count
-    # Index of the segment that would hold the offset; -1 before the first.
+    # Returns the index of the segment that covers the offset; -1 before the first segment.
     cdef Py_ssize_t place_of(self, int64_t offset) noexcept nogil
 
 
 cdef class ProducersState:
-    cdef public int64_t map_end_offset   # batches below it are accounted for
-    cdef public bint may_have_transactions   # open, or ended above the high watermark; may be true for too long
+    cdef public int64_t map_end_offset   # the entries reflect all batches below it
+    cdef public bint may_have_transactions   # open, or ended above the high watermark; reset by Python, perhaps late
     cdef readonly ProducerTable entries
 
 

@@ -1,4 +1,4 @@
-"""The state of logs and segments that Python and the gate share; see the .pxd for who extends what."""
+"""The state of logs and segments that Python and the gate share. The .pxd shows the structure."""
 
 from cpython.ref cimport PyObject
 from libc.errno cimport EIO
@@ -9,11 +9,11 @@ from kafkapy._core.bytes.segment_file cimport segment_file_cut
 
 
 cdef class DirectoryState:
-    """Base of LogDirectory: whether it can be written. Read by any thread."""
+    """Base of LogDirectory: states whether the directory can be used. Read by any thread."""
 
 
 cdef class LogLimits:
-    """Base of LogConfig: what every append looks at. Immutable once filled."""
+    """Base of LogConfig: the limits that every append tests. Immutable once filled."""
 
 
 cdef class SegmentState:
@@ -26,7 +26,8 @@ cdef class SegmentState:
 
     cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                            int64_t max_timestamp, int64_t last_offset) noexcept nogil:
-        """LogSegment.should_roll, answered only where no clock and no file has to be asked; False: ask that one."""
+        """Returns True if LogSegment.should_roll would return False, as far as it is known without the clock and the
+        file; with False the caller has to ask LogSegment.should_roll."""
         return (self.is_open_for_append
                 and position > 0
                 and size <= limits.segment_bytes
@@ -60,13 +61,13 @@ cdef class SegmentState:
 
 
 cdef class SegmentsState:
-    """Base of LogSegments: its segments in order, for those who cannot read a list."""
+    """Base of LogSegments: the segments in order as a C array, which the gate can read."""
 
     def __dealloc__(self):
         free(self.ordered)
 
     def _set_segments(self, list segments not None):
-        """All segments by base offset; the caller keeps the list, and says so again whenever it changes."""
+        """Sets all segments, by base offset. The caller keeps the list alive and calls this whenever it changes."""
         cdef Py_ssize_t index, count = len(segments)
         cdef void *grown = realloc(self.ordered, <size_t> (count or 1) * sizeof(PyObject *))
         cdef SegmentState segment = None
@@ -91,11 +92,11 @@ cdef class SegmentsState:
 
 
 cdef class ProducersState:
-    """Base of ProducerStateManager: how far it has come, and what it knows of each producer."""
+    """Base of ProducerStateManager: the entries of the producers, and the offset up to which they are complete."""
 
     def __cinit__(self, *arguments, **keywords):
         self.entries = ProducerTable()
 
 
 cdef class LogState:
-    """Base of Log: its offsets and the parts that an append touches. Invariants: see Log."""
+    """Base of Log: its offsets and the parts that an append changes. Invariants: see Log."""

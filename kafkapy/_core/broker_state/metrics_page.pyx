@@ -1,10 +1,10 @@
 """A page in Prometheus's text format 0.0.4, and the numbers of partitions gathered for it.
 
-    page    text | text | ...             what Python renders itself, a family or less at a time
+    page    text | text | ...             what Python renders, a family or less at a time
             topic_family, partition_family  one line for each topic or partition: name, labels, number
     rows    labels[n] -> values[n * columns : (n + 1) * columns]
 
-The long families cost 10 to 20 ns a line and no interpreter lock. What they point at is kept alive by the caller's list.
+The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list keeps alive what they point at.
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo
@@ -19,15 +19,15 @@ from kafkapy._core.broker_state.topic_counters cimport TOPIC_COUNTERS, TopicCoun
 
 cdef enum:
     SMALLEST_CAPACITY = 65536
-    LONGEST_NUMBER = 24                  # with the space before and the end of the line
+    LONGEST_NUMBER = 24                  # bytes, with the space before the number and the end of the line
 
 
-# Columns of PartitionRows that `fill` knows; those behind them are the caller's (`put`).
+# The columns of PartitionRows that `fill` writes; the caller writes those behind them (`put`).
 START_OFFSET, END_OFFSET, SIZE, SEGMENTS, FILLED_COLUMNS = range(5)
 
 
 cdef Py_ssize_t put_number(char *at, int64_t value) noexcept nogil:
-    """A space, the number, the end of the line; how many bytes."""
+    """Writes a space, the number and the end of the line, and returns the number of bytes."""
     cdef char digits[24]
     cdef uint64_t rest = <uint64_t> value if value >= 0 else <uint64_t> 0 - <uint64_t> value
     cdef int count = 0
@@ -51,13 +51,13 @@ cdef Py_ssize_t put_number(char *at, int64_t value) noexcept nogil:
 
 
 cdef class MetricsPage:
-    """Owns the text. One thread."""
+    """Owns the text of a page. Used by one thread."""
 
     def __dealloc__(self):
         free(self.data)
 
     cdef int reserve(self, size_t more) noexcept nogil:
-        """Room for `more` bytes. 0, or -1: no memory."""
+        """Makes room for `more` bytes. Returns 0, or -1 if memory is short."""
         cdef size_t capacity = self.capacity if self.capacity else SMALLEST_CAPACITY
         cdef void *grown
         while capacity - self.used < more:
@@ -72,7 +72,7 @@ cdef class MetricsPage:
         return 0
 
     def text(self, bytes text not None):
-        """Appends what is rendered already."""
+        """Appends rendered text."""
         cdef const char *begin = text
         cdef size_t size = <size_t> len(text)
         self.check_room(size)
@@ -86,7 +86,8 @@ cdef class MetricsPage:
             raise MemoryError()
 
     def topic_family(self, bytes name not None, list topics not None, int counter):
-        """A line for each TopicCounters of `topics` with its counter number `counter`; nobody may change the list."""
+        """Appends a line for each TopicCounters of `topics`, with its counter number `counter`. No thread may change the
+        list during the call."""
         cdef const char *begin = name
         cdef size_t length = <size_t> len(name)
         cdef size_t room = 0
@@ -111,7 +112,7 @@ cdef class MetricsPage:
             free(pinned)
 
     def partition_family(self, bytes name not None, PartitionRows rows not None, int column):
-        """A line for each row with its number in `column`."""
+        """Appends a line for each row, with its number in `column`."""
         cdef const char *begin = name
         cdef size_t length = <size_t> len(name)
         cdef Py_ssize_t index
@@ -147,9 +148,10 @@ cdef Py_ssize_t put_topic(char *at, const char *name, size_t length, TopicCounte
 
 
 cdef class PartitionRows:
-    """Numbers of partitions, a row for each. One thread; `fill` reads what the owner thread changes, each number whole.
+    """Numbers of partitions, one row for each. Used by one thread.
 
-    The last row takes the sums of the partitions that have none of their own.
+    `fill` reads fields that the owner thread changes; each number is read whole. The last row holds the sums of the
+    partitions without a row of their own.
     """
 
     def __init__(self, list labels not None, int columns):
@@ -177,7 +179,7 @@ cdef class PartitionRows:
         free(self.lengths)
 
     def fill(self, list partitions not None, Py_ssize_t begin, Py_ssize_t end):
-        """Adds what the logs of partitions[begin:end] say of themselves; partition number n to row n, or to the last."""
+        """Adds the offsets and sizes of partitions[begin:end]: partition number n to row n, or to the last row."""
         cdef Py_ssize_t number
         cdef PartitionState partition
         if self.rows == 0 or self.columns < FILLED_COLUMNS:
@@ -199,13 +201,13 @@ cdef class PartitionRows:
         values[3] += segments.count
 
     def put(self, Py_ssize_t row, int column, int64_t value):
-        """Adds to one number."""
+        """Adds `value` to one number."""
         if not (0 <= row and 0 <= column < self.columns):
             raise IndexError(row)
         self.values[(row if row < self.rows else self.rows - 1) * self.columns + column] += value
 
     def sum(self, int column):
-        """Of all rows."""
+        """Returns the sum of the column over all rows."""
         cdef int64_t total = 0
         cdef Py_ssize_t row
         for row in range(self.rows):

@@ -1,4 +1,4 @@
-"""Partitions as the gate sees them (step "replica manager")."""
+"""The state of partitions that the gate reads (step "replica manager")."""
 
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
@@ -7,7 +7,7 @@ cdef enum:
     SMALLEST_CAPACITY = 16
 
 
-# Where a partition counts that nobody gave counters.
+# The counters of a partition that was given none.
 cdef TopicCounters UNSEEN = TopicCounters()
 
 
@@ -19,7 +19,7 @@ cdef class PartitionState:
 
 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:
-    """FNV-1a. Only partitions that exist are in the table, so that nobody can choose what collides."""
+    """Returns an FNV-1a hash. Only existing partitions are in the table, so that clients cannot force collisions."""
     cdef uint64_t value = 0xcbf29ce484222325u ^ <uint64_t> partition
     cdef Py_ssize_t index
     for index in range(length):
@@ -60,7 +60,7 @@ cdef class PartitionTable:
         self.slots[at] = slot[0]
 
     cdef int reserve(self) except -1:
-        """Room for one more."""
+        """Makes room for one more."""
         cdef PartitionSlot *old = self.slots
         cdef Py_ssize_t old_capacity = self.capacity
         cdef Py_ssize_t at

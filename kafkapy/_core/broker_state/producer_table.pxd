@@ -27,12 +27,12 @@ cdef class ProducerEntry:
     cdef ProducedBatch ring[BATCHES_RETAINED]        # all of producer_epoch
     cdef int oldest
     cdef int count
-    cdef bint is_pending                 # the gate has gathered batches of it that are not written yet
-    cdef int32_t pending_sequence        # the last one of these
+    cdef bint is_pending                 # the gate has gathered batches of the producer that are not written yet
+    cdef int32_t pending_sequence        # the last sequence of these batches
 
     cdef int32_t newest_sequence(self) noexcept nogil
     cdef void push(self, const ProducedBatch *batch) noexcept nogil
-    # Whether a plain batch of this epoch and sequence is simply the next one.
+    # Returns whether a batch of this epoch and sequence, outside a transaction, is the next one.
     cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil
 
 
@@ -40,7 +40,7 @@ cdef class ProducerTable:
     cdef dict owned                      # producer id -> ProducerEntry
     cdef PyObject **slots
     cdef Py_ssize_t capacity             # a power of two, or 0
-    # *Borrows*: the entry, or NULL.
+    # *Borrows*: returns the entry, or NULL.
     cdef PyObject *find(self, int64_t producer_id) noexcept nogil
     cdef int insert(self, ProducerEntry entry) except -1
     cdef int rebuild(self, Py_ssize_t capacity) except -1

@@ -10,7 +10,7 @@ cdef enum:
 
 
 class BatchMetadata(NamedTuple):
-    """A batch that was appended; both ends inclusive."""
+    """The sequences and offsets of a batch in the log, both ends inclusive."""
 
     first_sequence: int
     last_sequence: int
@@ -57,7 +57,7 @@ cdef class ProducerEntry:
 
     @property
     def last_sequence(self):
-        """Of the newest batch; -1 without one."""
+        """The last sequence of the newest batch; -1 without a batch."""
         return self.newest_sequence()
 
     @property
@@ -71,13 +71,13 @@ cdef class ProducerEntry:
         return as_metadata(&self.ring[(self.oldest + self.count - 1) % BATCHES_RETAINED]) if self.count else None
 
     def raise_epoch(self, int16_t producer_epoch):
-        """A new epoch begins its sequences anew: batches of the old one are no duplicates of it."""
+        """Sets the epoch. A new epoch restarts its sequences, so that batches of the old one are forgotten."""
         if producer_epoch != self.producer_epoch:
             self.count = 0
             self.producer_epoch = producer_epoch
 
     def add(self, int16_t producer_epoch, batch):
-        """A batch that is in the log; the oldest of six is forgotten."""
+        """Adds a batch that is in the log. Of six batches the oldest is forgotten."""
         cdef ProducedBatch produced
         (produced.first_sequence, produced.last_sequence, produced.first_offset, produced.last_offset,
          produced.timestamp) = batch
@@ -85,7 +85,7 @@ cdef class ProducerEntry:
         self.push(&produced)
 
     def find_duplicate(self, int16_t producer_epoch, int32_t first_sequence, int32_t last_sequence):
-        """The batch with the same epoch and sequences, or None."""
+        """Returns the batch with the same epoch and sequences, or None."""
         cdef ProducedBatch *batch
         cdef int at
         if producer_epoch == self.producer_epoch:
@@ -100,7 +100,7 @@ cdef class ProducerEntry:
 
 
 cdef class ProducerTable:
-    """Producer id -> ProducerEntry, with the methods of a dictionary. Owner thread only.
+    """A dictionary of ProducerEntry by producer id that the gate can read. Owner thread only.
 
     Invariants: `slots` holds exactly the entries of `owned`; at least half of it is empty.
     """
@@ -123,7 +123,7 @@ cdef class ProducerTable:
         return NULL
 
     cdef int insert(self, ProducerEntry entry) except -1:
-        """Into the slots; `owned` has it already."""
+        """Inserts the entry into the slots; `owned` contains it already."""
         cdef Py_ssize_t at
         if 2 * <Py_ssize_t> len(self.owned) > self.capacity:
             return self.rebuild(max(<Py_ssize_t> SMALLEST_CAPACITY, self.capacity * 2))
@@ -150,7 +150,7 @@ cdef class ProducerTable:
         return 0
 
     def get(self, int64_t producer_id):
-        """The entry, or None."""
+        """Returns the entry, or None."""
         cdef PyObject *found = self.find(producer_id)
         return None if found == NULL else <object> found
 
@@ -168,10 +168,10 @@ cdef class ProducerTable:
             self.rebuild(self.capacity)
 
     def remove_all(self, producer_ids):
-        """Forgets several producers."""
+        """Removes several producers."""
         gone = [self.owned.pop(producer_id) for producer_id in producer_ids]
         if gone:
-            self.rebuild(self.capacity)  # before `gone` lets go of what the slots borrow
+            self.rebuild(self.capacity)  # before `gone`, which owns what the slots borrow, is deleted
 
     def clear(self):
         owned, self.owned = self.owned, {}
@@ -196,5 +196,5 @@ cdef class ProducerTable:
 
 
 cdef inline Py_ssize_t slot_of(int64_t producer_id, Py_ssize_t capacity) noexcept nogil:
-    """Ids come in blocks of consecutive numbers: spread by a multiplication."""
+    """Returns the first slot of a producer. Ids come in blocks of consecutive numbers, which a multiplication spreads."""
     return <Py_ssize_t> ((<uint64_t> producer_id * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1)

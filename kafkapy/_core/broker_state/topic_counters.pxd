@@ -1,12 +1,12 @@
-# What goes into a topic and comes out of it, counted where it happens: by the gate without the interpreter lock, by the
-# Python way through the methods. Written by the owner thread only, read by any.
+# Counters of the records and requests of a topic. The gate counts by the functions below without the interpreter lock,
+# the Python path by the methods. Only the owner thread writes; any thread reads.
 from libc.stdint cimport int64_t
 
 cdef enum:
     MESSAGES_IN = 0
-    BYTES_IN = 1                         # of batches, as they came
-    BYTES_OUT = 2                        # of batches, as they were answered
-    PRODUCE_REQUESTS = 3                 # one for each partition of a request, as in Kafka; so are the next three
+    BYTES_IN = 1                         # bytes of batches as they were received
+    BYTES_OUT = 2                        # bytes of batches as they were sent
+    PRODUCE_REQUESTS = 3                 # this and the next three count each partition of a request, as in Kafka
     FAILED_PRODUCE_REQUESTS = 4
     FETCH_REQUESTS = 5
     FAILED_FETCH_REQUESTS = 6
@@ -15,10 +15,10 @@ cdef enum:
 
 cdef class TopicCounters:
     cdef int64_t values[TOPIC_COUNTERS]
-    cdef TopicCounters total             # of all topics, which counts along; nobody counts for it alone
-    cdef int64_t *sums                   # its values
-    cdef readonly bytes labels           # of its lines on a metrics page: b'{topic="..."}'
-    cdef const char *label_text          # the same, for those who have no interpreter lock
+    cdef TopicCounters total             # the sum of all topics, increased with this one
+    cdef int64_t *sums                   # the values of `total`
+    cdef readonly bytes labels           # labels of its lines on a metrics page: b'{topic="..."}'
+    cdef const char *label_text          # the same, read without the interpreter lock
     cdef size_t label_length
 
 

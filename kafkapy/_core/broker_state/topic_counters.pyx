@@ -1,6 +1,6 @@
-"""Counters of topics, as plain C fields: the gate and the Python way count into the same ones."""
+"""Counters of topics as plain C fields, which the gate and the Python path share."""
 
-# The names by which Python asks for a counter, in the order of the enumeration.
+# The names of the counters in Python, in the order of the enumeration.
 COUNTER_NAMES = (
     "messages_in", "bytes_in", "bytes_out", "produce_requests", "failed_produce_requests", "fetch_requests",
     "failed_fetch_requests",
@@ -8,10 +8,10 @@ COUNTER_NAMES = (
 
 
 cdef class TopicCounters:
-    """What has happened to one topic since the broker began to host it. Owner thread counts, any thread reads."""
+    """The counters of one topic since the broker began to host it. The owner thread counts, any thread reads."""
 
     def __init__(self, bytes labels=b"", TopicCounters total=None):
-        """`total` counts along; without one nobody does."""
+        """`total` is increased with these counters; without it only these count."""
         self.labels = labels
         self.label_text = labels
         self.label_length = <size_t> len(labels)
@@ -19,19 +19,19 @@ cdef class TopicCounters:
         self.sums = &self.total.values[0]
 
     def count_append(self, int64_t messages, int64_t size):
-        """A partition took `messages` records in `size` bytes of batches."""
+        """Counts an append of `messages` records in `size` bytes of batches."""
         count_append(self, messages, size)
 
     def count_failed_append(self):
         count_failed_append(self)
 
     def count_fetch(self, int64_t size):
-        """A consumer was answered `size` bytes of batches of a partition, perhaps none."""
+        """Counts a read of `size` bytes of batches, perhaps none, for a consumer."""
         count_fetch(self, size)
 
     def count_failed_fetch(self):
         count_failed_fetch(self)
 
     def as_dict(self):
-        """All counters by name."""
+        """Returns all counters by name."""
         return {name: self.values[index] for index, name in enumerate(COUNTER_NAMES)}

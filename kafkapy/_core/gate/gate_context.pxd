@@ -1,4 +1,4 @@
-"""What the gate keeps between taking requests and finishing them, all within phase 1 of one wake-up.
+"""The gate's memory between gathering requests and finishing them, all within phase 1 of one wake-up.
 
     requests[n] -> batches[first_batch : first_batch + batch_count]      in the order of the request
     partition   -> batches[first_gathered] -> next -> next               in the order of their offsets
@@ -15,21 +15,21 @@ from kafkapy._core.bytes.segment_file cimport iovec
 from kafkapy._core.bytes.slab cimport Slab
 
 cdef struct GatheredBatch:
-    PyObject *partition                  # borrowed PartitionState; the table keeps it until Python runs
+    PyObject *partition                  # borrowed PartitionState; no partition is removed before phase 2
     PyObject *producer                   # borrowed ProducerEntry, or NULL
     uint8_t *data                        # in the request's slab
     int64_t size
     int64_t base_offset
-    int64_t max_timestamp                # of its records
+    int64_t max_timestamp                # the largest of its records
     int32_t last_offset_delta
     int32_t base_sequence
     int32_t last_sequence
     int32_t partition_index
-    const uint8_t *topic                 # name or id, in the slab; NULL: the topic of the batch before it
+    const uint8_t *topic                 # name or id, in the slab; NULL: the same topic as the batch before
     int32_t topic_length
-    int32_t topic_partitions             # how many of the request's batches belong to it
-    int next_gathered                    # of the same partition; -1: the last
-    bint failed                          # not in the log
+    int32_t topic_partitions             # number of the request's batches that belong to the topic
+    int next_gathered                    # index of the partition's next batch; -1: none
+    bint failed                          # it could not be appended
 
 cdef struct GatheredRequest:
     ConnectionState *connection
@@ -45,9 +45,9 @@ cdef struct FetchedPartition:
     PyObject *partition                  # borrowed PartitionState
     PyObject *asked                      # borrowed FetchPartitionState of a session; NULL: no session
     PyObject *segment                    # borrowed SegmentState; NULL: nothing read
-    int64_t position                     # of the records in its file
+    int64_t position                     # where the records begin in the segment's file
     int64_t length
-    int64_t available                    # from there to the end of the segment
+    int64_t available                    # bytes from `position` to the end of the segment
     int32_t partition_index
     const uint8_t *topic                 # as in GatheredBatch
     int32_t topic_length
@@ -55,41 +55,41 @@ cdef struct FetchedPartition:
 
 
 cdef class GateContext:
-    cdef ReactorState *shared            # of the reactor that it is attached to
+    cdef ReactorState *shared            # state of the reactor that the gate is attached to
     cdef PartitionTable by_name
     cdef PartitionTable by_id
-    cdef bint is_shut                    # every request goes to Python
-    cdef RecordCheck check               # scratch
+    cdef bint is_shut                    # Python has to serve every request
+    cdef RecordCheck check               # scratch space of one batch
     cdef RecordDecompressor decompressor
     cdef GatheredRequest *requests
     cdef int request_count
     cdef int request_capacity
     cdef GatheredBatch *batches
-    cdef iovec *vectors                  # as many as batches
+    cdef iovec *vectors                  # room for as many as batches
     cdef int batch_count
     cdef int batch_capacity
     cdef PyObject **touched              # partitions with gathered batches
-    cdef PyObject **waking               # partitions that Python has to hear of; both as many as batches
+    cdef PyObject **waking               # partitions that Python has to be notified of; room for all of them twice
     cdef int touched_count
     cdef int waking_count
     cdef int waking_capacity
-    cdef FetchedPartition *reads         # scratch of one fetch
+    cdef FetchedPartition *reads         # scratch space of one fetch
     cdef int read_capacity
-    cdef int read_count                  # of the fetch that waits
-    cdef int32_t max_wait_ms             # of the fetch looked at last
+    cdef int read_count                  # partitions of the fetch that got GATE_WAITS last
+    cdef int32_t max_wait_ms             # limit of the fetch that was read last
     cdef int32_t fetch_max_bytes
-    cdef FetchSessionTable sessions      # shared with Python's
-    cdef int64_t serial                  # of the request that is looked at
+    cdef FetchSessionTable sessions      # shared with the Python fetch sessions
+    cdef int64_t serial                  # number of the request that is read
     cdef int64_t batches_gated           # counters since the start
     cdef int64_t bytes_gated
-    cdef int64_t fetches_gated
-    cdef int64_t session_fetches_gated   # of these
+    cdef int64_t fetches_gated           # with and without sessions
+    cdef int64_t session_fetches_gated
 
-    # Room for one more. 0, or -1: no memory.
+    # Each makes room for one more. Returns 0, or -1 if memory is short.
     cdef int reserve_batch(self) noexcept nogil
     cdef int reserve_request(self) noexcept nogil
     cdef int reserve_read(self, int count) noexcept nogil
-    # Python hears of the partition in this wake-up's phase 2.
+    # Notifies Python of the partition in phase 2 of this wake-up.
     cdef void wake(self, PartitionState partition) noexcept nogil
     cdef list take_waking(self)
     cdef int forget_waking(self, PartitionState partition) except -1

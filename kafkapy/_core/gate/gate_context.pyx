@@ -1,4 +1,4 @@
-"""The gate's memory; what it does is in produce_gate, fetch_gate and data_gate."""
+"""The gate's memory. The work is done in produce_gate, fetch_gate and data_gate."""
 
 from libc.stdlib cimport free, realloc
 
@@ -7,7 +7,7 @@ cdef enum:
 
 
 cdef class GateContext:
-    """Base of DataGate. Owner thread only. Invariant: outside phase 1 no request and no batch is kept."""
+    """Base of DataGate. Owner thread only. Invariant: outside phase 1 it holds no request and no batch."""
 
     def __cinit__(self, *arguments, **keywords):
         self.by_name = PartitionTable()
@@ -57,7 +57,7 @@ cdef class GateContext:
         return 0
 
     cdef int reserve_read(self, int count) noexcept nogil:
-        """Room for number `count`."""
+        """Makes room for `reads[count]`."""
         cdef size_t capacity
         cdef void *grown
         if count < self.read_capacity:
@@ -90,7 +90,7 @@ cdef class GateContext:
         return taken
 
     cdef int forget_waking(self, PartitionState partition) except -1:
-        """The partition is about to go."""
+        """Removes a partition that will no longer exist from the list for Python."""
         cdef int index, kept = 0
         for index in range(self.waking_count):
             if self.waking[index] != <PyObject *> partition:

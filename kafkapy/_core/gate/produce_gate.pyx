@@ -3,10 +3,10 @@
     gather (per request)   parse | gate open? | batch, CRC, records | sequence | room in the segment | assign offsets
     finish (per wake-up)   one pwritev per partition | indexes, offsets, producers | answers
 
-What it does not take, it declines with nothing changed, and the Python way decides: anything but one plain batch of
-magic 2 per partition, which the topic keeps as it is; a codec that was not used before, or too much to decompress; a new,
-repeated or transactional producer batch; a roll, a flush or an index that may be full; a request that is not what
-clients send. tests/property/test_gate_twin.py holds the two to the same answers and the same files.
+The gate gathers requests with one plain batch of magic 2 for each partition, which the topic stores as it is. It
+declines everything else with nothing changed, and the Python path decides: a codec that was not used before, or too
+much to decompress; a new, repeated or transactional batch of a producer; a roll, a flush or an index that may be full; a
+request that clients do not usually send. tests/property/test_gate_twin.py compares the answers and the files of the two.
 """
 
 from cpython.ref cimport PyObject
@@ -38,12 +38,12 @@ from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_appe
 cdef enum:
     UUID_BYTES = 16
     KAFKA_STORAGE_ERROR = 56
-    ANSWER_OVERHEAD = 32                 # size prefix, header, array length, throttle time, tags
-    TOPIC_OVERHEAD = 16                  # lengths and tags, without the name
-    PARTITION_BYTES = 48                 # at most
+    ANSWER_OVERHEAD = 32                 # bytes of size prefix, header, array length, throttle time and tags, at most
+    TOPIC_OVERHEAD = 16                  # bytes of a topic without its name, at most
+    PARTITION_BYTES = 48                 # bytes of a partition, at most
 
 
-cdef int64_t wall_clock_ms() noexcept nogil:
+cdef int64_t read_wall_ms() noexcept nogil:
     cdef timespec now
     clock_gettime(CLOCK_REALTIME, &now)
     return <int64_t> now.tv_sec * 1000 + now.tv_nsec // 1000000
@@ -51,9 +51,9 @@ cdef int64_t wall_clock_ms() noexcept nogil:
 
 # ---- gather
 
-cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
-                        int64_t now_ms) noexcept nogil:
-    """Whether the bytes at `batch.data` are one batch that can simply be appended; fills in what is known of it."""
+cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size, int version,
+                        int64_t wall_ms) noexcept nogil:
+    """Returns whether the bytes at `batch.data` are one batch that can be appended as it is, and fills in `batch`."""
     cdef BatchHeader header
     cdef BatchLimits limits
     if parse_batch_header(batch.data, 0, size, &header) != HEADER_OK or header.size != size:
@@ -72,11 +72,11 @@ cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatc
                 header.producer_epoch, header.base_sequence):
             return False
     if not has_room(partition, partition.log, partition.log.segments.active, batch):
-        return False  # asked before the records are opened, and again when their timestamps are known
+        return False  # tested before the records are decompressed, and again when their timestamps are known
     fill_limits(&limits, partition.log.config)
     if check_batch(batch.data, &header, &limits) != RECORDS_OK:
         return False
-    prepare_check(&gate.check, &header, &limits, now_ms)
+    prepare_check(&gate.check, &header, &limits, wall_ms)
     if not are_in_order(gate, batch.data, size, header.attributes):
         return False
     batch.max_timestamp = gate.check.max_timestamp
@@ -84,14 +84,14 @@ cdef bint look_at_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
-    """Whether the attributes say nothing but a codec, which the version may bring and the topic keeps."""
+    """Returns whether the attributes hold only a codec, which the version allows and the topic keeps."""
     if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD):
         return False
     return config.codec < 0 or config.codec == attributes
 
 
 cdef bint are_in_order(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
-    """The batch's records, one by one, against `gate.check`."""
+    """Checks the records of the batch against `gate.check` and returns whether all of them are valid."""
     if codec:
         if not gate.decompressor.check_records(codec, data + BATCH_OVERHEAD, size - BATCH_OVERHEAD, &gate.check):
             return False
@@ -110,7 +110,8 @@ cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
 
 
 cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
-    """Whether the batch goes behind what is gathered already, with no roll and no flush."""
+    """Returns whether the batch fits behind what is gathered already, without a roll or a flush. Sets its base
+    offset."""
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
     return (segment.surely_takes(log.config, segment.size + partition.gathered_bytes, partition.gathered_count,
@@ -119,7 +120,7 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
 
 
 cdef bint is_open(PartitionState partition) noexcept nogil:
-    """The gate itself: what Python allowed, and what the log's configuration asks for beyond a plain append."""
+    """Returns whether the gate may append: Python allows it, and the log needs no more than a plain append."""
     return (partition.is_gated and partition.is_leader and takes_plain_appends(partition.log.config)
             and partition.log.directory.is_online and partition.append_errno == 0)
 
@@ -129,8 +130,9 @@ cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
 
 
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
-                         int32_t topic_length, int version, int64_t now_ms) noexcept nogil:
-    """The next partition of the request becomes a batch of `gate`, not yet counted. False: for Python."""
+                         int32_t topic_length, int version, int64_t wall_ms) noexcept nogil:
+    """Reads the next partition of the request into the batch behind `gate.batch_count`. Returns False if Python has to
+    serve the request."""
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     cdef int32_t index = take_int32(cursor)
     cdef int32_t size = take_length(cursor, flexible)
@@ -153,21 +155,22 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
     batch.topic_partitions = 0
     batch.next_gathered = -1
     batch.failed = False
-    return look_at_partition(gate, <PartitionState> batch.partition, batch, size, version, now_ms)
+    return examine_partition(gate, <PartitionState> batch.partition, batch, size, version, wall_ms)
 
 
-cdef bint look_at_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
-                            int version, int64_t now_ms) noexcept nogil:
+cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
+                            int version, int64_t wall_ms) noexcept nogil:
     if partition.last_request == gate.serial or not is_open(partition):
         return False
     partition.last_request = gate.serial
-    return look_at_batch(gate, partition, batch, size, version, now_ms)
+    return examine_batch(gate, partition, batch, size, version, wall_ms)
 
 
 cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
                       bint flexible) noexcept nogil:
-    """All topics of the request as batches behind those gathered before. False: for Python."""
-    cdef int64_t now_ms = wall_clock_ms()
+    """Reads all topics of the request into batches behind those gathered before. Returns False if Python has to serve
+    the request."""
+    cdef int64_t wall_ms = read_wall_ms()
     cdef const uint8_t *topic
     cdef int32_t topic_length, topics, partitions
     cdef int first
@@ -182,7 +185,7 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
             return False
         first = gate.batch_count
         while gate.batch_count - first < partitions:
-            if not take_partition(gate, frame, cursor, topic, topic_length, request.version, now_ms):
+            if not take_partition(gate, frame, cursor, topic, topic_length, request.version, wall_ms):
                 return False
             gate.batch_count += 1
         gate.batches[first].topic = topic
@@ -192,8 +195,8 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
     return not cursor.failed and cursor.pos == cursor.end
 
 
-cdef void keep(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
-    """The batch gets its offset, which its partition's next one continues."""
+cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
+    """Adds the batch to what is gathered for its partition, and assigns its offset in place."""
     if partition.gathered_count == 0:
         gate.touched[gate.touched_count] = <PyObject *> partition
         gate.touched_count += 1
@@ -224,7 +227,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.version = head.version
     request.correlation_id = head.correlation_id
     request.acks = take_int16(cursor)
-    take_int32(cursor)  # the timeout: nothing here waits
+    take_int32(cursor)  # the timeout: no gated request waits
     if cursor.failed or request.acks < -1 or request.acks > 1:
         return GATE_DECLINED
     gate.serial += 1
@@ -237,7 +240,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.first_batch = first
     request.batch_count = gate.batch_count - first
     for index in range(first, gate.batch_count):
-        keep(gate, <PartitionState> gate.batches[index].partition, &gate.batches[index], index)
+        gather_batch(gate, <PartitionState> gate.batches[index].partition, &gate.batches[index], index)
     gate.request_count += 1
     return GATE_GATHERED
 
@@ -245,7 +248,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
 # ---- finish
 
 cdef int write_gathered(GateContext gate, PartitionState partition, SegmentState segment) noexcept nogil:
-    """One write of all that was gathered for the partition. 0 or -errno, with nothing written."""
+    """Writes what was gathered for the partition, with one call. Returns 0, or -errno with nothing written."""
     cdef int index = partition.first_gathered
     cdef Py_ssize_t count = 0
     while index >= 0:
@@ -268,7 +271,10 @@ cdef void account_for_producer(ProducerEntry producer, const GatheredBatch *batc
 
 cdef void finish_partition(GateContext gate, PartitionState partition, LogState log, SegmentState segment,
                            TopicCounters counters) noexcept nogil:
-    """Write, then account for batch after batch. After a failure nothing of the rest is visible, and Python is told."""
+    """Writes what was gathered for the partition, then updates indexes, offsets and producers batch by batch.
+
+    After a failure the remaining batches are not in the log, and Python is notified.
+    """
     cdef int status = write_gathered(gate, partition, segment)
     cdef int index = partition.first_gathered
     cdef GatheredBatch *batch
@@ -305,7 +311,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
 
 
 cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int32_t length, bint flexible) noexcept nogil:
-    """Of an array."""
+    """Writes the length of an array and returns the position behind it."""
     if flexible:
         return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
     store_int32(at + pos, length)
@@ -346,7 +352,7 @@ cdef inline int64_t log_start_offset_of(PartitionState partition) noexcept nogil
 
 
 cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int version) noexcept nogil:
-    """The topic's name or id, and how many partitions follow."""
+    """Writes the topic's name or id and the number of its partitions."""
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     if version < FIRST_PRODUCE_WITH_TOPIC_ID:
         if flexible:
@@ -359,7 +365,7 @@ cdef Py_ssize_t put_topic(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batc
 
 
 cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uint8_t *at) noexcept nogil:
-    """The answer with its size prefix; its length."""
+    """Writes the answer with its size prefix and returns the number of bytes."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_PRODUCE
     cdef Py_ssize_t pos
     cdef int index
@@ -384,7 +390,7 @@ cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uin
 
 
 cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """False: no memory."""
+    """Puts the answer into the connection's output. Returns False if memory is short."""
     cdef size_t room = ANSWER_OVERHEAD
     cdef uint8_t *at
     cdef Py_ssize_t length
@@ -409,7 +415,8 @@ cdef bint has_failed(GateContext gate, const GatheredRequest *request) noexcept 
 
 
 cdef void finish_request(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """Answers, unless the connection was closed meanwhile or listens to none; that one learns of errors by a close."""
+    """Answers the request unless its connection is closed. With acks=0 nothing is sent, and an error closes the
+    connection."""
     cdef ConnectionState *connection = request.connection
     if not connection.closed and not connection.closing:
         if request.acks == 0:

@@ -25,17 +25,17 @@ cdef class Watch:
     cdef bint paused
 
 cdef class Reactor:
-    cdef ReactorState native        # a gate works on this
+    cdef ReactorState native        # the state that the gate shares
     cdef WatchState wakeup
     cdef epoll_event events[EVENTS_PER_WAKEUP]
-    cdef int64_t next_deadline_ms   # of the timing wheel; -1: none
+    cdef int64_t next_deadline_ms   # the timing wheel's; -1: none
     cdef int64_t stop_deadline_ms   # -1: not stopping
-    cdef int64_t last_busy_ms       # of the last wake-up that received something
+    cdef int64_t last_busy_ms       # time of the last wake-up that received something
     cdef int64_t seen_received      # bytes_received at that time
-    cdef bint wakeup_sent           # an eventfd write is on its way; guarded by the interpreter lock
-    cdef bint posted_here           # the owner itself posted
+    cdef bint wakeup_sent           # the eventfd was written and not read yet; guarded by the interpreter lock
+    cdef bint posted_here           # the owner thread itself posted
     cdef bint watch_ready
-    cdef bint interrupted           # epoll_wait was interrupted: signal handlers want to run
+    cdef bint interrupted           # epoll_wait was interrupted: signal handlers are due
     cdef public object dispatch
     cdef public object on_close
     cdef object on_callback_error

@@ -2,13 +2,14 @@
 
     wake-up:  read all (no lock) -> gate -> one Python phase for all that need it -> write all (no lock)
 
-Phase 1 (`reactor_input`) reads up to 64 ready sockets and splits frames. Phase 2 enters the interpreter once: closed
-connections are told, watched descriptors, posted callbacks and expired timers run, then `dispatch` gets all requests in
-one list, and again for the pipelined ones behind them, a bounded number of times. Phase 3 (`reactor_output`) writes all
-answers. Sockets are edge triggered, so that muting one costs no system call.
+Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and offers them to the gate. Phase 2 enters the
+interpreter once: it reports closed connections, runs the callbacks of watched descriptors, posted callbacks and expired
+timers, then calls `dispatch` with all requests in one list, and again with the pipelined requests behind them, a bounded
+number of times. Phase 3 (`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one costs no
+system call.
 
-Other threads use `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before `run`
-the thread that sets things up may call the rest too.
+Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
+`run` the thread that sets up the broker may call the rest too.
 """
 
 import sys
@@ -49,15 +50,15 @@ cdef extern from "<sys/eventfd.h>" nogil:
     int eventfd(unsigned int initial, int flags)
 
 cdef enum:
-    DISPATCH_ROUNDS = 8             # of pipelined requests in one Python phase
-    CACHE_BYTES = 33554432          # of slabs kept while busy
-    CACHE_IDLE_BYTES = 1048576      # of slabs kept when quiet
+    DISPATCH_ROUNDS = 8             # calls of `dispatch` in one Python phase, for pipelined requests
+    CACHE_BYTES = 33554432          # free slabs kept while requests arrive
+    CACHE_IDLE_BYTES = 1048576      # free slabs kept after QUIET_MS without requests
     QUIET_MS = 1000
 
-# Part of this module for those who use it.
+# Makes the two classes importable from this module.
 globals().update(Connection=Connection, Request=Request)
 
-# Kinds of ends, for `on_close`.
+# Why a connection was closed, for `on_close`.
 CLOSED_BY_PEER = CLOSE_BY_PEER
 CLOSED_BY_ERROR = CLOSE_ERROR
 CLOSED_FOR_INVALID_SIZE = CLOSE_INVALID_SIZE
@@ -69,7 +70,7 @@ CLOSED_AT_SHUTDOWN = CLOSE_SHUTDOWN
 
 
 def bucket_bounds():
-    """The exclusive upper ends, in microseconds, of the buckets of `request_meters`; the last one has none."""
+    """Returns the exclusive upper ends, in microseconds, of the buckets of `request_meters` but the last."""
     bounds = [1, 2, 3, 4]
     for exponent in range(2, METER_BUCKETS // 4 + 1):
         bounds += [(1 << exponent) // 4 * part for part in (5, 6, 7, 8)]
@@ -78,7 +79,7 @@ def bucket_bounds():
 
 cdef inline void read_clock(ReactorState *state) noexcept nogil:
     state.now_us = monotonic_us()
-    state.now_ms = state.now_us // 1000
+    state.monotonic_ms = state.now_us // 1000
 
 
 def _print_callback_error(error):
@@ -88,11 +89,11 @@ def _print_callback_error(error):
 cdef class Watch:
     """A descriptor whose readiness calls back in the Python phase: a listening socket, a signal pipe.
 
-    Level triggered. Owner thread only. The descriptor itself stays the caller's.
+    Level triggered. Owner thread only. The caller keeps owning the descriptor.
     """
 
     def pause(self):
-        """No more callbacks until `resume`."""
+        """Stops callbacks until `resume`."""
         cdef epoll_event event
         if self.fd >= 0 and not self.paused:
             event.events = 0
@@ -112,7 +113,7 @@ cdef class Watch:
             self.paused = False
 
     def close(self):
-        """Stops watching; before the caller closes the descriptor."""
+        """Stops watching. To be called before the caller closes the descriptor."""
         cdef epoll_event event
         if self.fd >= 0:
             epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)
@@ -122,9 +123,9 @@ cdef class Watch:
 
 
 cdef class Reactor:
-    """Owns the epoll instance, all connections and the timing wheel. See the module for phases and threads.
+    """Owns the epoll instance, all connections and the timing wheel. The module describes phases and threads.
 
-    Invariants: a connection in `connections` is open or waits in the closed queue; every queue has room for all of them.
+    Invariants: a connection in `connections` is open or is in the closed queue; every queue has room for all of them.
     """
 
     def __cinit__(self):
@@ -135,8 +136,11 @@ cdef class Reactor:
 
     def __init__(self, dispatch, *, max_request_bytes=104857600, queued_max_request_bytes=-1,
                  connections_max_idle_ms=600000, on_close=None, on_callback_error=None):
-        """`dispatch(requests)` answers each now or later by `request.connection.respond`. `on_close(connection, kind)`
-        is told once per closed connection. `on_callback_error(error)` gets what posted callbacks and timers raise."""
+        """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
+
+        `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called with
+        what posted callbacks and timers raise.
+        """
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
             raise RuntimeError("already initialized")
@@ -150,7 +154,7 @@ cdef class Reactor:
         self.posted = deque()
         self.connections = {}
         self.watches = []
-        self.wheel = TimingWheel(start_ms=self.native.now_ms)
+        self.wheel = TimingWheel(start_ms=self.native.monotonic_ms)
         self.next_deadline_ms = -1
         self.stop_deadline_ms = -1
         self.native.epoll_fd = epoll_create1(EPOLL_CLOEXEC)
@@ -185,24 +189,26 @@ cdef class Reactor:
             write(self.native.wakeup_fd, &one, sizeof(one))
 
     def stop(self, int64_t grace_ms=0):
-        """`run` returns when no request is in process and all answers have left, after `grace_ms` at the latest.
-        Nothing more is read. Any thread."""
+        """Makes `run` return when no request is in process and all answers are sent, after `grace_ms` at the latest.
+
+        Nothing more is read. Any thread.
+        """
         self.post(lambda: self.begin_stop(grace_ms))
 
     # ---- owner thread
 
     @property
-    def now_ms(self):
-        """The monotonic clock as of this wake-up, in milliseconds."""
-        return self.native.now_ms
+    def monotonic_ms(self):
+        """The monotonic clock at the start of this wake-up, in milliseconds."""
+        return self.native.monotonic_ms
 
     def schedule(self, int64_t delay_ms, callback):
-        """Runs `callback()` after `delay_ms`; the entry that is returned has `cancel()`."""
+        """Runs `callback()` after `delay_ms`. Returns an entry that has `cancel()`."""
         cdef int64_t deadline
         self.check_owner()
         if self.native.thread == 0:
             read_clock(&self.native)
-        deadline = self.native.now_ms + delay_ms
+        deadline = self.native.monotonic_ms + delay_ms
         entry = self.wheel.add(deadline, callback)
         if self.next_deadline_ms < 0 or deadline < self.next_deadline_ms:
             self.next_deadline_ms = deadline
@@ -225,7 +231,7 @@ cdef class Reactor:
         return watch
 
     def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id):
-        """Takes over a connected, non-blocking socket's descriptor, which is closed by the reactor. -> Connection"""
+        """Takes over the descriptor of a connected, non-blocking socket and returns its Connection."""
         cdef epoll_event event
         cdef Connection connection = Connection.__new__(Connection)
         self.check_owner()
@@ -249,14 +255,14 @@ cdef class Reactor:
         return connection
 
     def pause_intake(self):
-        """No new request is read or dispatched until `resume_intake`; those begun may arrive completely."""
+        """Stops reading and dispatching new requests until `resume_intake`. Partly received ones may complete."""
         self.native.intake_paused = True
 
     def resume_intake(self):
         self.native.intake_paused = False
 
     def idle_order(self):
-        """The open connections, least recently used first."""
+        """Returns the open connections, least recently used first."""
         cdef ConnectionState *native = self.native.oldest
         cdef list order = []
         while native != NULL:
@@ -265,7 +271,7 @@ cdef class Reactor:
         return order
 
     def counters(self):
-        """What happened since the start, by name."""
+        """Returns counters since the start, by name."""
         return {
             "requests_received": self.native.requests_received,
             "requests_gated": self.native.requests_gated,
@@ -281,13 +287,17 @@ cdef class Reactor:
         }
 
     def idle_us(self):
-        """Microseconds spent waiting for events since the start, the wait of this moment included. Any thread."""
+        """Returns the microseconds spent waiting for events since the start, including a wait in progress. Any
+        thread."""
         cdef int64_t waiting_since_us = self.native.waiting_since_us
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
     def request_meters(self):
-        """What was answered since the start: [(API key, requests, bytes of them, microseconds, requests by bucket)];
-        `bucket_bounds` says what a bucket holds, key 127 stands for all that is no API. Any thread."""
+        """Returns the answered requests since the start, by API: a list of (API key, requests, bytes of the requests,
+        microseconds, requests by bucket). Any thread.
+
+        `bucket_bounds` has the bounds of the buckets. Key 127 stands for requests without a known API.
+        """
         cdef RequestMeter *meter
         cdef int key, bucket
         cdef list found = []
@@ -299,7 +309,7 @@ cdef class Reactor:
         return found
 
     def run(self):
-        """Serves until `stop`; then closes all connections. The calling thread is the owner meanwhile."""
+        """Serves until `stop`, then closes all connections. The calling thread is the owner during the call."""
         if self.native.thread != 0:
             raise RuntimeError("the reactor runs already")
         self.native.thread = <unsigned long> PyThread_get_thread_ident()
@@ -358,7 +368,7 @@ cdef class Reactor:
         meters_settle(&self.native.pending_meters, elapsed_us)
 
     cdef int timeout_ms(self) noexcept nogil:
-        """How long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""
+        """Returns how long epoll may wait: 0 when there is work, otherwise until the next deadline, -1 without one."""
         cdef ReactorState *native = &self.native
         cdef int64_t deadline = self.next_deadline_ms
         cdef int64_t idle
@@ -380,19 +390,19 @@ cdef class Reactor:
                 deadline = idle
         if deadline < 0:
             return -1
-        deadline -= native.now_ms
+        deadline -= native.monotonic_ms
         return 0 if deadline < 0 else <int> deadline if deadline < 0x7fffffff else 0x7fffffff
 
     cdef bint needs_python(self) noexcept nogil:
         cdef ReactorState *native = &self.native
         return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
                 or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready or self.stop_deadline_ms >= 0
-                or (self.next_deadline_ms >= 0 and native.now_ms >= self.next_deadline_ms)
+                or (self.next_deadline_ms >= 0 and native.monotonic_ms >= self.next_deadline_ms)
                 or (native.max_idle_ms >= 0 and native.oldest != NULL
-                    and native.now_ms - native.oldest.last_active_ms >= native.max_idle_ms))
+                    and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Phase 1: what was left over first, then the sockets that epoll named, then what the gate gathered."""
+        """Phase 1: serves connections with input left over, then the sockets that epoll named, then the gate's batches."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.input_queue)
@@ -409,12 +419,12 @@ cdef class Reactor:
             native.gate_finish(native.gate_context)
         if native.bytes_received != self.seen_received:
             self.seen_received = native.bytes_received
-            self.last_busy_ms = native.now_ms
-        elif native.pool.cached_bytes > CACHE_IDLE_BYTES and native.now_ms - self.last_busy_ms >= QUIET_MS:
+            self.last_busy_ms = native.monotonic_ms
+        elif native.pool.cached_bytes > CACHE_IDLE_BYTES and native.monotonic_ms - self.last_busy_ms >= QUIET_MS:
             slab_pool_trim(native.pool, CACHE_IDLE_BYTES)
 
     cdef void take_event(self, epoll_event *event) noexcept nogil:
-        """One event: a kind is the first field of whatever it points at."""
+        """Handles one event. The first field of the struct that it points at is the kind."""
         cdef int kind = (<int *> event.data.ptr)[0]
         cdef ConnectionState *connection
         cdef uint64_t posted
@@ -441,7 +451,7 @@ cdef class Reactor:
             input_serve(&self.native, connection)
 
     cdef void write_phase(self) noexcept nogil:
-        """Phase 3."""
+        """Phase 3: writes the output of all connections that have some."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.output_queue)
@@ -455,7 +465,7 @@ cdef class Reactor:
     # ---- phase 2
 
     cdef bint python_phase(self) except -1:
-        """Whether the loop is to end."""
+        """Runs phase 2. Returns whether the loop has to end."""
         cdef int rounds = 0
         self.native.python_phases += 1
         if self.interrupted:
@@ -468,7 +478,7 @@ cdef class Reactor:
         if self.watch_ready:
             self.run_watches()
         self.run_posted()
-        if self.next_deadline_ms >= 0 and self.native.now_ms >= self.next_deadline_ms:
+        if self.next_deadline_ms >= 0 and self.native.monotonic_ms >= self.next_deadline_ms:
             self.run_timers()
         self.expire_idle()
         self.advance_answered()
@@ -479,7 +489,7 @@ cdef class Reactor:
         return self.stop_is_due()
 
     cdef int settle(self) except -1:
-        """Lets go of what was sent, and tells of connections that were closed."""
+        """Releases the Python objects that were sent, and reports closed connections."""
         cdef ReactorState *native = &self.native
         cdef OutputChunk *chunk
         cdef PyObject *owner
@@ -503,7 +513,7 @@ cdef class Reactor:
         for index in range(waiting):
             closed = native.spare_queue.items[index]
             if closed.queued_input or closed.queued_python or closed.queued_answered or closed.queued_output:
-                queue_push(&native.closed_queue, closed)  # until those queues have passed over it
+                queue_push(&native.closed_queue, closed)  # until the other queues have skipped it
             else:
                 connection = <Connection> closed.connection
                 del self.connections[connection.id]
@@ -533,7 +543,7 @@ cdef class Reactor:
         return 0
 
     cdef int run_posted(self) except -1:
-        """Those posted until now; what they post themselves runs in the next phase."""
+        """Runs the callbacks posted so far. What they post themselves runs in the next phase."""
         cdef Py_ssize_t waiting
         self.wakeup.ready = False
         self.wakeup_sent = False
@@ -546,17 +556,17 @@ cdef class Reactor:
 
     cdef int run_timers(self) except -1:
         self.next_deadline_ms = -1
-        for callback in self.wheel.advance(self.native.now_ms):
+        for callback in self.wheel.advance(self.native.monotonic_ms):
             self.call(callback)
         self.next_deadline_ms = self.wheel.next_deadline_ms()
         return 0
 
     cdef int expire_idle(self) except -1:
-        """Closes what was silent for too long; a connection whose request is in process is not silent."""
+        """Closes connections that were idle for too long. A connection whose request is in process is not idle."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *oldest = native.oldest
         while (native.max_idle_ms >= 0 and oldest != NULL
-               and native.now_ms - oldest.last_active_ms >= native.max_idle_ms):
+               and native.monotonic_ms - oldest.last_active_ms >= native.max_idle_ms):
             if oldest.in_process and oldest.output_head == NULL and not oldest.closing:
                 connection_touch(native, oldest)
             else:
@@ -565,7 +575,7 @@ cdef class Reactor:
         return 0
 
     cdef int advance_answered(self) except -1:
-        """Takes up the next requests of connections that Python has answered; between callbacks, never within one."""
+        """Takes the next requests of connections that Python has answered. Never called within a callback."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *answered
         cdef size_t count = queue_take(native, &native.answered_queue)
@@ -581,7 +591,7 @@ cdef class Reactor:
         return 0
 
     cdef int dispatch_round(self) except -1:
-        """One list of requests, at most one of each connection."""
+        """Dispatches one list of requests, at most one from each connection."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *waiting
         cdef Request request
@@ -615,15 +625,15 @@ cdef class Reactor:
 
     cdef begin_stop(self, int64_t grace_ms):
         if self.stop_deadline_ms < 0:
-            self.stop_deadline_ms = self.native.now_ms + grace_ms
+            self.stop_deadline_ms = self.native.monotonic_ms + grace_ms
             self.native.draining = True
 
     cdef bint stop_is_due(self) noexcept nogil:
-        """Whether nothing holds the stop back any longer."""
+        """Returns whether a stop is requested and nothing delays it any longer."""
         cdef ConnectionState *connection = self.native.oldest
         if self.stop_deadline_ms < 0:
             return False
-        if self.native.now_ms >= self.stop_deadline_ms:
+        if self.native.monotonic_ms >= self.stop_deadline_ms:
             return True
         while connection != NULL:
             if connection.in_process or connection.output_head != NULL:

@@ -1,4 +1,4 @@
-# Connections and requests as Python objects around the C state.
+# Connections and requests: Python objects around the C state.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafkapy._core.reactor.reactor_state cimport ConnectionState, ReactorState
@@ -6,13 +6,13 @@ from kafkapy._core.bytes.slab cimport Slab
 
 cdef class Connection:
     cdef ConnectionState *native    # owned
-    cdef ReactorState *shared       # the reactor's, which `reactor` keeps alive
+    cdef ReactorState *shared       # the state of `reactor`, which keeps it alive
     cdef object reactor
     cdef readonly str id
     cdef readonly object listener
     cdef readonly str peer_host
     cdef readonly int peer_port
-    cdef public object state        # the session's: principal, client's name and version
+    cdef public object state        # the session: principal, name and version of the client
     cdef str close_text
     cpdef respond(self, chunks)
 
@@ -20,7 +20,7 @@ cdef class Request:
     cdef readonly Connection connection
     cdef Slab *slab                 # pinned
     cdef uint8_t *data
-    cdef bint owns_data             # allocated for this request; then there is no slab
+    cdef bint owns_data             # `data` was allocated for this request, and `slab` is NULL
     cdef int32_t size
     cdef readonly int64_t received_ms
     cdef readonly bint waits        # a fetch that the gate serves once there is more to read (GATE_WAITS)

@@ -1,4 +1,4 @@
-"""Connections and requests as Python sees them, and how an answer gets into a connection's output."""
+"""The Python classes of connections and requests, and the writing of an answer into a connection's output."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -21,11 +21,11 @@ from kafkapy._core.bytes.segment_file cimport FileRange
 from kafkapy._core.bytes.slab cimport slab_release
 
 cdef enum:
-    COPY_LIMIT = 8192               # an answer's piece up to this long is copied, a longer one pinned
+    COPY_LIMIT = 8192               # a chunk of up to so many bytes is copied, a longer one is pinned
 
 
 cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1:
-    """Puts one answer into the output. If that fails half way, the connection cannot go on."""
+    """Puts one answer into the output. A failure closes the connection, since a part may be in the output already."""
     cdef uint8_t *prefix = output_reserve(shared, FRAME_PREFIX_BYTES)
     cdef int64_t total = 0
     if prefix == NULL or output_commit(shared, connection, FRAME_PREFIX_BYTES):
@@ -90,9 +90,9 @@ cdef void count_answered(ReactorState *shared, RequestFrame *frame) noexcept nog
 
 
 cdef class Connection:
-    """One client's connection. Owns its C state; owner thread only, but `close` may be called anywhere.
+    """One client's connection. Owns its C state. Owner thread only, except for `close`.
 
-    At most one of its requests is in process: from its appearance in `dispatch` to `respond`.
+    At most one of its requests is in process, from `dispatch` to `respond`.
     """
 
     def __cinit__(self):
@@ -115,8 +115,11 @@ cdef class Connection:
         return self.native.fd
 
     cpdef respond(self, chunks):
-        """Answers the request in process: `chunks` are bytes-like objects and FileRanges, which are *pinned* until
-        sent; the size prefix is added here. None: no answer is due. On a closed connection nothing happens."""
+        """Answers the request in process. Does nothing if the connection is closed.
+
+        `chunks` are bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size prefix;
+        None sends nothing.
+        """
         cdef ConnectionState *native = self.native
         if native.closed or native.closing:
             return
@@ -128,14 +131,14 @@ cdef class Connection:
             write_answer(self.shared, native, chunks)
         count_answered(self.shared, &native.frame)
         request_done(self.shared, native)
-        connection_touch(self.shared, native)  # or it may count as idle before the answer has left
+        connection_touch(self.shared, native)  # otherwise it may count as idle before the answer is sent
         connection_want_output(self.shared, native)
         if not native.queued_answered:
             native.queued_answered = True
             queue_push(&self.shared.answered_queue, native)
 
     def close(self, str reason):
-        """Closes, after answers already given. `reason` goes to `on_close`. Any thread."""
+        """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread."""
         if self.shared.thread != 0 and self.shared.thread != <unsigned long> PyThread_get_thread_ident():
             self.reactor.post(lambda: self.close(reason))
             return
@@ -144,7 +147,7 @@ cdef class Connection:
             connection_close(self.shared, self.native, CLOSE_LOCAL, 0)
 
     def describe_close(self):
-        """Why it was closed, in words."""
+        """Returns why the connection was closed, as text."""
         cdef ConnectionState *native = self.native
         cdef int reason = native.close_reason
         if reason == CLOSE_LOCAL:
@@ -166,8 +169,11 @@ cdef class Connection:
 
 @cython.freelist(64)
 cdef class Request:
-    """One request in process: header and body without the size prefix. *Pins* its bytes; so does every slice of
-    `payload`, which may outlive the request and may be modified in place. Exports the buffer protocol itself."""
+    """One request in process: header and body without the size prefix.
+
+    It *pins* its bytes, and so does every slice of `payload`, which may outlive the request and may be modified in
+    place. The request itself supports the buffer protocol.
+    """
 
     def __dealloc__(self):
         if self.slab != NULL:
@@ -176,8 +182,10 @@ cdef class Request:
             free(self.data)
 
     def detach(self):
-        """Moves its bytes out of the slab, which others share, so that it can be kept for long. Before anything else
-        was made of `payload`."""
+        """Copies the bytes out of the shared slab, so that the request can be kept for long.
+
+        To be called before any slice of `payload` exists.
+        """
         cdef uint8_t *copy
         if self.slab != NULL:
             copy = <uint8_t *> malloc(<size_t> self.size)
@@ -201,5 +209,5 @@ cdef class Request:
 
     @property
     def payload(self):
-        """A writable memoryview."""
+        """A writable memoryview of the bytes."""
         return PyMemoryView_FromObject(self)

@@ -1,11 +1,11 @@
 """Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf stratum.
 
-A read lands in a slab that all connections share, and complete frames stay where they landed. Only a tail is copied: up
-to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own, which grows
-as bytes arrive and is never larger than four times what was sent. TLS would stand between `receive` and `take_frame`: a
-transform from the shared slab into another.
+Bytes are read into a slab that all connections share, and complete frames stay there. Only an incomplete tail is
+copied: up to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own,
+which grows as bytes arrive and is never larger than four times what was received. TLS would be a transform from the
+shared slab into another, between `receive` and `take_frame`.
 
-A connection with a request in process is not read (Kafka's muting); the socket's own buffer then holds the client back.
+A connection with a request in process is not read (Kafka's muting); the socket's buffer then limits the client.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -32,25 +32,25 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t recv(int fd, void *buffer, size_t size, int flags)
 
 cdef enum:
-    READS_PER_TURN = 8              # of one connection in one wake-up
+    READS_PER_TURN = 8              # reads from one connection in one wake-up
     ASSEMBLY_MINIMUM = 16384        # first capacity of a slab for a frame that is still arriving
 
 
 cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
-    """Whether no new frame may be read: Python asked for it, or too many bytes of requests are in memory."""
+    """Returns whether no new frame may be read: Python paused the intake, or requests occupy too much memory."""
     return state.intake_paused or (
         state.queued_max_request_bytes >= 0 and state.reserved_bytes >= state.queued_max_request_bytes)
 
 
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Whether the connection's next request may begin."""
+    """Returns whether the connection's next request may be taken."""
     return not (connection.closed or connection.closing or connection.in_process or connection.blocked
                 or state.draining or connection.output_bytes > OUTPUT_LIMIT)
 
 
 cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32_t size, const uint8_t *data,
                          size_t available) noexcept nogil:
-    """Moves the `available` first bytes of a frame of `size` bytes to a slab of its own."""
+    """Copies the first `available` bytes of a frame of `size` bytes into a slab of its own."""
     cdef size_t capacity = available * 4
     cdef Slab *slab = slab_take_cached(state.pool, <size_t> size)
     if slab == NULL:
@@ -69,7 +69,7 @@ cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32
 
 cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
                     int32_t size) noexcept nogil:
-    """The connection's request in process; takes over one pin on `slab`."""
+    """Sets the connection's request in process. Takes over one pin on `slab`."""
     connection.frame.connection = connection
     connection.frame.slab = slab
     connection.frame.data = data
@@ -82,7 +82,10 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
 
 
 cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Makes the next complete frame the request in process; otherwise puts its beginning where it can grow."""
+    """Makes the next complete frame the request in process; otherwise moves its beginning to where it can grow.
+
+    Returns whether there was a complete frame.
+    """
     cdef uint8_t *at
     cdef size_t available
     cdef size_t taken
@@ -134,9 +137,9 @@ cdef inline void count_gated(ReactorState *state, ConnectionState *connection) n
 
 
 cdef void input_advance(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Offers the connection's complete frames, in order, to the gate, and the first that it declines to Python.
+    """Offers the connection's complete frames to the gate, in order, and queues the first that is for Python.
 
-    What a client has sent ahead is gathered together: one write, one answer on the wire for all of it.
+    Pipelined produce requests are gathered together, so that they need one write to the log and one to the socket.
     """
     cdef int verdict
     while may_take(state, connection):
@@ -164,7 +167,8 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
-    """Where the next bytes go: the rest of a frame that is arriving, then the shared slab. Entries, or -1: no memory."""
+    """Fills in where the next bytes are read to: the rest of a frame that is arriving, then the shared slab. Returns the
+    number of entries, or -1 if memory is short."""
     cdef Slab *slab = connection.assembly
     cdef size_t missing
     cdef size_t room
@@ -179,7 +183,7 @@ cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *ve
         vector[0].iov_base = slab.data + slab.used
         vector[0].iov_len = room if room < missing else missing
         count = 1
-        # While intake is blocked, only what has begun may be completed.
+        # While intake is blocked, only partly received frames may be completed.
         if room < missing or intake_is_blocked(state):
             return count
     if state_ensure_input_room(state):
@@ -191,7 +195,7 @@ cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *ve
 
 
 cdef void distribute(ReactorState *state, ConnectionState *connection, size_t received) noexcept nogil:
-    """Says of the bytes just read to whom they belong."""
+    """Assigns the bytes just read to the frame that is arriving and to the connection's input."""
     cdef Slab *slab = connection.assembly
     cdef size_t missing
     if slab != NULL:
@@ -214,7 +218,7 @@ cdef void distribute(ReactorState *state, ConnectionState *connection, size_t re
 
 
 cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """One read. Whether it makes sense to read again before looking at what came."""
+    """Reads once. Returns whether to read again before the frames are taken."""
     cdef iovec vector[2]
     cdef size_t room
     cdef ssize_t received
@@ -246,7 +250,7 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """What one connection may do in phase 1: take up what it still holds, then read, then take up what came."""
+    """Serves one connection in phase 1: takes the frames that it holds, reads, and takes the frames that arrived."""
     cdef int turns = 0
     if connection.closed:
         return

@@ -1,9 +1,9 @@
 """Phase 3 of a wake-up: answers -> socket. Leaf stratum.
 
-Memory leaves by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page cache. A header
-before a file range is held back by MSG_MORE, and what lies between ranges by TCP_CORK, so that a fetch answer fills its
-packets. A short range is read into memory instead: one system call in place of four. What the socket does not take
-stays, and EPOLLOUT brings the connection back.
+Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
+cache. MSG_MORE holds back a header before a file range, and TCP_CORK what is between ranges, so that a fetch answer fills
+its packets. A short range is read into memory instead, which takes one system call where corking takes four. What the
+socket does not take stays in the output until EPOLLOUT.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
@@ -43,13 +43,13 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     VECTOR_LIMIT = 32
-    FILE_COPY_LIMIT = 8192          # a range up to this long is read, not sent by the kernel
-    BYTES_PER_TURN = 4194304        # of one connection in one wake-up
+    FILE_COPY_LIMIT = 8192          # a range of up to so many bytes is read and not sent by `sendfile`
+    BYTES_PER_TURN = 4194304        # bytes sent to one connection in one wake-up
 
 
 cdef void set_cork(ConnectionState *connection, int corked) noexcept nogil:
     if connection.corked != corked:
-        # On a socket that is not TCP this fails and changes nothing: the pieces just leave one by one.
+        # On a socket that is not TCP this fails and changes nothing: the pieces are sent one by one.
         setsockopt(connection.fd, IPPROTO_TCP, TCP_CORK, &corked, sizeof(int))
         connection.corked = corked
 
@@ -63,7 +63,7 @@ cdef void drop_head(ReactorState *state, ConnectionState *connection) noexcept n
 
 
 cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent) noexcept nogil:
-    """The kernel took `sent` bytes from the front of the output."""
+    """Removes `sent` bytes, which the kernel took, from the front of the output."""
     cdef OutputChunk *head
     state.bytes_sent += sent
     connection.output_bytes -= sent
@@ -81,7 +81,7 @@ cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent
 
 
 cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogil:
-    """Turns a short file range into memory. A CloseReason, 0 if all is well."""
+    """Reads a short file range into memory. Returns a CloseReason, 0 on success."""
     cdef int64_t done = 0
     cdef ssize_t count
     cdef uint8_t *room = output_reserve(state, <size_t> chunk.remaining)
@@ -104,7 +104,7 @@ cdef int copy_short_range(ReactorState *state, OutputChunk *chunk) noexcept nogi
 
 
 cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """One `send` of the memory at the front of the output: what it returns."""
+    """Sends the memory at the front of the output once, and returns what `send` returned."""
     cdef iovec vector[VECTOR_LIMIT]
     cdef msghdr message
     cdef OutputChunk *chunk = connection.output_head
@@ -131,7 +131,7 @@ cdef ssize_t send_memory(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """One `sendfile` of the long file range at the front of the output: what it returns."""
+    """Sends the file range at the front of the output once, and returns what `sendfile` returned."""
     cdef OutputChunk *head = connection.output_head
     cdef int64_t position = head.position
     cdef int64_t count = head.remaining if head.remaining < BYTES_PER_TURN else BYTES_PER_TURN
@@ -145,7 +145,7 @@ cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Everything has left: close if that was waited for, otherwise the next request may come."""
+    """Closes the connection if that waited for the output to be sent; otherwise lets its next request come."""
     if connection.corked:
         set_cork(connection, False)
     if connection.closing:
@@ -155,7 +155,7 @@ cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nog
 
 
 cdef void output_flush(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Writes until the output is empty, the socket is full, or the connection had its turn."""
+    """Writes until the output is empty, the socket is full, or BYTES_PER_TURN are sent."""
     cdef OutputChunk *head
     cdef ssize_t sent
     cdef int64_t total = 0

@@ -1,4 +1,4 @@
-# The reactor's C state: what one connection, one request and one answer are while no Python object stands for them.
+# The reactor's C state: connections, requests and answers without Python objects.
 #
 # Everything here belongs to the reactor thread. A gate (see `Gate`) is called with these structs in phase 1, without
 # the interpreter lock, and writes its answers by `output_reserve`, `output_commit` and `output_append`.
@@ -49,9 +49,9 @@ cdef struct RequestFrame:
 cdef struct OutputChunk:
     OutputChunk *next
     Slab *slab                      # pinned
-    Py_buffer view                  # held when has_view: a large Python buffer sent without copying
-    PyObject *owner                 # owned reference: the FileRange behind fd
-    void *pin                       # what a gate pinned, let go by release(pin)
+    Py_buffer view                  # if has_view: a large Python buffer that is sent without copying
+    PyObject *owner                 # owned reference to the FileRange behind fd
+    void *pin                       # what a gate pinned, released by release(pin)
     void (*release)(void *pin) noexcept nogil
     const uint8_t *data             # next byte to send
     int64_t position                # next byte of the file
@@ -64,25 +64,25 @@ cdef struct OutputChunk:
 cdef struct ConnectionState:
     int kind                        # WATCH_CONNECTION
     int fd                          # -1 once closed
-    bint readable                   # the kernel may hold bytes (edge triggered: ours to remember)
+    bint readable                   # the kernel may hold bytes; remembered, since the socket is edge triggered
     bint hangup                     # the peer ended its stream: a short read does not mean "drained"
-    bint blocked                    # the socket took no more; EPOLLOUT will tell
+    bint blocked                    # the socket took no more; EPOLLOUT resets it
     bint corked
     bint in_process                 # one request is with the gate, Python or a purgatory
-    int gathered                    # requests that the gate keeps until `finish`; 0 outside phase 1
-    bint closing                    # close as soon as the output has left
+    int gathered                    # requests that the gate has gathered; 0 outside phase 1
+    bint closing                    # to be closed as soon as the output is sent
     bint closed
     bint queued_input               # membership of the queues of ReactorState
     bint queued_python
     bint queued_answered
     bint queued_output
-    uint8_t prefix[4]               # of a frame whose size is not complete yet
+    uint8_t prefix[4]               # the incomplete size prefix of a frame
     int prefix_size                 # 0..3 between reads
     Slab *input                     # pinned; received and not parsed: data[input_pos:input_end]
     size_t input_pos
     size_t input_end
     Slab *assembly                  # sole pin; a frame that is still arriving, `used` bytes of it are here
-    int32_t assembly_size           # its whole size
+    int32_t assembly_size           # the whole size of that frame
     RequestFrame frame              # in process
     int64_t reserved_bytes          # its share of ReactorState.reserved_bytes
     OutputChunk *output_head
@@ -99,9 +99,9 @@ cdef struct ConnectionQueue:
     ConnectionState **items         # room for every open connection: pushing never allocates
     size_t count
 
-# Both are called on the reactor's thread, with or without the interpreter lock, and never while a Python callback of the
-# reactor runs: after phase 1's reads and between callbacks of phase 2. `finish` follows whatever may have gathered, so
-# Python never sees a partition whose gathered batches are not written yet.
+# Both are called on the reactor's thread, with or without the interpreter lock, after the reads of phase 1 and between
+# callbacks of phase 2, but never while a Python callback runs. `finish` follows each gathering, so that Python never
+# sees a partition whose gathered batches are not written yet.
 ctypedef int (*Gate)(void *context, RequestFrame *frame) noexcept nogil
 ctypedef void (*GateFinish)(void *context) noexcept nogil
 
@@ -110,35 +110,35 @@ cdef struct ReactorState:
     int epoll_fd
     int wakeup_fd
     int64_t now_us                  # monotonic, read once per wake-up
-    int64_t now_ms                  # the same in milliseconds
-    int64_t waiting_since_us        # when epoll was last asked; 0 while it does not wait
+    int64_t monotonic_ms                  # the same in milliseconds
+    int64_t waiting_since_us        # when the wait for events began; 0 while there is none
     int32_t max_request_bytes
     int64_t queued_max_request_bytes  # -1: no bound
     int64_t reserved_bytes          # bytes of frames that are arriving or in process
     int64_t max_idle_ms             # -1: never
     bint input_urgent               # a queued connection may read although intake is blocked
     bint intake_paused              # no new frame is read or taken
-    bint draining                   # shutting down: answers leave, nothing comes in
+    bint draining                   # shutting down: answers are sent, nothing is read
     size_t in_process_count
     size_t connection_count
     size_t queue_capacity
     SlabPool *pool
-    Slab *shared_input              # where reads land; one pin is ours
-    Slab *shared_output             # where small answers are written; one pin is ours
+    Slab *shared_input              # the slab that sockets are read into; pinned once
+    Slab *shared_output             # the slab that small answers are written into; pinned once
     OutputChunk *free_chunks
     OutputChunk *garbage            # sent; their Python references wait for the interpreter lock
     ConnectionState *oldest         # least recently used order
     ConnectionState *newest
     ConnectionQueue input_queue     # to be read or parsed in the next phase 1
     ConnectionQueue python_queue    # their frame waits for phase 2
-    ConnectionQueue answered_queue  # answered by Python: their next request is due when the callback has returned
+    ConnectionQueue answered_queue  # answered by Python: their next request is taken when the callback has returned
     ConnectionQueue output_queue    # to be written in phase 3
-    ConnectionQueue closed_queue    # closed; Python is to be told
-    ConnectionQueue spare_queue     # a queue being worked through is swapped with this one
+    ConnectionQueue closed_queue    # closed; to be reported to Python
+    ConnectionQueue spare_queue     # swapped with the queue that is being processed
     Gate gate                       # NULL: every request goes to Python
     GateFinish gate_finish          # NULL: the gate gathers nothing
     void *gate_context
-    bint gate_due                   # the gate has something to tell Python
+    bint gate_due                   # the gate has to notify Python
     int64_t requests_received       # counters since the start
     int64_t requests_gated
     int64_t bytes_received
@@ -150,7 +150,7 @@ cdef struct ReactorState:
     RequestMeter *meters[METERS]    # by API key; NULL until the first request of the API
     RequestMeter *pending_meters    # those of requests that the gate answered in this wake-up
 
-# Takes what is queued: the caller works through spare_queue while new entries gather in `queue`.
+# Moves what is queued to spare_queue, which the caller processes while new entries are added to `queue`.
 cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:
     cdef ConnectionQueue taken = queue[0]
     queue[0] = state.spare_queue
@@ -163,7 +163,7 @@ cdef inline void queue_push(ConnectionQueue *queue, ConnectionState *connection)
     queue.count += 1
 
 cdef enum:
-    OUTPUT_LIMIT = 131072           # with this much unsent, no further request of the connection is taken
+    OUTPUT_LIMIT = 131072           # with more unsent bytes than this, no further request of the connection is taken
     READ_ROOM_MINIMUM = 16384       # a shared slab with less room than this is replaced before a read
 
 cdef inline int64_t monotonic_us() noexcept nogil:

@@ -1,8 +1,8 @@
 """The life of connections, requests and answers as C structs. Leaf stratum: every function runs without the
 interpreter lock, on the reactor thread only.
 
-A connection is closed once: its file descriptor goes at once, its memory is let go, and it waits in `closed_queue`
-until Python has been told; its struct lives as long as the Connection object that owns it.
+A connection is closed once: its descriptor is closed and its buffers are released at once, and it stays in
+`closed_queue` until Python is notified. Its struct lives as long as the Connection object that owns it.
 """
 
 from libc.errno cimport EAGAIN, errno
@@ -25,11 +25,11 @@ cdef extern from "<sys/socket.h>" nogil:
 cdef enum:
     LINGER_STEPS = 50
     LINGER_STEP_US = 4000
-    LINGER_READS = 64                   # of 4 KiB, of one connection in one step
+    LINGER_READS = 64                   # reads of 4 KiB from one connection in one step
 
 
 cdef int state_initialize(ReactorState *state, size_t cache_limit) noexcept nogil:
-    """*Owns*: fills `state`, to be undone by `state_release`. 0, or -1 when out of memory."""
+    """Initializes `state`, which `state_release` undoes. Returns 0, or -1 if memory is short."""
     memset(state, 0, sizeof(ReactorState))
     state.epoll_fd = -1
     state.wakeup_fd = -1
@@ -70,7 +70,7 @@ cdef int reserve_queue(ConnectionQueue *queue, size_t capacity) noexcept nogil:
 
 
 cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil:
-    """Room for `connections` in every queue, so that pushing never allocates. 0, or -1 when out of memory."""
+    """Makes room for `connections` in every queue, so that pushing never allocates. Returns 0, or -1 if memory is short."""
     cdef size_t capacity = state.queue_capacity if state.queue_capacity else 64
     while capacity < connections:
         capacity *= 2
@@ -85,7 +85,7 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
 
 
 cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noexcept nogil:
-    """`shared` if it has `room`, rewound when nobody else pins it; otherwise another slab in its place."""
+    """Returns `shared` if it has `room`, rewound if nothing else pins it; otherwise a slab that replaces it."""
     if shared != NULL:
         if slab_is_sole(shared):
             shared.used = 0
@@ -96,7 +96,7 @@ cdef Slab *shared_with_room(ReactorState *state, Slab *shared, size_t room) noex
 
 
 cdef int state_ensure_input_room(ReactorState *state) noexcept nogil:
-    """Makes `shared_input` ready for a read. 0, or -1 when out of memory."""
+    """Makes `shared_input` ready for a read. Returns 0, or -1 if memory is short."""
     state.shared_input = shared_with_room(state, state.shared_input, READ_ROOM_MINIMUM)
     return -1 if state.shared_input == NULL else 0
 
@@ -122,11 +122,11 @@ cdef void link_newest(ReactorState *state, ConnectionState *connection) noexcept
     else:
         state.oldest = connection
     state.newest = connection
-    connection.last_active_ms = state.now_ms
+    connection.last_active_ms = state.monotonic_ms
 
 
 cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil:
-    """Takes over `fd`. The caller has reserved the queues for it."""
+    """Initializes a connection, which takes over `fd`. The caller has reserved room in the queues."""
     memset(connection, 0, sizeof(ConnectionState))
     connection.kind = WATCH_CONNECTION
     connection.fd = fd
@@ -135,8 +135,8 @@ cdef void connection_open(ReactorState *state, ConnectionState *connection, int 
 
 
 cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Activity: the connection becomes the most recently used one."""
-    connection.last_active_ms = state.now_ms
+    """Makes the connection the most recently used one."""
+    connection.last_active_ms = state.monotonic_ms
     if state.newest != connection:
         unlink_order(state, connection)
         link_newest(state, connection)
@@ -151,7 +151,7 @@ cdef void connection_release_input(ConnectionState *connection) noexcept nogil:
 
 
 cdef void connection_want_input(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """The next phase 1 looks at this connection again."""
+    """Queues the connection for the next phase 1."""
     if connection.closed or connection.queued_input:
         return
     connection.queued_input = True
@@ -161,7 +161,7 @@ cdef void connection_want_input(ReactorState *state, ConnectionState *connection
 
 
 cdef void connection_want_output(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """The next phase 3 writes what the connection has to say."""
+    """Queues the connection's output for the next phase 3."""
     if connection.output_head == NULL or connection.blocked or connection.closed or connection.queued_output:
         return
     connection.queued_output = True
@@ -181,7 +181,7 @@ cdef void discard_output(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
-    """Closes; after the answers already given, if the socket takes them and the reason leaves time for that."""
+    """Closes the connection. Pending answers are sent first if the socket takes them and the reason permits it."""
     if connection.closed:
         return
     if not connection.close_reason:
@@ -208,9 +208,12 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
 
 
 cdef void connections_linger(ReactorState *state) noexcept nogil:
-    """Before all connections are closed at a stop: ends our side and drops what still comes until the peers have ended
-    theirs, 200 ms at most. Closing over unread bytes would reset a connection, and its peer would lose answers that are
-    on their way: a producer would send again what a clean restart no longer recognises as the same.
+    """Shuts down all connections for writing, and discards what arrives until the peers have closed too, for 200 ms at
+    most.
+
+    Called at a stop before the connections are closed. Closing a socket with unread bytes would reset the connection,
+    and its peer would lose answers that are not delivered yet: a producer would repeat batches that the restarted broker
+    may not recognise as duplicates.
     """
     cdef uint8_t dropped[4096]
     cdef ConnectionState *connection = state.oldest
@@ -246,7 +249,7 @@ cdef void request_reserve(ReactorState *state, ConnectionState *connection, int6
 
 
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """The request in process, if any, is over: its memory is let go and the next may come."""
+    """Ends the request in process, if any: its memory is released and the next one may be taken."""
     state.reserved_bytes -= connection.reserved_bytes
     connection.reserved_bytes = 0
     if connection.frame.slab != NULL:
@@ -258,14 +261,14 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """For a gate's `finish`: a request that it kept has its answer in the output, or needs none, or has lost its peer."""
+    """Called by a gate's `finish` when a gathered request is answered, needs no answer, or has lost its peer."""
     connection.gathered -= 1
     if not connection.closed:
         connection_want_output(state, connection)
 
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
-    """Room for `size` bytes to write an answer into, to be followed at once by `output_commit`. NULL: no memory."""
+    """Returns room for `size` bytes of an answer, to be followed at once by `output_commit`. NULL if memory is short."""
     state.shared_output = shared_with_room(state, state.shared_output, size)
     if state.shared_output == NULL:
         return NULL
@@ -273,7 +276,8 @@ cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
 
 
 cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t size) noexcept nogil:
-    """Appends the `size` bytes written at `output_reserve` to the connection's output. 0, or -1: no memory."""
+    """Appends the `size` bytes written after `output_reserve` to the connection's output. Returns 0, or -1 if memory is
+    short."""
     cdef Slab *slab = state.shared_output
     cdef uint8_t *data = slab.data + slab.used
     cdef OutputChunk *tail = connection.output_tail
@@ -292,7 +296,8 @@ cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t 
 
 
 cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
-    """A new last piece of `size` bytes of the connection's output; the caller says where they are. NULL: no memory."""
+    """Appends a chunk of `size` bytes to the connection's output; the caller fills in their place. NULL if memory is
+    short."""
     cdef OutputChunk *chunk = state.free_chunks
     if chunk != NULL:
         state.free_chunks = chunk.next
@@ -313,7 +318,7 @@ cdef OutputChunk *output_append(ReactorState *state, ConnectionState *connection
 
 
 cdef void output_chunk_release(ReactorState *state, OutputChunk *chunk) noexcept nogil:
-    """Lets go of a piece that is unlinked; what Python holds waits in `garbage` for the interpreter lock."""
+    """Releases an unlinked chunk. Its Python references stay in `garbage` until the interpreter lock is held."""
     if chunk.slab != NULL:
         slab_release(chunk.slab)
         chunk.slab = NULL

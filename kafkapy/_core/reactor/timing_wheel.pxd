@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 cdef class Bucket:
     cdef dict entries                    # sequence -> TimerEntry
-    cdef int64_t earliest_ms             # of its entries, or UNKNOWN until someone asks; only if there are entries
+    cdef int64_t earliest_ms             # earliest deadline, or UNKNOWN until it is needed; valid if there are entries
 
     cdef int put(self, TimerEntry entry) except -1
     cdef int64_t earliest(self) except -3
@@ -14,7 +14,7 @@ cdef class TimerEntry:
     cdef readonly int64_t deadline_ms
     cdef readonly object callback        # None once cancelled or expired
     cdef readonly int64_t sequence       # order of insertion, breaks ties between equal deadlines
-    cdef Bucket bucket                   # that holds it, None if it waits no longer
+    cdef Bucket bucket                   # the bucket that holds it, None if it waits no longer
     cdef TimingWheel wheel
 
     cpdef bint cancel(self)
@@ -28,10 +28,10 @@ cdef class TimingWheel:
     cdef Bucket due                      # entries added with a deadline that has passed
     cdef Py_ssize_t count
     cdef int64_t next_sequence
-    cdef int64_t earliest_ms             # of all entries, NONE_WAITING, or UNKNOWN until someone asks
+    cdef int64_t earliest_ms             # earliest deadline, NONE_WAITING, or UNKNOWN until it is needed
 
     cpdef TimerEntry add(self, int64_t deadline_ms, object callback)
-    cpdef list advance(self, int64_t now_ms)
+    cpdef list advance(self, int64_t monotonic_ms)
     cpdef int64_t next_deadline_ms(self)
     cdef int place(self, TimerEntry entry) except -1
     cdef int64_t scan_earliest(self) except -3

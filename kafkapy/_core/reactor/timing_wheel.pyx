@@ -1,15 +1,15 @@
-"""Timing wheel: the timers of delayed operations, sessions and quotas (step "wait").
+"""The timing wheel for the timers of delayed operations, sessions and quotas (step "wait").
 
 Level 0 has `wheel_size` buckets of one tick; each further level has ticks as long as the whole level below it and is
-made when a deadline first needs it. An entry lies in the lowest level that reaches its deadline; when the clock enters
-its bucket there, it expires or falls to a lower level. With ticks of 1 ms and 20 buckets, one day takes 6 levels.
+made when a deadline first needs it. An entry is in the lowest level that reaches its deadline; when the clock enters
+its bucket, it expires or moves to a lower level. With ticks of 1 ms and 20 buckets, one day takes 6 levels.
 
     level 0   |now|+1 |+2 | ... |+19|         1 ms each
     level 1   |   0..19    |20..39| ... |     20 ms each
     level 2   |         0..399        | ...   400 ms each
 
-Nothing runs here: the owner asks `next_deadline_ms` how long it may sleep (exact, so that an idle broker does not wake
-up for nothing) and `advance` what has expired.
+The wheel runs no callbacks: `next_deadline_ms` returns the exact time until which the owner may sleep, and `advance`
+returns the callbacks that have expired.
 """
 from libc.stdint cimport INT64_MAX
 
@@ -19,14 +19,14 @@ cdef enum:
 
 
 cdef class Bucket:
-    """Owns the entries of one stretch of time, and knows the earliest, so that a wheel need not look at all of them."""
+    """The entries of one interval, with the earliest deadline, so that the wheel need not search all of them."""
 
     def __cinit__(self):
         self.entries = {}
 
     cdef int put(self, TimerEntry entry) except -1:
         if not self.entries or (self.earliest_ms != UNKNOWN and entry.deadline_ms < self.earliest_ms):
-            # A negative deadline would read as one of the marks; any past deadline is as good as 0.
+            # A negative deadline would be taken for UNKNOWN or NONE_WAITING; 0 is equivalent for any past deadline.
             self.earliest_ms = max(entry.deadline_ms, <int64_t>0)
         self.entries[entry.sequence] = entry
         entry.bucket = self
@@ -43,10 +43,10 @@ cdef class Bucket:
 
 
 cdef class TimerEntry:
-    """One waiting callback. Owned by whoever added it and by its bucket; owner thread of the wheel only."""
+    """One waiting callback. Referenced by its caller and by its bucket. Owner thread of the wheel only."""
 
     cpdef bint cancel(self):
-        """Takes the entry out of the wheel; False if it has expired or was cancelled already."""
+        """Removes the entry from the wheel. Returns False if it has expired or was cancelled already."""
         cdef TimingWheel wheel = self.wheel
         if self.bucket is None:
             return False
@@ -84,7 +84,8 @@ cdef class TimingWheel:
         self.earliest_ms = NONE_WAITING
 
     cpdef TimerEntry add(self, int64_t deadline_ms, object callback):
-        """Waits until `deadline_ms` on the wheel's clock; a deadline that has passed expires at the next advance."""
+        """Adds a callback that expires at `deadline_ms` on the wheel's clock; a past deadline expires at the next
+        advance."""
         cdef TimerEntry entry = TimerEntry.__new__(TimerEntry)
         entry.deadline_ms = deadline_ms
         entry.callback = callback
@@ -114,34 +115,34 @@ cdef class TimingWheel:
             (<Bucket>(<list>self.levels[level])[index % self.wheel_size]).put(entry)
         return 0
 
-    cpdef list advance(self, int64_t now_ms):
-        """Moves the clock to `now_ms` (never back); returns the callbacks with deadline_ms <= now_ms, in order of
+    cpdef list advance(self, int64_t monotonic_ms):
+        """Moves the clock to `monotonic_ms` (never back); returns the callbacks with deadline_ms <= monotonic_ms, in order of
         deadline, then of insertion."""
         cdef list expired = list(self.due.entries.values()), fallen = [], buckets
         cdef Bucket bucket
         cdef int64_t tick = self.tick_ms, first, last, index, before = self.current_ms
         cdef TimerEntry entry
-        if now_ms < before:
-            now_ms = before
-        if not expired and (self.earliest_ms == NONE_WAITING or now_ms < self.earliest_ms):
-            # Nothing can have expired; the buckets passed over are sorted out when something has.
+        if monotonic_ms < before:
+            monotonic_ms = before
+        if not expired and (self.earliest_ms == NONE_WAITING or monotonic_ms < self.earliest_ms):
+            # Nothing can have expired; the buckets passed over are processed when something has.
             if self.earliest_ms == NONE_WAITING:
-                self.current_ms = now_ms
+                self.current_ms = monotonic_ms
             return []
         self.due.entries.clear()
         for buckets in self.levels:
-            # The bucket the clock is in can hold later deadlines of the same tick: look at it again.
+            # The current bucket can hold later deadlines of the same tick, so that it is processed again.
             first = before // tick
-            last = min(now_ms // tick, first + self.wheel_size - 1)
+            last = min(monotonic_ms // tick, first + self.wheel_size - 1)
             for index in range(first, last + 1):
                 bucket = buckets[index % self.wheel_size]
                 if bucket.entries:
                     fallen.extend(bucket.entries.values())
                     bucket.entries.clear()
             tick *= self.wheel_size
-        self.current_ms = now_ms
+        self.current_ms = monotonic_ms
         for entry in fallen:
-            if entry.deadline_ms <= now_ms:
+            if entry.deadline_ms <= monotonic_ms:
                 expired.append(entry)
             else:
                 self.place(entry)
@@ -152,13 +153,13 @@ cdef class TimingWheel:
         return [take_callback(entry) for entry in expired]
 
     cpdef int64_t next_deadline_ms(self):
-        """The earliest deadline that waits (0 for one before the epoch), -1 if there is none."""
+        """Returns the earliest deadline (0 for one before the epoch), -1 if there is none."""
         if self.earliest_ms == UNKNOWN:
             self.earliest_ms = self.scan_earliest()
         return self.earliest_ms
 
     cdef int64_t scan_earliest(self) except -3:
-        """Asks the first bucket in use of each level: buckets of one level are in order of time."""
+        """Searches the first used bucket of each level: the buckets of a level are in order of time."""
         cdef int64_t tick = self.tick_ms, index, first, earliest = INT64_MAX
         cdef list buckets
         cdef Bucket bucket
