@@ -1,6 +1,6 @@
-"""An operation that could not finish at once: it finishes when an event fulfils it, or at its deadline.
+"""An operation that waits: it completes when an event fulfils its condition, or at its deadline.
 
-The answer to a client leaves in `on_complete` and nowhere else, timeouts included; that is why it runs exactly once.
+Only `on_complete` responds to the client, timeouts included; that is why it runs exactly once.
 
     try_complete()  -- the condition holds --> force_complete() -> on_complete()
     the deadline    -------------------------> force_complete() -> on_complete()
@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class TimerEntry(Protocol):
-    """What the injected scheduler returns."""
+    """The timer entry that the injected scheduler returns."""
 
     def cancel(self) -> object: ...
 
@@ -26,7 +26,7 @@ class Watcher(Protocol):
 
 
 class DelayedOperation(ABC):
-    """Base of all delayed operations. Owner thread only: no operation is ever touched from two threads.
+    """Base of all delayed operations. Owner thread only.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
     """
@@ -46,10 +46,10 @@ class DelayedOperation(ABC):
 
     @abstractmethod
     def on_complete(self) -> None:
-        """The action: read or collect the result and answer."""
+        """Reads or collects the result and responds."""
 
     def force_complete(self) -> bool:
-        """Completes the operation unless it is complete already; True for the one call that did it."""
+        """Completes the operation unless it is complete already. Returns True for the one call that completed it."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -63,7 +63,7 @@ class DelayedOperation(ABC):
         return True
 
     def watched_by(self, purgatory: Watcher, keys: tuple[Hashable, ...]) -> None:
-        """Called by the purgatory that now holds the operation under `keys`."""
+        """Called by the purgatory that has added the operation under `keys`."""
         self._purgatory = purgatory
         self._watched_keys = keys
 
@@ -72,6 +72,6 @@ class DelayedOperation(ABC):
         self._timer_entry = timer_entry
 
     def expire(self) -> None:
-        """The deadline has come."""
+        """Completes the operation at its deadline."""
         self._timer_entry = None
         self.force_complete()

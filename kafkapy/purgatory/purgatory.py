@@ -1,8 +1,8 @@
-"""Where delayed operations wait: under the keys whose events may fulfil them, and on the timer.
+"""The purgatory holds delayed operations under the keys whose events may complete them, and on a timer.
 
-Kafka's purgatory lets completed operations linger in the lists of their other keys until a reaper purges them, since
-another thread may be walking those lists. Here one thread owns everything, so a completed operation leaves all its
-lists at once, and there is nothing to reap.
+Kafka's purgatory leaves completed operations in the lists of their other keys until a reaper removes them, since
+another thread may iterate over those lists. Here one thread owns everything, so that a completed operation is removed
+from all its lists at once, and no reaper is needed.
 """
 
 from __future__ import annotations
@@ -27,28 +27,31 @@ class Purgatory:
         self.delayed_count = 0
         self.expired_count = 0
         self._schedule = schedule
-        # Dictionaries used as ordered sets: oldest first, removal by identity in constant time.
+        # Dictionaries serve as ordered sets: oldest first, with removal in constant time.
         self._watchers: dict[Hashable, dict[DelayedOperation, None]] = {}
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """Completes `operation` now (True), or keeps it until an event on one of `keys` or its deadline (False)."""
+        """Completes `operation` now (True), or holds it until an event on one of `keys` or its deadline (False)."""
         if operation.try_complete():
             return True
         self._enter(operation, keys)
-        # Once more, now that events find it: the first attempt may itself have caused the event (an ISR change,
-        # a high watermark that moved) before there was anything to wake.
+        # Tried again now that events find it: the first attempt may itself have caused the event (an ISR change, a
+        # higher high watermark) before the operation was watched.
         if operation.try_complete():
             return True
         self._time(operation)
         return False
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
-        """Keeps `operation` until an event on one of `keys` or its deadline: its condition was looked at just now, and
-        to look causes no event."""
+        """Holds `operation` until an event on one of `keys` or its deadline.
+
+        The caller has tested its condition, which causes no event.
+        """
         self._enter(operation, keys)
         self._time(operation)
 
     def _enter(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+        assert not operation.is_completed, "a completed operation cannot wait"
         unique_keys = tuple(dict.fromkeys(keys))
         for key in unique_keys:
             self._watchers.setdefault(key, {})[operation] = None
@@ -59,34 +62,34 @@ class Purgatory:
         operation.timed_by(self._schedule(operation.timeout_ms, lambda: self._expire(operation)))
 
     def check_and_complete(self, key: Hashable) -> int:
-        """Tries every operation that watches `key`; returns how many completed."""
+        """Tries every operation that watches `key` and returns the number of those that completed."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return 0
         completed = 0
-        # A copy: completing an operation removes it, and its answer may bring in another one.
+        # A copy, since completing an operation removes it, and its response may add another one.
         for operation in tuple(watchers):
             if not operation.is_completed and operation.try_complete():
                 completed += 1
         return completed
 
     def is_watched(self, key: Hashable) -> bool:
-        """Whether an operation waits for an event on `key`."""
+        """Returns whether an operation waits for an event on `key`."""
         return key in self._watchers
 
     def force_complete(self, key: Hashable) -> None:
-        """Completes everything that waits for `key` as if its deadline had come."""
+        """Completes all operations that wait for `key` as if their deadlines had come."""
         for operation in tuple(self._watchers.get(key, ())):
             operation.force_complete()
 
     def force_complete_all(self) -> None:
-        """Completes everything as if each deadline had come; for shutdown."""
+        """Completes all operations as if their deadlines had come; for shutdown."""
         for watchers in tuple(self._watchers.values()):
             for operation in tuple(watchers):
                 operation.force_complete()
 
     def watched_count(self) -> int:
-        """The number of (key, operation) pairs."""
+        """Returns the number of (key, operation) pairs."""
         return sum(map(len, self._watchers.values()))
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None:

@@ -1,1 +1,1 @@
-"""What stands between the request handlers and the log: partitions, their roles, and the manager of them all."""
+"""Partitions, their roles, and the replica manager, between the request handlers and the logs."""

@@ -10,7 +10,7 @@ from kafkapy.types import TopicPartition
 
 
 class IsrChange(NamedTuple):
-    """What a leader proposes. The controller refuses it if either epoch is not the current one."""
+    """A change of the ISR that a leader proposes. The controller refuses it if one of the epochs is not current."""
 
     topic_partition: TopicPartition
     topic_id: bytes
@@ -21,7 +21,7 @@ class IsrChange(NamedTuple):
 
 
 class AlterPartitionResult(NamedTuple):
-    """The controller's answer: with `error` NONE the state that it has made durable, otherwise only the error."""
+    """The controller's response: the state that it has made durable if `error` is NONE, otherwise only the error."""
 
     error: Error
     leader: int = -1
@@ -31,6 +31,6 @@ class AlterPartitionResult(NamedTuple):
 
 
 class AlterPartitionPort(Protocol):
-    """Asynchronous: `on_result` is called exactly once, later, on the owner thread."""
+    """Submits changes of ISRs. `on_result` is called exactly once, later, on the owner thread."""
 
     def submit(self, change: IsrChange, on_result: Callable[[AlterPartitionResult], None]) -> None: ...

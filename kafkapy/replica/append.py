@@ -1,4 +1,4 @@
-"""What an append to several partitions answers, one object for each partition."""
+"""The results of an append to several partitions, one object for each partition."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ NO_TIMESTAMP = -1
 
 
 class PartitionResponse:
-    """The answer for one partition of a produce request; offsets are -1 where an error made them unknown.
+    """The result for one partition of a produce request; offsets are -1 if an error made them unknown.
 
-    `log_append_time_ms` is -1 unless the topic stamps records itself. `record_errors` are (index in the batch, message)
-    of the records that were refused.
+    `log_append_time_ms` is -1 unless the topic has log append time. `record_errors` holds (index in the batch, message)
+    of each refused record.
     """
 
     __slots__ = ("base_offset", "error", "error_message", "log_append_time_ms", "log_start_offset", "record_errors")

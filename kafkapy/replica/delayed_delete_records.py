@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kafkapy.errors import Error
 from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.replica.partition import FindPartition
 from kafkapy.types import TopicPartition
-
-if TYPE_CHECKING:
-    from kafkapy.replica.replica_manager import ReplicaManager
 
 INVALID_LOW_WATERMARK = -1
 
 
 class DeleteRecordsResult:
-    """The answer for one partition: the low watermark reached, -1 with an error."""
+    """The result for one partition: the low watermark reached, -1 with an error."""
 
     __slots__ = ("error", "low_watermark")
 
@@ -29,32 +26,32 @@ DeleteRecordsCallback = Callable[[dict[TopicPartition, DeleteRecordsResult]], No
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Completes when each partition's low watermark has reached the offset asked for, or it is not led here any more.
+    """Completes when each partition's low watermark has reached the required offset, or it is no longer led here.
 
-    As with DelayedProduce, a waiting partition already holds REQUEST_TIMED_OUT.
+    The result of a waiting partition is REQUEST_TIMED_OUT already, as in DelayedProduce.
     """
 
-    __slots__ = ("_on_response", "_replica_manager", "_results", "_waiting")
+    __slots__ = ("_find_partition", "_on_response", "_results", "_waiting")
 
     def __init__(
         self,
         timeout_ms: int,
         results: dict[TopicPartition, DeleteRecordsResult],
         required_offsets: dict[TopicPartition, int],
-        replica_manager: ReplicaManager,
+        find_partition: FindPartition,
         on_response: DeleteRecordsCallback,
     ) -> None:
         super().__init__(timeout_ms)
         self._results = results
         self._waiting = required_offsets
-        self._replica_manager = replica_manager
+        self._find_partition = find_partition
         self._on_response = on_response
         for topic_partition in required_offsets:
             results[topic_partition] = DeleteRecordsResult(Error.REQUEST_TIMED_OUT)
 
     def try_complete(self) -> bool:
         for topic_partition, required_offset in tuple(self._waiting.items()):
-            found = self._replica_manager.find_partition(topic_partition)
+            found = self._find_partition(topic_partition)
             if isinstance(found, Error):
                 result = DeleteRecordsResult(found)
             elif not found.is_leader:

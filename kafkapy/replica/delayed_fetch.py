@@ -8,16 +8,12 @@ fetch while the gate is shut. docs/decisions/held-fetch.md compares the two.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kafkapy.errors import Error
 from kafkapy.purgatory.delayed_operation import DelayedOperation
-from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult
-from kafkapy.replica.partition import NO_EPOCH, Partition
+from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
+from kafkapy.replica.partition import NO_EPOCH, FindPartition, Partition
 from kafkapy.storage.log_results import LogOffsetMetadata
-
-if TYPE_CHECKING:
-    from kafkapy.replica.replica_manager import ReplicaManager
 
 FetchCallback = Callable[[list[tuple[FetchPartition, FetchResult]]], None]
 Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
@@ -33,22 +29,28 @@ class DelayedFetch(DelayedOperation):
     H     the log was truncated below what the fetcher has
     """
 
-    __slots__ = ("_on_response", "_params", "_partitions", "_replica_manager")
+    __slots__ = ("_find_partition", "_on_response", "_params", "_partitions", "_read_again")
 
     def __init__(
-        self, params: FetchParams, partitions: Waiting, replica_manager: ReplicaManager, on_response: FetchCallback
+        self,
+        params: FetchParams,
+        partitions: Waiting,
+        find_partition: FindPartition,
+        read_again: Callable[[FetchParams, list[FetchPartition]], LogRead],
+        on_response: FetchCallback,
     ) -> None:
         """`partitions` holds, for each partition, the place of its fetch offset in the log, found by the first read."""
         super().__init__(params.max_wait_ms)
         self._params = params
         self._partitions = partitions
-        self._replica_manager = replica_manager
+        self._find_partition = find_partition
+        self._read_again = read_again
         self._on_response = on_response
 
     def try_complete(self) -> bool:
         readable = 0
         for asked, start in self._partitions:
-            found = self._replica_manager.find_partition(asked.topic_partition)
+            found = self._find_partition(asked.topic_partition)
             if isinstance(found, Error):  # B, C, D
                 return self.force_complete()
             end_offset = found.end_offset(self._params.isolation)
@@ -75,5 +77,4 @@ class DelayedFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         asked = [asked for asked, _ in self._partitions]
-        read = self._replica_manager.read_from_log(self._params, asked, is_second_read=True)
-        self._on_response(read.results)
+        self._on_response(self._read_again(self._params, asked).results)

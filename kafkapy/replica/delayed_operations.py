@@ -1,4 +1,4 @@
-"""The three purgatories of the replica manager, and which of them an event concerns."""
+"""The three purgatories of the replica manager."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.types import TopicPartition
 class DelayedOperations:
     """Owns the purgatories of delayed produce, fetch and delete-records requests. Owner thread only.
 
-    Their keys are partitions; a plain (topic, partition) tuple is as good as a TopicPartition.
+    Their keys are partitions: a TopicPartition or an equal tuple.
     """
 
     __slots__ = ("delete_records", "fetch", "produce")
@@ -20,7 +20,7 @@ class DelayedOperations:
         self.delete_records = Purgatory("DeleteRecords", schedule)
 
     def complete_all(self, topic_partition: TopicPartition) -> None:
-        """The high watermark, the low watermark or the role of the partition changed."""
+        """Tries all operations that wait for the partition, after its high or low watermark or its role changed."""
         if self.fetch.delayed_count:
             self.fetch.check_and_complete(topic_partition)
         if self.produce.delayed_count:
@@ -28,12 +28,7 @@ class DelayedOperations:
         if self.delete_records.delayed_count:
             self.delete_records.check_and_complete(topic_partition)
 
-    def complete_fetches(self, topic_partition: TopicPartition) -> None:
-        """The log end offset grew, the high watermark did not: only followers can read more."""
-        if self.fetch.delayed_count:
-            self.fetch.check_and_complete(topic_partition)
-
     def force_complete_all(self) -> None:
-        """Answers everything that waits with what there is."""
+        """Completes all operations as if their deadlines had come."""
         for purgatory in (self.produce, self.fetch, self.delete_records):
             purgatory.force_complete_all()

@@ -1,50 +1,47 @@
-"""A produce with acks=all that waits until the in-sync replicas have its records."""
+"""A produce request with acks=all that waits until the in-sync replicas have its records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from kafkapy.errors import Error
 from kafkapy.purgatory.delayed_operation import DelayedOperation
 from kafkapy.replica.append import PartitionResponse
+from kafkapy.replica.partition import FindPartition
 from kafkapy.types import TopicPartition
-
-if TYPE_CHECKING:
-    from kafkapy.replica.replica_manager import ReplicaManager
 
 ProduceCallback = Callable[[Mapping[TopicPartition, PartitionResponse]], None]
 
 
 class DelayedProduce(DelayedOperation):
-    """Completes when every partition is settled: refused, no longer led here, or its high watermark high enough.
+    """Completes when no partition waits any more: the append was refused, the partition is no longer led here, or its
+    high watermark has reached the required offset.
 
-    A partition that waits already holds REQUEST_TIMED_OUT, so that expiry reports a timeout for those still waiting and
-    for no others.
+    The response of a waiting partition is REQUEST_TIMED_OUT already, so that expiry needs no further step.
     """
 
-    __slots__ = ("_on_response", "_replica_manager", "_responses", "_waiting")
+    __slots__ = ("_find_partition", "_on_response", "_responses", "_waiting")
 
     def __init__(
         self,
         timeout_ms: int,
         responses: Mapping[TopicPartition, PartitionResponse],
         required_offsets: dict[TopicPartition, int],
-        replica_manager: ReplicaManager,
+        find_partition: FindPartition,
         on_response: ProduceCallback,
     ) -> None:
-        """`required_offsets`: for each partition that was appended to, the high watermark that settles it."""
+        """`required_offsets` has the required high watermark of each partition that was appended to."""
         super().__init__(timeout_ms)
         self._responses = responses
         self._waiting = required_offsets
-        self._replica_manager = replica_manager
+        self._find_partition = find_partition
         self._on_response = on_response
         for topic_partition in required_offsets:
             responses[topic_partition].error = Error.REQUEST_TIMED_OUT
 
     def try_complete(self) -> bool:
         for topic_partition, required_offset in tuple(self._waiting.items()):
-            found = self._replica_manager.find_partition(topic_partition)
+            found = self._find_partition(topic_partition)
             if isinstance(found, Error):
                 error = found
             else:

@@ -1,4 +1,4 @@
-"""What a fetch asks of the replica manager, and what it answers, one object for each partition."""
+"""The parameters of a fetch and its results, one object for each partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Records = FileRange | bytes
 
 
 class FetchIsolation(IntEnum):
-    """Up to where a fetch may read."""
+    """The limit up to which a fetch may read."""
 
     HIGH_WATERMARK = 0
     LAST_STABLE_OFFSET = 1
@@ -26,14 +26,14 @@ class FetchIsolation(IntEnum):
 
     @classmethod
     def of(cls, replica_id: int, isolation_level: int) -> FetchIsolation:
-        """Consumers by their isolation level (1: read_committed); followers and debugging fetches to the end."""
+        """Returns the limit of consumers, by isolation level (1: read_committed), or of followers: the log end."""
         if replica_id >= 0 or replica_id == FUTURE_LOCAL_REPLICA_ID:
             return cls.LOG_END_OFFSET
         return cls.LAST_STABLE_OFFSET if isolation_level == 1 else cls.HIGH_WATERMARK
 
 
 class FetchParams:
-    """What holds for a whole fetch request. Immutable.
+    """The parameters of a whole fetch request. Immutable.
 
     `only_leader` is False for consumers that may read from a follower (KIP-392).
     """
@@ -71,7 +71,7 @@ class FetchParams:
 
 
 class FetchPartition(FetchPartitionState):
-    """One partition of a fetch request. -1 stands for "not given" in both epochs; a zero topic id likewise.
+    """One partition of a fetch request. Epochs of -1 and a topic id of zero mean "not given".
 
     `topic` is None while the topic id is not known to this broker.
     """
@@ -99,13 +99,13 @@ class FetchPartition(FetchPartitionState):
             self.resolve(topic)
 
     def resolve(self, topic: str) -> None:
-        """The name of the topic id has become known."""
+        """Sets the name of the topic, once its id is known."""
         self.topic = topic
         self.topic_partition = TopicPartition(topic, self.partition)
 
 
 class FetchResult:
-    """The answer for one partition; offsets are -1 where an error made them unknown."""
+    """The result for one partition; offsets are -1 if an error made them unknown."""
 
     __slots__ = (
         "aborted_transactions",
@@ -139,7 +139,7 @@ class FetchResult:
 
 
 class LogRead:
-    """What one pass over the partitions of a fetch found; `places` leaves out those with an error."""
+    """The results of one pass over the partitions of a fetch; `places` has no entry for partitions with an error."""
 
     __slots__ = ("bytes_readable", "must_answer", "places", "results")
 
@@ -147,5 +147,5 @@ class LogRead:
         self.results: list[tuple[FetchPartition, FetchResult]] = []
         self.places: list[tuple[FetchPartition, LogOffsetMetadata]] = []
         self.bytes_readable = 0
-        # An error or a diverging epoch is not kept waiting.
+        # Set by an error or a diverging epoch, which end a wait.
         self.must_answer = False

@@ -1,4 +1,4 @@
-"""Which partitions this broker has: made, led, followed and dropped as the metadata image says."""
+"""The partitions of this broker, created, led, followed and removed according to the metadata image."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ state_change_logger = logging.getLogger("state.change.logger")
 class HostedPartitions:
     """Owns every Partition of this broker. Owner thread only.
 
-    Invariants: a partition is in `online` or in `offline`, never in both; each one online has the log, and the topic
-    id, that the log manager has for it. Logs are created before `apply` is told, and deleted after `drop_topics` was.
-    The data gate, if there is one, can find exactly those online.
-    `on_leadership(led, followed)` hears of every partition that this broker began or ceased to lead.
+    Invariants: a partition is in `online` or in `offline`, never in both; a partition in `online` has the log and the
+    topic id that the log manager has for it; the data gate, if there is one, finds exactly the partitions in `online`.
+    Logs are created before `apply` and deleted after `drop_topics`.
+    `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class HostedPartitions:
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
-        """The partition, or why it cannot be had here."""
+        """Returns the partition, or the error for a request that names it."""
         partition = self.online.get(topic_partition)
         if partition is not None:
             return partition
@@ -65,13 +65,13 @@ class HostedPartitions:
     # -- metadata ------------------------------------------------------------------------------------------------
 
     def startup(self, image: MetadataImage, checkpointed_high_watermarks: dict[TopicPartition, int]) -> None:
-        """Takes over everything that `image` places here; high watermarks begin where they were checkpointed."""
+        """Creates all partitions that `image` places here, with their checkpointed high watermarks."""
         self._checkpointed = checkpointed_high_watermarks
         self._change(image.topics.by_name.values(), image)
         self._checkpointed = {}
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Follows one step of the metadata: deleted topics first, as a new one may have the old name."""
+        """Applies one metadata delta: deleted topics first, since a new topic may have an old name."""
         self.drop_topics(delta.deleted_topics.values())
         if delta.changed_configs:
             self._change_configs(delta.changed_configs, image)
@@ -79,7 +79,7 @@ class HostedPartitions:
             self._change(delta.changed_topics.values(), image)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
-        """Lets go of deleted topics: from now on neither the gate nor anything else of this thread uses their logs."""
+        """Removes the partitions of deleted topics, so that neither the gate nor this thread uses their logs."""
         for topic in deleted:
             for index in topic.partitions:
                 topic_partition = TopicPartition(topic.name, index)
@@ -92,7 +92,7 @@ class HostedPartitions:
         led: list[Partition] = []
         followed: list[Partition] = []
         node_id = self._context.node_id
-        now_ms = self._context.clock.monotonic_ms()
+        monotonic_ms = self._context.clock.monotonic_ms()
         for topic in topics:
             for index, state in topic.partitions.items():
                 topic_partition = TopicPartition(topic.name, index)
@@ -101,7 +101,7 @@ class HostedPartitions:
                     continue
                 partition = self._get_or_create(topic_partition, topic, image)
                 if partition is not None:
-                    self._take_role(partition, state, now_ms, led, followed)
+                    self._take_role(partition, state, monotonic_ms, led, followed)
         if led or followed:
             self._on_leadership(led, followed)
         self._watch_isr()
@@ -110,13 +110,13 @@ class HostedPartitions:
         self,
         partition: Partition,
         state: PartitionImage,
-        now_ms: int,
+        monotonic_ms: int,
         led: list[Partition],
         followed: list[Partition],
     ) -> None:
         old_epoch = partition.leader_epoch
         if state.leader == self._context.node_id:
-            is_new = partition.make_leader(state, now_ms)
+            is_new = partition.make_leader(state, monotonic_ms)
             if is_new or partition.leader_epoch != old_epoch:
                 led.append(partition)
         elif partition.make_follower(state):
@@ -149,13 +149,14 @@ class HostedPartitions:
         partition = Partition(topic_partition, topic.topic_id, log, self._context)
         partition.min_insync_replicas = self._min_insync_replicas(topic.name, image)
         partition.counters = self.topic_counters.enter(topic.name)
+        assert log.high_watermark <= log.log_end_offset
         self.online[topic_partition] = partition
         if self._gate is not None:
             self._gate.add(partition, topic.name, topic.topic_id, topic_partition.partition)
         return partition
 
     def _drop(self, topic_partition: TopicPartition, topic_id: bytes) -> None:
-        """The partition is not here any more: whoever waits for it is answered."""
+        """Removes a partition and completes the requests that wait for it."""
         self.offline.discard(topic_partition)
         partition = self.online.get(topic_partition)
         if partition is None or partition.topic_id != topic_id:
@@ -175,7 +176,7 @@ class HostedPartitions:
     # -- configuration -------------------------------------------------------------------------------------------
 
     def _change_configs(self, changed: set[tuple[int, str]], image: MetadataImage) -> None:
-        """Topics whose own configuration changed; all of them if the broker's did, which they inherit."""
+        """Applies changed topic configurations, or all of them if the broker's changed, which topics inherit."""
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
             topics = {partition.topic for partition in self.online}
         else:
@@ -191,7 +192,7 @@ class HostedPartitions:
                     partition.maybe_increment_high_watermark(self._context.clock.monotonic_ms())
 
     def follow_broker_config(self, image: MetadataImage) -> None:
-        """Topics take over what they inherit from the broker's configuration."""
+        """Updates the settings that topics inherit from the broker's configuration."""
         self._change_configs({(BROKER_RESOURCE, "")}, image)
 
     def _min_insync_replicas(self, topic: str, image: MetadataImage) -> int:
@@ -201,7 +202,7 @@ class HostedPartitions:
     # -- failures and time ---------------------------------------------------------------------------------------
 
     def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
-        """Everything in `directory` goes offline and answers KAFKA_STORAGE_ERROR; returns what did."""
+        """Takes the partitions in `directory` offline (KAFKA_STORAGE_ERROR) and returns them."""
         lost = [partition for partition in self.online.values() if partition.log.directory.path == directory]
         for partition in lost:
             self._take_out(partition)
@@ -214,17 +215,17 @@ class HostedPartitions:
         return [partition.topic_partition for partition in lost]
 
     def _watch_isr(self) -> None:
-        """Looks for followers that fell behind, twice per lag limit, while there are any followers at all."""
+        """Schedules the search for followers that fell behind, twice per lag limit, if there are followers."""
         if self._isr_expiration is None and any(partition.remote_replicas for partition in self.online.values()):
             period_ms = self._context.replica_lag_max_ms // 2
             self._isr_expiration = self._context.schedule(period_ms, self._expire_isr)
 
     def _expire_isr(self) -> None:
         self._isr_expiration = None
-        now_ms = self._context.clock.monotonic_ms()
+        monotonic_ms = self._context.clock.monotonic_ms()
         for partition in tuple(self.online.values()):
             if partition.remote_replicas:
-                partition.maybe_shrink_isr(now_ms)
+                partition.maybe_shrink_isr(monotonic_ms)
         self._watch_isr()
 
     def stop(self) -> None:

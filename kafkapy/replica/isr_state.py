@@ -1,4 +1,4 @@
-"""The in-sync replicas of a partition, with a change that the controller has not confirmed yet (KIP-497).
+"""The in-sync replicas of a partition and a change that the controller has not confirmed yet (KIP-497).
 
 committed --(a follower caught up)----> expanding --+
     |                                               +--(confirmed, refused or overtaken)--> committed
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 
 class IsrState:
-    """Immutable. `isr` is what the controller last confirmed, `proposed_isr` what it has been asked for.
+    """The ISR that the controller confirmed last (`isr`) and the leader's proposal (`proposed_isr`). Immutable.
 
-    The high watermark waits for `maximal_isr`, the larger of the two: whichever way the controller decides, a replica
-    that may be in the ISR has every record below the high watermark. Invariant: isr <= maximal_isr.
+    The high watermark waits for `maximal_isr`, their union: whatever the controller decides, a replica that may be in
+    the ISR has every record below the high watermark. Invariant: isr and proposed_isr are subsets of maximal_isr.
     """
 
     __slots__ = ("is_in_flight", "isr", "maximal_isr", "proposed_isr")
@@ -20,6 +20,7 @@ class IsrState:
     def __init__(
         self, isr: frozenset[int], maximal_isr: frozenset[int], proposed_isr: frozenset[int], is_in_flight: bool
     ) -> None:
+        assert isr <= maximal_isr and proposed_isr <= maximal_isr, "a replica in the ISR would not be waited for"
         self.isr = isr
         self.maximal_isr = maximal_isr
         self.proposed_isr = proposed_isr

@@ -30,7 +30,7 @@ NOT_FOUND = TimestampAndOffset(-1, -1, -1)
 
 
 def is_timestamp_supported(timestamp: int, version: int) -> bool:
-    """Whether a request of this version may ask for `timestamp`."""
+    """Returns whether a request of this version may contain `timestamp`."""
     return timestamp >= 0 or version >= FIRST_VERSION.get(timestamp, 1 << 15)
 
 
@@ -43,15 +43,15 @@ def find_offset(
     current_leader_epoch: int,
     only_leader: bool,
 ) -> TimestampAndOffset:
-    """The first offset with `timestamp` (ms) or later, or what a special timestamp means; NOT_FOUND if there is none.
+    """Returns the first offset with `timestamp` (ms) or later, or that of a special timestamp; NOT_FOUND without one.
 
-    OFFSET_NOT_AVAILABLE while a new leader's high watermark lies below its own start: the answer could go back later.
-    Other ApiErrors: not the leader, wrong epoch. OSError.
+    Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, since a
+    later result could be lower; NOT_LEADER_OR_FOLLOWER or an error of the epoch. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log
     if timestamp in (LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP):
-        return NOT_FOUND  # nothing is ever tiered here
+        return NOT_FOUND  # there is no tiered storage
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         start_offset = log.log_start_offset
         return TimestampAndOffset(-1, start_offset, log.leader_epochs.epoch_for_offset(start_offset))
@@ -69,9 +69,9 @@ def find_offset(
 
 
 def find_offsets_before(partition: Partition, timestamp: int, max_offsets: int, *, from_client: bool) -> list[int]:
-    """What version 0 asks: at most `max_offsets` segment starts written before `timestamp`, newest first.
+    """Returns at most `max_offsets` base offsets of segments modified before `timestamp`, newest first (version 0).
 
-    The end of the log counts as a segment start, and for a client is cut down to the high watermark. ApiError, OSError.
+    The log end counts as a base offset; for a client no offset is above the high watermark. Raises ApiError, OSError.
     """
     partition.check_access(-1, only_leader=True)
     log = partition.log

@@ -1,19 +1,24 @@
-"""One partition on this broker: its role, its in-sync replicas, its high watermark, and the way to its log.
+"""One partition on this broker: its role, its in-sync replicas, its high watermark, and access to its log.
 
-The high watermark of a leader is the smallest log end offset among itself and the replicas that are in the ISR or about
-to enter it. It is tried whenever one of those may have grown: on becoming leader, on an append, on a follower's fetch,
-when a replica leaves the ISR, when the ISR is confirmed.
+The high watermark of a leader is the smallest log end offset among its own and those of the replicas that are in the
+ISR or about to enter it. It is computed whenever one of them may have grown: on becoming leader, on an append, on a
+follower's fetch, when a replica leaves the ISR, and when the ISR is confirmed.
+
+A change of the ISR is proposed to the controller (`_propose_isr`) and takes effect with its result (`_on_isr_result`).
 """
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
+from collections.abc import Callable
 
 from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy._core.bytes.record_batch import BatchSummary
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
 from kafkapy.metadata.topics_image import NO_LEADER, RECOVERED, PartitionImage
+from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 from kafkapy.replica.fetch import FetchIsolation, FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.isr_state import IsrState
 from kafkapy.replica.remote_replica import RemoteReplica
@@ -23,15 +28,31 @@ from kafkapy.storage.log_results import AppendInfo, FetchData
 from kafkapy.storage.transaction_index import AbortedTransaction
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
+logger = logging.getLogger("kafka.cluster.Partition")
+
 NO_EPOCH = -1
 ALL_REPLICAS = -1
+RETRY_MS = 500
+# The controller's state does not permit the change: ours is outdated, and newer metadata will arrive.
+_WAIT_FOR_METADATA = frozenset(
+    {
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.FENCED_LEADER_EPOCH,
+        Error.INVALID_UPDATE_VERSION,
+        Error.INVALID_REQUEST,
+        Error.NEW_LEADER_ELECTED,
+    }
+)
+# The proposal itself is refused: the ISR confirmed last applies again.
+_GIVE_UP = frozenset({Error.OPERATION_NOT_ATTEMPTED, Error.INELIGIBLE_REPLICA})
 
 
 class Partition(PartitionState):
     """Owns the leader and follower state of one replica; its log belongs to the log manager. Owner thread only.
 
-    Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs only grow;
-    `remote_replicas` is empty unless this broker leads.
+    Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do not decrease; a leader never
+    proposes an ISR without itself; `remote_replicas` is empty unless this broker leads.
     """
 
     __slots__ = (
@@ -66,8 +87,11 @@ class Partition(PartitionState):
 
     # -- role ----------------------------------------------------------------------------------------------------
 
-    def make_leader(self, image: PartitionImage, now_ms: int) -> bool:
-        """Leads from now on, as `image` says. True if it did not lead before. Old news changes nothing."""
+    def make_leader(self, image: PartitionImage, monotonic_ms: int) -> bool:
+        """Makes this broker the leader according to `image`. Returns True if it did not lead before.
+
+        Ignores images without a newer partition epoch.
+        """
         if image.partition_epoch <= self.partition_epoch:
             return False
         is_new_leader = not self.is_leader
@@ -75,7 +99,7 @@ class Partition(PartitionState):
         log = self.log
         if is_new_epoch or is_new_leader:
             self.leader_epoch_start_offset = log.log_end_offset
-            # Before the first append: whoever asks where an older epoch ended must find this one behind it.
+            # Before the first append, so that the end of an older epoch is known from now on.
             log.assign_epoch_start_offset(image.leader_epoch, log.log_end_offset)
         followers = [replica for replica in image.replicas if replica != self._context.node_id]
         known = self.remote_replicas
@@ -83,7 +107,7 @@ class Partition(PartitionState):
         if is_new_epoch or is_new_leader:
             for replica in self.remote_replicas.values():
                 replica.reset(
-                    now_ms,
+                    monotonic_ms,
                     self.leader_epoch_start_offset,
                     is_new_leader=is_new_leader,
                     is_in_sync=replica.broker_id in image.isr,
@@ -91,14 +115,17 @@ class Partition(PartitionState):
         self.is_leader = True
         self._take_over(image)
         self.isr_state = IsrState.committed(frozenset(image.isr))
-        self.maybe_increment_high_watermark(now_ms)
+        self.maybe_increment_high_watermark(monotonic_ms)
         self.is_gated = self._may_be_gated()
-        # Also when it did not rise: the size of the ISR alone can settle a produce.
+        # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
         self._context.delayed_operations.complete_all(self.topic_partition)
         return is_new_leader
 
     def make_follower(self, image: PartitionImage) -> bool:
-        """Follows, or waits for a leader, from now on. True if the leader or its epoch changed. As make_leader."""
+        """Makes this broker a follower, perhaps without a leader. Returns True if the leader or its epoch changed.
+
+        Ignores images without a newer partition epoch.
+        """
         if image.partition_epoch <= self.partition_epoch:
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
@@ -110,7 +137,7 @@ class Partition(PartitionState):
         return has_changed
 
     def _may_be_gated(self) -> bool:
-        """Whether the data gate may serve it as leader: no other replica to wait for, and nothing reserved."""
+        """Returns whether the data gate may serve this leader: no other replica, and no internal topic."""
         return (
             not self.remote_replicas
             and self._context.node_id in self.isr_state.isr
@@ -118,6 +145,7 @@ class Partition(PartitionState):
         )
 
     def _take_over(self, image: PartitionImage) -> None:
+        assert image.leader_epoch >= self.leader_epoch, "a newer partition epoch has an older leader epoch"
         self.leader_id = image.leader
         self.leader_epoch = image.leader_epoch
         self.partition_epoch = image.partition_epoch
@@ -125,7 +153,7 @@ class Partition(PartitionState):
         self.replicas = image.replicas
 
     def check_access(self, current_leader_epoch: int, *, only_leader: bool) -> None:
-        """ApiError if the caller's epoch (-1: none given) is not ours, or if only a leader will do and we follow."""
+        """Raises ApiError if the caller's epoch (-1: not given) is not current, or `only_leader` and it follows."""
         if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
             if current_leader_epoch < self.leader_epoch:
                 raise ApiError(Error.FENCED_LEADER_EPOCH)
@@ -137,7 +165,7 @@ class Partition(PartitionState):
 
     @property
     def effective_min_isr(self) -> int:
-        """`min.insync.replicas`, but never more than there are replicas."""
+        """`min.insync.replicas`, but at most the number of replicas."""
         return min(self.min_insync_replicas, len(self.remote_replicas) + 1)
 
     @property
@@ -152,7 +180,10 @@ class Partition(PartitionState):
         from_client: bool,
         checked: list[BatchSummary] | ApiError | None = None,
     ) -> AppendInfo:
-        """Appends and tries to raise the high watermark. ApiError, StorageError; nothing is written then."""
+        """Appends records and raises the high watermark if possible.
+
+        Raises ApiError or StorageError, with nothing written.
+        """
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         if required_acks == ALL_REPLICAS and len(self.isr_state.isr) < self.effective_min_isr:
@@ -162,12 +193,13 @@ class Partition(PartitionState):
                 f"requirement of {self.effective_min_isr} for partition {self.topic_partition}",
             )
         info = self.log.append_as_leader(records, self.leader_epoch, from_client=from_client, checked=checked)
+        assert info.last_offset < self.log.log_end_offset, "the append is not in the log"
         self.counters.count_append(info.record_count, len(records))
         self.maybe_increment_high_watermark(self._context.clock.monotonic_ms() if self.remote_replicas else 0)
         return info
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, Error]:
-        """Whether a produce that ends before `required_offset` is settled, and with which error."""
+        """Returns whether a produce request that ends before `required_offset` is complete, and its error."""
         if not self.is_leader:
             return False, Error.NOT_LEADER_OR_FOLLOWER
         if self.log.high_watermark < required_offset:
@@ -178,8 +210,11 @@ class Partition(PartitionState):
 
     # -- high watermark and ISR ----------------------------------------------------------------------------------
 
-    def maybe_increment_high_watermark(self, now_ms: int) -> bool:
-        """True if it rose. It stands still while the ISR is smaller than `min.insync.replicas`."""
+    def maybe_increment_high_watermark(self, monotonic_ms: int) -> bool:
+        """Raises the high watermark if possible, and returns whether it rose.
+
+        It does not rise while the ISR is smaller than `min.insync.replicas`.
+        """
         log = self.log
         candidate = log.log_end_offset
         if self.remote_replicas:
@@ -192,19 +227,20 @@ class Partition(PartitionState):
                 if replica.log_end_offset < candidate and (
                     replica.broker_id in maximal_isr
                     or (
-                        # It is about to enter the ISR, where it must not lie below the high watermark.
-                        replica.is_caught_up(leader_end_offset, now_ms, lag_max_ms)
+                        # It is about to enter the ISR, where no replica may be below the high watermark.
+                        replica.is_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
                         and self._context.is_isr_eligible(replica.broker_id)
                     )
                 ):
                     candidate = replica.log_end_offset
         if candidate <= log.high_watermark:
             return False
+        assert log.log_start_offset <= candidate <= log.log_end_offset, "the high watermark would be outside the log"
         log.high_watermark = candidate
         return True
 
-    def maybe_shrink_isr(self, now_ms: int) -> None:
-        """Proposes an ISR without the followers that fell behind; the high watermark moves when it is confirmed."""
+    def maybe_shrink_isr(self, monotonic_ms: int) -> None:
+        """Proposes an ISR without the followers that fell behind. The high watermark may rise when it is confirmed."""
         state = self.isr_state
         if not self.is_leader or state.is_in_flight:
             return
@@ -213,10 +249,10 @@ class Partition(PartitionState):
         out_of_sync = frozenset(
             replica.broker_id
             for replica in self.remote_replicas.values()
-            if replica.broker_id in state.isr and not replica.is_caught_up(end_offset, now_ms, lag_max_ms)
+            if replica.broker_id in state.isr and not replica.is_caught_up(end_offset, monotonic_ms, lag_max_ms)
         )
         if out_of_sync:
-            self._context.propose_isr(self, state.shrinking(out_of_sync))
+            self._propose_isr(state.shrinking(out_of_sync))
 
     def _maybe_expand_isr(self, replica: RemoteReplica) -> None:
         state = self.isr_state
@@ -227,10 +263,52 @@ class Partition(PartitionState):
             and replica.log_end_offset >= self.leader_epoch_start_offset
             and self._context.is_isr_eligible(replica.broker_id)
         ):
-            self._context.propose_isr(self, state.expanding(replica.broker_id))
+            self._propose_isr(state.expanding(replica.broker_id))
+
+    def _propose_isr(self, proposal: IsrState) -> None:
+        """Proposes an ISR to the controller. Until its result, the high watermark waits for the larger ISR."""
+        assert self._context.node_id in proposal.proposed_isr, "a leader cannot leave the ISR by itself"
+        self.isr_state = proposal
+        change = IsrChange(
+            self.topic_partition,
+            self.topic_id,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.leader_recovery_state,
+            tuple(replica for replica in self.replicas if replica in proposal.proposed_isr),
+        )
+        logger.info("%s: asks for ISR %s (confirmed: %s)", self.topic_partition, change.new_isr, proposal.isr)
+        self._context.alter_partition.submit(change, lambda result: self._on_isr_result(proposal, result))
+
+    def _on_isr_result(self, proposal: IsrState, result: AlterPartitionResult) -> None:
+        if self.isr_state is not proposal or not self.is_leader:
+            return  # newer metadata arrived first and decided
+        context = self._context
+        if result.error is Error.NONE:
+            if result.leader_epoch != self.leader_epoch or result.partition_epoch < self.partition_epoch:
+                return  # the result belongs to an older epoch
+            before = self.isr_state.isr
+            self.isr_state = IsrState.committed(frozenset(result.isr))
+            context.isr_shrinks += not before <= self.isr_state.isr
+            context.isr_expands += not self.isr_state.isr <= before
+            self.partition_epoch = result.partition_epoch
+            self.maybe_increment_high_watermark(context.clock.monotonic_ms())
+            # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
+            context.delayed_operations.complete_all(self.topic_partition)
+        elif result.error in _GIVE_UP:
+            logger.info("%s: ISR change refused: %s", self.topic_partition, result.error.name)
+            self.isr_state = proposal.last_committed()
+        elif result.error not in _WAIT_FOR_METADATA:
+            # Whether the controller applied the change is unknown, so that it has to be proposed again.
+            logger.warning("%s: ISR change failed: %s; trying again", self.topic_partition, result.error.name)
+            context.schedule(RETRY_MS, lambda: self._retry_isr(proposal))
+
+    def _retry_isr(self, proposal: IsrState) -> None:
+        if self.isr_state is proposal and self.is_leader:
+            self._propose_isr(proposal)
 
     def low_watermark(self) -> int:
-        """The smallest log start offset among the live replicas of a partition that is led here."""
+        """Returns the smallest log start offset among the live replicas of a partition that is led here."""
         return min(
             [
                 self.log.log_start_offset,
@@ -245,7 +323,7 @@ class Partition(PartitionState):
     # -- read ----------------------------------------------------------------------------------------------------
 
     def end_offset(self, isolation: FetchIsolation) -> int:
-        """Exclusive limit of what a fetch of this isolation may read."""
+        """Returns the exclusive limit up to which a fetch of this isolation may read."""
         if isolation is FetchIsolation.HIGH_WATERMARK:
             return self.log.high_watermark
         if isolation is FetchIsolation.LAST_STABLE_OFFSET:
@@ -255,9 +333,9 @@ class Partition(PartitionState):
     def fetch_records(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, *, min_one_message: bool, update_state: bool
     ) -> tuple[FetchResult, FetchData | None]:
-        """Reads for a consumer or a follower; a follower's position is recorded (`update_state`).
+        """Reads records for a consumer or a follower. With `update_state` a follower's position is recorded.
 
-        The data is None when the answer is a diverging epoch (KIP-595). ApiError.
+        The data is None if the result is a diverging epoch (KIP-595). Raises ApiError.
         """
         self.check_access(asked.current_leader_epoch, only_leader=params.only_leader)
         log = self.log
@@ -270,7 +348,7 @@ class Partition(PartitionState):
                     Error.NONE, log.high_watermark, log.last_stable_offset, log.log_start_offset, b"", None, diverging
                 )
                 return result, None
-        # Before the read: an append that follows must not keep a follower from coming into sync.
+        # Taken before the read: a later append must not keep a follower from being in sync.
         log_end_offset = log.log_end_offset
         data = log.read(
             asked.fetch_offset,
@@ -289,7 +367,7 @@ class Partition(PartitionState):
         return result, data
 
     def _aborted_transactions(self, fetch_offset: int, data: FetchData) -> list[AbortedTransaction]:
-        """Those with records in what was read, which ends with the segment at the latest."""
+        """Returns the aborted transactions with records in what was read, which is within one segment."""
         if not len(data.records):
             return []
         log = self.log
@@ -303,14 +381,14 @@ class Partition(PartitionState):
     def _follower(self, replica_id: int, asked: FetchPartition) -> RemoteReplica:
         replica = self.remote_replicas.get(replica_id)
         if replica is None:
-            # The follower may know of a newer assignment than we do: it tries again.
+            # The follower may know a newer assignment than this broker; the error makes it try again.
             raise ApiError(
                 Error.NOT_LEADER_OR_FOLLOWER if asked.current_leader_epoch == NO_EPOCH else Error.UNKNOWN_LEADER_EPOCH
             )
         return replica
 
     def _diverging_epoch(self, asked: FetchPartition) -> OffsetAndEpoch | None:
-        """Where the fetcher's log parts from ours: the end of the largest common epoch; None if it does not."""
+        """Returns where the fetcher's log diverges, the end of the largest common epoch; None if it does not."""
         end = self.log.end_offset_for_epoch(asked.last_fetched_epoch)
         if end.offset == -1 or end.epoch == -1:
             raise ApiError(
@@ -326,27 +404,27 @@ class Partition(PartitionState):
     def _update_follower(
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
-        now_ms = self._context.clock.monotonic_ms()
+        monotonic_ms = self._context.clock.monotonic_ms()
         delayed_operations = self._context.delayed_operations
-        # The low watermark takes a scan of the replicas: only if somebody waits for it.
+        # The low watermark needs a scan of the replicas, which is done only if a request waits for it.
         old_low_watermark = self.low_watermark() if delayed_operations.delete_records.delayed_count else 0
-        replica.record_fetch(asked.fetch_offset, asked.log_start_offset, leader_end_offset, now_ms, broker_epoch)
+        replica.record_fetch(asked.fetch_offset, asked.log_start_offset, leader_end_offset, monotonic_ms, broker_epoch)
         self._maybe_expand_isr(replica)
-        has_risen = self.maybe_increment_high_watermark(now_ms)
+        has_risen = self.maybe_increment_high_watermark(monotonic_ms)
         if has_risen or (delayed_operations.delete_records.delayed_count and self.low_watermark() > old_low_watermark):
             delayed_operations.complete_all(self.topic_partition)
 
     def last_offset_for_leader_epoch(
         self, current_leader_epoch: int, leader_epoch: int, *, only_leader: bool
     ) -> OffsetAndEpoch:
-        """The largest epoch <= `leader_epoch` in the log and its end offset, (-1, -1) if there is none. ApiError."""
+        """Returns the largest epoch <= `leader_epoch` and its end offset, (-1, -1) without one. Raises ApiError."""
         self.check_access(current_leader_epoch, only_leader=only_leader)
         return self.log.end_offset_for_epoch(leader_epoch)
 
     # -- delete --------------------------------------------------------------------------------------------------
 
     def delete_records_on_leader(self, offset: int) -> int:
-        """Moves the log start offset to `offset` (-1: the high watermark), which it returns. ApiError."""
+        """Moves the log start offset to `offset` (-1: the high watermark) and returns it. Raises ApiError."""
         if not self.is_leader:
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         if not self.log.config.retention.delete:
@@ -362,3 +440,6 @@ class Partition(PartitionState):
             )
         self.log.maybe_increment_log_start_offset(target)
         return target
+
+
+FindPartition = Callable[[TopicPartition], Partition | Error]

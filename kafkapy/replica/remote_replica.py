@@ -1,17 +1,17 @@
-"""What the leader of a partition knows about one follower: all of it comes from the follower's fetch requests."""
+"""The leader's view of one follower, which it derives from the follower's fetch requests."""
 
 from __future__ import annotations
 
 UNKNOWN_OFFSET = -1
-# Before any time that a monotonic clock can show.
+# Earlier than any time of a monotonic clock.
 NEVER_MS = -(1 << 62)
 
 
 class RemoteReplica:
-    """A follower as its leader sees it. Owner thread only. Times are those of a monotonic clock, in milliseconds.
+    """The state of one follower. Owner thread only. Times are milliseconds of a monotonic clock.
 
-    The follower's log end offset is the offset of its *next* fetch, so that it lags one request behind the truth.
-    Invariant: `last_caught_up_ms` never goes back while the leader stays the same.
+    `log_end_offset` is the offset of the follower's last fetch, so that it lags behind the follower by one request.
+    Invariant: `last_caught_up_ms` does not decrease within a leader epoch.
     """
 
     __slots__ = (
@@ -33,9 +33,9 @@ class RemoteReplica:
         self.last_caught_up_ms = NEVER_MS
         self.broker_epoch = -1
 
-    def reset(self, now_ms: int, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
-        """A leader epoch begins: an in-sync follower has a whole lag limit to fetch before it can leave the ISR."""
-        caught_up_ms = now_ms if is_in_sync else NEVER_MS
+    def reset(self, monotonic_ms: int, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
+        """Begins a leader epoch: an in-sync follower has the whole lag limit to fetch before it can leave the ISR."""
+        caught_up_ms = monotonic_ms if is_in_sync else NEVER_MS
         self.last_caught_up_ms = caught_up_ms
         if is_new_leader:
             self.log_start_offset = UNKNOWN_OFFSET
@@ -48,23 +48,24 @@ class RemoteReplica:
             self.last_fetch_ms = caught_up_ms
 
     def record_fetch(
-        self, fetch_offset: int, log_start_offset: int, leader_end_offset: int, now_ms: int, broker_epoch: int
+        self, fetch_offset: int, log_start_offset: int, leader_end_offset: int, monotonic_ms: int, broker_epoch: int
     ) -> None:
-        """The follower asked for `fetch_offset` while the leader's log ended at `leader_end_offset`.
+        """Records a fetch from `fetch_offset` while the leader's log ended at `leader_end_offset`.
 
-        Caught up now if it asks for that end; caught up at its previous fetch if it asks for what was the end then: a
-        follower that keeps pace with a steady writer never reaches the moving end, and is in sync all the same.
+        The follower is caught up now if it fetches from that end. It was caught up at its previous fetch if it fetches
+        from the log end of that time: a follower that keeps pace with a steady writer never reaches the moving end but
+        is in sync.
         """
         if fetch_offset >= leader_end_offset:
-            self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)
+            self.last_caught_up_ms = max(self.last_caught_up_ms, monotonic_ms)
         elif fetch_offset >= self.last_fetch_leader_end_offset:
             self.last_caught_up_ms = max(self.last_caught_up_ms, self.last_fetch_ms)
         self.log_start_offset = log_start_offset
         self.log_end_offset = fetch_offset
         self.last_fetch_leader_end_offset = max(leader_end_offset, self.last_fetch_leader_end_offset)
-        self.last_fetch_ms = now_ms
+        self.last_fetch_ms = monotonic_ms
         self.broker_epoch = broker_epoch
 
-    def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
-        """At the leader's end, or there less than `lag_max_ms` ago."""
-        return self.log_end_offset == leader_end_offset or now_ms - self.last_caught_up_ms <= lag_max_ms
+    def is_caught_up(self, leader_end_offset: int, monotonic_ms: int, lag_max_ms: int) -> bool:
+        """Returns whether the follower is at the leader's log end, or was within the last `lag_max_ms`."""
+        return self.log_end_offset == leader_end_offset or monotonic_ms - self.last_caught_up_ms <= lag_max_ms

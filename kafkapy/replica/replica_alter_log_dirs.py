@@ -3,8 +3,8 @@
     create the future log | copy until it has caught up, flush | the metadata says the new directory (KIP-858) |
     on the owner's thread: the last records, then the future log is the partition's log | flush | names
 
-Killed anywhere, the next start finds two logs and goes on with the one that has all records: while they are copied the
-current one; as soon as the future one is appended to, that. Threads start with the first move and end with the last.
+After a kill the next start finds two logs and uses the one that has all records: the current one during the copy, and
+the future one as soon as it is appended to. Threads start with the first move and end with the last.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from kafkapy.types import Clock, TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
 
-# As much is copied at most while the owner's thread waits, at the end of a move.
+# The most bytes to copy while the owner thread waits, at the end of a move.
 MOST_BYTES_AT_THE_END = 256 << 10
-# How often a waiting thread looks whether it is to stop.
+# Interval in seconds at which a waiting thread tests whether it has to stop.
 LOOK_S = 0.5
 
-# Has the metadata say where partitions are: (topic id, partition) -> directory id.
+# Records the directories of partitions in the metadata: (topic id, partition) -> directory id.
 AssignDirectories = Callable[[dict[tuple[bytes, int], bytes]], "Future[None]"]
 
 
 class MoveEnded(Exception):
-    """The move is not to go on: given up, its partition gone, a directory offline, or the broker stops."""
+    """Ends a move: it was given up, its partition was deleted, a directory is offline, or the broker stops."""
 
 
 class Move:
-    """One partition on its way. `is_given_up` is set by any thread and obeyed by the one that copies."""
+    """One partition that is moved. `is_given_up` is set by any thread and read by the one that copies."""
 
     __slots__ = ("current", "future", "is_given_up")
 
@@ -60,10 +60,10 @@ def start_thread(work: Callable[[], None], name: str) -> threading.Thread:
 
 
 class ReplicaAlterLogDirsManager:
-    """Owns the moves, waiting and under way, and the threads that do them; guarded by `_condition`.
+    """Owns the waiting and running moves, and their threads; guarded by `_condition`.
 
-    `alter` may be called from any thread but the owner's. `run_on_owner(work)` runs work on the thread that owns logs
-    and partitions and returns its result; CancelledError if that thread has ended.
+    `alter` may be called from any thread but the owner thread. `run_on_owner(work)` runs `work` on the thread that owns
+    logs and partitions and returns its result; it raises CancelledError if that thread has ended.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ReplicaAlterLogDirsManager:
     # -- requests ------------------------------------------------------------------------------------------------
 
     def alter(self, directories: Mapping[TopicPartition, str]) -> dict[TopicPartition, Error]:
-        """Begins to move each partition to the directory named; what Kafka answers for each. Not the owner's thread."""
+        """Begins to move each partition to its directory, and returns the error of each. Not the owner thread."""
         results = {}
         with self._altering:
             for partition, path in directories.items():
@@ -138,7 +138,7 @@ class ReplicaAlterLogDirsManager:
         self._begin(current, self._log_manager.create_future_log(current, directory))
 
     def resume(self) -> None:
-        """Goes on with the future logs that this start has found."""
+        """Continues the moves whose future logs were found at the start."""
         for future in self._log_manager.futures.logs():
             current = self._log_manager.get_log(future.topic_partition)
             if current is not None and current.topic_id == future.topic_id:
@@ -160,7 +160,7 @@ class ReplicaAlterLogDirsManager:
             self._threads.append(thread)
 
     def _give_up(self, partition: TopicPartition, future: Log) -> None:
-        """The future log goes; the thread that copies notices at its next piece, and closes the files."""
+        """Discards the future log. The thread that copies notices it with its next chunk, and closes the files."""
         with self._condition:
             moves = [*self._waiting, *self._running.values()]
             for move in moves:
@@ -174,7 +174,7 @@ class ReplicaAlterLogDirsManager:
             raise StorageError(future.directory.path, f"Error while giving up {future}: {error}") from error
 
     def stop(self) -> None:
-        """Ends the moves under way, which go on with the next start, and waits for the threads."""
+        """Interrupts the running moves, which continue at the next start, and waits for the threads."""
         with self._condition:
             self._is_stopping = True
             self._condition.notify_all()
@@ -207,7 +207,7 @@ class ReplicaAlterLogDirsManager:
                 self._end(move)
 
     def _next_move(self) -> Move | None:
-        """The first that waits for no other move of its partition; None: this thread ends."""
+        """Returns the first move that waits for no other move of its partition; None ends this thread."""
         with self._condition:
             while self._waiting and not self._is_stopping:
                 for move in self._waiting:
@@ -250,7 +250,7 @@ class ReplicaAlterLogDirsManager:
             self._cleaner.resume(partition)
 
     def _catch_up(self, move: Move, replica: FutureReplica, throttle: IoThrottle) -> None:
-        """Copies until nothing is left but what comes in meanwhile, and makes it durable."""
+        """Copies until little is left to copy, and makes the copy durable."""
         copied = MOST_BYTES_AT_THE_END
         while copied >= MOST_BYTES_AT_THE_END:
             copied = 0
@@ -262,7 +262,7 @@ class ReplicaAlterLogDirsManager:
             move.future.flush()
 
     def _replace(self, move: Move, replica: FutureReplica) -> bool:
-        """The future log becomes the partition's, with its last records; False if they are too many to wait for."""
+        """Copies the last records and makes the future log the partition's log. Returns False if too many are left."""
 
         def replace() -> bool:
             self._check(move)
@@ -281,7 +281,7 @@ class ReplicaAlterLogDirsManager:
             raise MoveEnded("it was given up")
         current = move.current
         if current.is_deleted or self._log_manager.get_log(current.topic_partition) is not current:
-            raise MoveEnded("the partition is not here any more")
+            raise MoveEnded("the partition is no longer here")
         if not move.future.directory.is_online:
             raise MoveEnded("the log directory is offline")
 
@@ -295,23 +295,23 @@ class ReplicaAlterLogDirsManager:
                 self._check(move)
 
     def _assign_back(self, current: Log) -> None:
-        """The move ended after the metadata was told of it: the replica is where it was."""
+        """Records the old directory in the metadata again, after a move that ended early."""
         if self._log_manager.get_log(current.topic_partition) is current and not self._is_stopping:
             key = current.topic_id, current.topic_partition.partition
             self._assign_directories({key: current.directory.directory_id})
 
     def _rate(self) -> float:
-        """Bytes per second of each move under way."""
+        """Returns the bytes per second of each running move."""
         limit: int = self._config.replica_alter_log_dirs_io_max_bytes_per_second
         return max(1.0, limit / max(1, len(self._running)))
 
     def _wait(self, move: Move, wait_ms: int) -> bool:
-        """Whether it is not to wait any longer."""
+        """Waits at most `wait_ms`. Returns whether the move has to end."""
         with self._condition:
             return self._condition.wait_for(lambda: self._is_stopping or move.is_given_up, wait_ms / 1000)
 
     def _drop(self, move: Move) -> None:
-        """What cannot be copied takes no room."""
+        """Discards a future log that cannot be completed."""
         if self._log_manager.futures.get(move.future.topic_partition) is move.future:
             self._give_up(move.future.topic_partition, move.future)
 

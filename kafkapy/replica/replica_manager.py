@@ -1,7 +1,7 @@
-"""Between the request handlers and the logs: what a request asks of several partitions (step "replica manager").
+"""The replica manager: appends to and reads from several partitions for one request (step "replica manager").
 
-An append goes to each partition, is answered (or waits for replicas), and then wakes the fetches that wait for data.
-A fetch reads each partition; with too little found it waits, and reads again when something changed.
+An append writes to each partition, is answered or waits for replicas, and then completes fetches that wait for data.
+A fetch reads each partition; if it finds too little it waits, and reads again when something has changed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
-# Kafka answers these without the log start offset, all other refusals of an append with it.
 NOTHING_CHECKED: Mapping[TopicPartition, list[BatchSummary] | ApiError] = MappingProxyType({})
+# Kafka responds with these errors without the log start offset, and with all other errors of an append with it.
 _WITHOUT_LOG_START_OFFSET = frozenset(
     {
         Error.UNKNOWN_TOPIC_OR_PARTITION,
@@ -61,8 +61,8 @@ LeadershipListener = Callable[[list[Partition], list[Partition]], None]
 class ReplicaManager:
     """Owns the partitions of this broker and the requests that wait for them.
 
-    Owner thread only, `checkpoint_high_watermarks` aside. Everything that writes calls back exactly once, perhaps
-    before it returns.
+    Owner thread only, except for `checkpoint_high_watermarks`. Each request calls back exactly once, perhaps before the
+    method returns.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class ReplicaManager:
         on_leadership: LeadershipListener = lambda led, followed: None,
         gate: DataGate | None = None,
     ) -> None:
-        """`on_leadership(led, followed)` tells coordinators which partitions began to be led here, or ceased to be.
+        """`on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead.
 
-        `gate` serves plain requests without us; it tells us by `gate_appended` and `gate_failed_to_append`, and leaves
-        fetches that have to wait to `hold_fetch`.
+        `gate` serves plain requests without the replica manager, calls `gate_appended` and `gate_failed_to_append`, and
+        leaves fetches that have to wait to `hold_fetch`.
         """
         lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
@@ -96,7 +96,7 @@ class ReplicaManager:
     # -- life ----------------------------------------------------------------------------------------------------
 
     def startup(self, image: MetadataImage) -> None:
-        """Takes over the partitions that `image` places here. The log manager has loaded their logs."""
+        """Creates the partitions that `image` places here. The log manager has loaded their logs."""
         high_watermarks: dict[TopicPartition, int] = {}
         for directory in self._log_manager.directories:
             if directory.is_online:
@@ -106,50 +106,54 @@ class ReplicaManager:
                     self._log_manager.take_offline(directory.path, error)
                     continue
                 for partition, offset in checkpoint.items():
-                    # A partition that was moved may still stand in the file of the directory that it left.
+                    # The file of the directory that a partition was moved from may still contain it.
                     if self._log_manager.directory_of(partition) is directory:
                         high_watermarks[partition] = offset
         self.hosted.startup(image, high_watermarks)
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
-        """Follows one step of the metadata; logs were created and deleted accordingly before."""
+        """Applies one metadata delta. New logs exist already, and deleted ones were dropped by `drop_topics`."""
         self.hosted.apply(delta, image)
 
     def follow_broker_config(self, image: MetadataImage) -> None:
-        """The broker's own configuration changed, which topics inherit."""
+        """Updates the settings that topics inherit from the broker's configuration."""
         self.hosted.follow_broker_config(image)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
-        """Lets go of deleted topics, before their logs are deleted; `apply` hears of them as well."""
+        """Removes the partitions of deleted topics before their logs are deleted. `apply` gets these topics too."""
         self.hosted.drop_topics(deleted)
 
     def handle_directory_failure(self, directory: str) -> list[TopicPartition]:
-        """The log directory is offline: so are its partitions, which are returned."""
+        """Takes the partitions of a failed log directory offline and returns them."""
         return self.hosted.handle_directory_failure(directory)
 
     def replace_log(self, current: Log, future: Log) -> None:
-        """`future`, with the same records, is the log of the partition from now on."""
+        """Replaces the log of a partition by `future`, which has the same records."""
         topic_partition = current.topic_partition
         partition = self.partitions.get(topic_partition)
         if partition is not None and partition.log is current:
+            assert future.log_end_offset == current.log_end_offset, "the logs have different records"
             partition.log = future
-            # What waits knows places in the files of the other log.
+            # Waiting fetches refer to positions in the files of the replaced log.
             self.delayed_operations.fetch.force_complete(topic_partition)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Writes `replication-offset-checkpoint` where it changed. Any thread, one at a time: it fsyncs.
+        """Writes `replication-offset-checkpoint` in each directory where it changed. Any thread, one at a time; fsyncs.
 
-        It only reads numbers, each of which was true a moment ago; a high watermark that is too low is harmless.
+        It reads numbers that the owner thread changes; a high watermark that is too low is harmless.
         """
         self._log_manager.write_high_watermarks()
 
     def shutdown(self) -> None:
-        """Answers everything that waits. The caller writes the last checkpoint."""
+        """Completes all waiting requests. The caller writes the last checkpoint."""
         self.hosted.stop()
         self.delayed_operations.force_complete_all()
 
     def get_partition(self, topic_partition: TopicPartition) -> Partition:
-        """ApiError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (not hosted here), KAFKA_STORAGE_ERROR."""
+        """Returns the partition.
+
+        Raises ApiError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (not hosted here), KAFKA_STORAGE_ERROR.
+        """
         partition = self.partitions.get(topic_partition)
         if partition is None:
             found = self.find_partition(topic_partition)
@@ -171,11 +175,11 @@ class ReplicaManager:
         internal_topics_allowed: bool = False,
         checked: Mapping[TopicPartition, list[BatchSummary] | ApiError] = NOTHING_CHECKED,
     ) -> None:
-        """Appends to each partition on its own: one refusal does not touch the others.
+        """Appends to each partition independently: a refusal of one does not affect the others.
 
-        `entries` are writable (offsets are assigned in place) and borrowed until this returns; `checked` is what
-        `Log.check_records` said of some of them before. `on_response` gets one answer for each entry: at once with
-        acks 0 and 1, with acks -1 when the in-sync replicas have the records or after `timeout_ms`.
+        `entries` are writable, since offsets are assigned in place, and borrowed until this returns. `checked` holds
+        the results of `Log.check_records` for some of them. `on_response` is called with one response for each entry:
+        at once with acks 0 and 1; with acks -1 when the in-sync replicas have the records, or after `timeout_ms`.
         """
         responses: dict[TopicPartition, PartitionResponse] = {}
         if required_acks not in (ALL_REPLICAS, 0, 1):
@@ -204,28 +208,28 @@ class ReplicaManager:
                 appended[topic_partition] = info.last_offset + 1
         if required_acks == ALL_REPLICAS and appended:
             keys = tuple(appended)
-            operation = DelayedProduce(timeout_ms, responses, appended, self, on_response)
+            operation = DelayedProduce(timeout_ms, responses, appended, self.find_partition, on_response)
             self.delayed_operations.produce.try_complete_else_watch(operation, keys)
         else:
             keys = tuple(appended)
             on_response(responses)
-        # After the answer, as in Kafka: the producer is not kept waiting for the consumers that it wakes.
+        # After the response, as in Kafka: the producer does not wait for the fetches that its records complete.
         for topic_partition in keys:
             self.delayed_operations.complete_all(topic_partition)
 
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
-        """Where to count what happens to a partition; to one that is not here, only the sum of all counts."""
+        """Returns the counters of a partition's topic; for a partition that is not here the sum of all topics."""
         partition = self.partitions.get(topic_partition)
         return self.topic_counters.total if partition is None else partition.counters
 
     def gate_appended(self, partition: Partition) -> None:
-        """The gate appended to a partition that a fetch was waiting for."""
+        """Tries the fetches that wait for a partition, after the gate appended to it."""
         topic_partition = partition.topic_partition
         self.delayed_operations.complete_all(topic_partition)
         partition.is_watched = self.delayed_operations.fetch.is_watched(topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
-        """As an append of ours that failed: the gate has answered KAFKA_STORAGE_ERROR, the directory goes offline."""
+        """Takes the directory offline after the gate failed to append and responded with KAFKA_STORAGE_ERROR."""
         try:
             partition.log.report_failed_append(error_number)
         except StorageError as error:
@@ -247,15 +251,15 @@ class ReplicaManager:
     # -- fetch ---------------------------------------------------------------------------------------------------
 
     def fetch_messages(self, params: FetchParams, partitions: list[FetchPartition], on_response: FetchCallback) -> None:
-        """Reads `partitions`; answers now or, with less than `min_bytes` and no error, when more is there.
+        """Reads `partitions`, and waits for more if it finds less than `min_bytes` and no error.
 
-        `on_response` gets (what was asked, what was found), in the order of `partitions`.
+        `on_response` is called with (FetchPartition, FetchResult) pairs in the order of `partitions`.
         """
         read = self.read_from_log(params, partitions)
         if params.max_wait_ms <= 0 or not partitions or read.must_answer or read.bytes_readable >= params.min_bytes:
             on_response(read.results)
             return
-        operation = DelayedFetch(params, read.places, self, on_response)
+        operation = DelayedFetch(params, read.places, self.find_partition, self._read_again, on_response)
         keys = [asked.topic_partition for asked in partitions]
         for key in keys:
             partition = self.partitions.get(key)
@@ -285,7 +289,10 @@ class ReplicaManager:
     def read_from_log(
         self, params: FetchParams, partitions: list[FetchPartition], *, is_second_read: bool = False
     ) -> LogRead:
-        """One pass: at most `max_bytes` in all, but at least one whole batch from the first partition that has one."""
+        """Reads each partition once.
+
+        Returns at most `max_bytes`, but at least one whole batch from the first partition that has records.
+        """
         read = LogRead()
         results = read.results
         remaining = params.max_bytes
@@ -303,6 +310,9 @@ class ReplicaManager:
                 min_one_message = False
                 remaining = max(0, remaining - size)
         return read
+
+    def _read_again(self, params: FetchParams, partitions: list[FetchPartition]) -> LogRead:
+        return self.read_from_log(params, partitions, is_second_read=True)
 
     def _read(
         self, params: FetchParams, asked: FetchPartition, max_bytes: int, min_one_message: bool, is_second_read: bool
@@ -326,7 +336,7 @@ class ReplicaManager:
         self._log_manager.take_offline(directory.path, error)
 
     def fetch_offset(self, topic_partition: TopicPartition, find: Callable[[Partition], Found]) -> Found:
-        """What `find` (a search of replica/list_offsets) finds in the partition. ApiError."""
+        """Returns what `find`, a search of replica/list_offsets, finds in the partition. Raises ApiError."""
         partition = self.get_partition(topic_partition)
         try:
             return find(partition)
@@ -337,7 +347,7 @@ class ReplicaManager:
     def offset_for_leader_epoch(
         self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
     ) -> OffsetAndEpoch:
-        """Where `leader_epoch` ends in a log that is led here, (-1, -1) if that is not known. ApiError."""
+        """Returns the end of `leader_epoch` in a log that is led here, (-1, -1) if it is unknown. Raises ApiError."""
         partition = self.get_partition(topic_partition)
         return partition.last_offset_for_leader_epoch(current_leader_epoch, leader_epoch, only_leader=True)
 
@@ -346,7 +356,7 @@ class ReplicaManager:
     def delete_records(
         self, timeout_ms: int, offsets: Mapping[TopicPartition, int], on_response: DeleteRecordsCallback
     ) -> None:
-        """Moves log start offsets up to `offsets` (-1: to the high watermark), and waits until all replicas have."""
+        """Moves log start offsets up to `offsets` (-1: the high watermark), and waits for all replicas."""
         results: dict[TopicPartition, DeleteRecordsResult] = {}
         required: dict[TopicPartition, int] = {}
         for topic_partition, offset in offsets.items():
@@ -364,5 +374,5 @@ class ReplicaManager:
             on_response(results)
             return
         keys = tuple(required)
-        operation = DelayedDeleteRecords(timeout_ms, results, required, self, on_response)
+        operation = DelayedDeleteRecords(timeout_ms, results, required, self.find_partition, on_response)
         self.delayed_operations.delete_records.try_complete_else_watch(operation, keys)
