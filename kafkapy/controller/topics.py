@@ -108,7 +108,7 @@ def _create_topic(
     if overrides:
         rules.policies.check_config_change(AlterConfigRequest(TOPIC_RESOURCE, topic.name, overrides))
     assignments = _assignments_of(image, topic, rules)
-    rules.policies.check_new_topic(_judged(topic, assignments, overrides))
+    rules.policies.check_new_topic(_create_topic_request(topic, assignments, overrides))
     topic_id = rules.new_topic_id()
     records: list[MessageAndVersion] = [(TopicRecord(name=topic.name, topic_id=topic_id), 0)]
     for name, value in overrides.items():
@@ -121,7 +121,7 @@ def _create_topic(
     return records, CreatedTopic(SUCCESS, topic_id, len(assignments), replication_factor, overrides)
 
 
-def _judged(
+def _create_topic_request(
     topic: NewTopic, assignments: dict[int, tuple[int, ...]], overrides: Mapping[str, str]
 ) -> CreateTopicRequest:
     """Returns the topic as it is shown to its policy."""

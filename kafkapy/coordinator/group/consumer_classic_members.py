@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from kafkapy.coordinator.group.classic.classic_group import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.group.classic.classic_member import SyncResponder
-from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_answer
+from kafkapy.coordinator.group.classic.classic_responses import UNKNOWN_MEMBER_ID, join_error, leave_response
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, MemberState
@@ -73,12 +73,12 @@ class ClassicMembers:
             downgraded: CoordinatorResult[None] = self._membership.downgrade(
                 group, [change.replaced], replacement=change.after
             )
-            on_append = _answer_join(call, change.after.member_id, group.group_epoch)
+            on_append = _join_callback(call, change.after.member_id, group.group_epoch)
             return CoordinatorResult(downgraded.records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
         member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
         self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
         self._await_sync(group.group_id, member)
-        return CoordinatorResult(records, on_append=_answer_join(call, member.member_id, member.member_epoch))
+        return CoordinatorResult(records, on_append=_join_callback(call, member.member_id, member.member_epoch))
 
     def _changed(
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]
@@ -164,7 +164,7 @@ class ClassicMembers:
         self, group: ConsumerGroup, leaving: Sequence[LeaveGroupRequest.MemberIdentity]
     ) -> CoordinatorResult[LeaveGroupResponse]:
         """Removes members of either protocol; administrators remove static members by their instance ids."""
-        answers, gone = [], {}
+        responses, gone = [], {}
         for identity in leaving:
             error = Error.NONE
             try:
@@ -172,8 +172,8 @@ class ClassicMembers:
                 gone[member.member_id] = member
             except ApiError as failure:
                 error = failure.error
-            answers.append(leave_answer(identity, error))
-        return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=answers))
+            responses.append(leave_response(identity, error))
+        return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=responses))
 
     # -- the life of a group
 
@@ -190,7 +190,7 @@ class ClassicMembers:
         return group_tombstones(group)
 
 
-def _answer_join(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
+def _join_callback(call: JoinCall, member_id: str, generation_id: int) -> Callable[[Error], None]:
     """Returns the callback that responds to JoinGroup. No member is the leader, because the broker assigns."""
     response = JoinGroupResponse(
         generation_id=generation_id,

@@ -202,13 +202,13 @@ class ConsumerGroup:
         member = self.member(call.member_id)
         if member.classic is None and not call.is_new_protocol:
             raise ApiError(Error.UNSUPPORTED_VERSION)
-        return _judge_commit(member, call)
+        return _commit_errors(member, call)
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
         """Does the same for TxnOffsetCommit, which has no error for stale epochs."""
         if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
-        errors = _judge_commit(self.member(call.member_id), call)
+        errors = _commit_errors(self.member(call.member_id), call)
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
 
     def validate_fetch(self, member_id: str | None, epoch: int) -> None:
@@ -236,7 +236,7 @@ class ConsumerGroup:
         raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
 
 
-def _judge_commit(member: ConsumerMember, call: CommitCall) -> Sequence[Error]:
+def _commit_errors(member: ConsumerMember, call: CommitCall) -> Sequence[Error]:
     epoch = call.generation_id
     if epoch == member.member_epoch:
         return ()

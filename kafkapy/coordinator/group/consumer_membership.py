@@ -156,7 +156,7 @@ class ConsumerMembership:
         else:
             before = group.static_member(call.instance_id, call.member_id)
             _validate_epoch(before, call)
-        return MemberChange(before, self._said(group, before, call), call.owned)
+        return MemberChange(before, self._with_changes(group, before, call), call.owned)
 
     def _dynamic_member(self, group: ConsumerGroup, call: HeartbeatCall) -> ConsumerMember:
         if call.member_epoch == 0:
@@ -170,7 +170,7 @@ class ConsumerMembership:
         owner_id = group.static_members.get(call.instance_id)
         if owner_id is None or owner_id == call.member_id:
             before = group.members.get(call.member_id) or ConsumerMember(call.member_id)
-            return MemberChange(before, self._said(group, before, call), call.owned)
+            return MemberChange(before, self._with_changes(group, before, call), call.owned)
         owner = group.members[owner_id]
         if owner.member_epoch != STATIC_LEAVE_EPOCH and owner.classic is None:
             message = (
@@ -179,7 +179,7 @@ class ConsumerMembership:
             )
             raise ApiError(Error.UNRELEASED_INSTANCE_ID, message)
         before = self.replace_static(group, owner, call.member_id, records)
-        return MemberChange(before, self._said(group, before, call), call.owned, replaced=owner_id)
+        return MemberChange(before, self._with_changes(group, before, call), call.owned, replaced=owner_id)
 
     def replace_static(
         self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
@@ -193,7 +193,7 @@ class ConsumerMembership:
         records.append(current_record(group.group_id, member))
         return member
 
-    def _said(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
+    def _with_changes(self, group: ConsumerGroup, member: ConsumerMember, call: HeartbeatCall) -> ConsumerMember:
         """Returns the member with the fields that the request changes."""
         names, regex = call.subscribed_topic_names, call.subscribed_topic_regex
         if regex and regex != member.subscribed_topic_regex and regex not in group.regexes:
@@ -370,8 +370,8 @@ def check_regex(expression: str) -> None:
     try:
         TopicPattern.check(expression)
     except PatternError as error:
-        said = str(error).partition(": `")[0]
-        message = f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {said}."
+        reason = str(error).partition(": `")[0]
+        message = f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}."
         raise ApiError(Error.INVALID_REGULAR_EXPRESSION, message) from None
 
 
@@ -381,15 +381,15 @@ def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
     The previous epoch is accepted if the member owns nothing but its current partitions: then the response with the new
     epoch was lost.
     """
-    said, known = call.member_epoch, member.member_epoch
-    if said == known:
+    epoch, current = call.member_epoch, member.member_epoch
+    if epoch == current:
         return
-    if said < known and said == member.previous_member_epoch and _is_part(call.owned, member):
+    if epoch < current and epoch == member.previous_member_epoch and _is_part(call.owned, member):
         return
-    size = "greater" if said > known else "smaller"
+    size = "greater" if epoch > current else "smaller"
     message = (
-        f"The consumer group member has a {size} member epoch ({said}) than the one known by the group coordinator "
-        f"({known}). The member must abandon all its partitions and rejoin."
+        f"The consumer group member has a {size} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({current}). The member must abandon all its partitions and rejoin."
     )
     raise ApiError(Error.FENCED_MEMBER_EPOCH, message)
 

@@ -10,7 +10,7 @@ from kafkapy.coordinator.group.classic.classic_group import ClassicGroup, GroupS
 from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
 from kafkapy.coordinator.group.classic.classic_records import group_metadata_record, group_tombstone
-from kafkapy.coordinator.group.classic.classic_responses import answer_join, answer_sync, join_error, sync_error
+from kafkapy.coordinator.group.classic.classic_responses import join_error, respond_to_join, respond_to_sync, sync_error
 from kafkapy.coordinator.group.consumer_group import ConsumerGroup
 from kafkapy.coordinator.group.consumer_member import ClassicMetadata, ConsumerMember, partitions_of
 from kafkapy.coordinator.group.consumer_records import group_tombstones, whole_group
@@ -47,8 +47,8 @@ class GroupMigration:
         logger.info("Group %s is upgraded from classic to consumer.", group.group_id)
         self._rebalance.cancel_all(group)
         for member in list(group.members.values()):
-            answer_join(member, join_error(member.member_id, Error.REBALANCE_IN_PROGRESS))
-            answer_sync(member, sync_error(Error.REBALANCE_IN_PROGRESS))
+            respond_to_join(member, join_error(member.member_id, Error.REBALANCE_IN_PROGRESS))
+            respond_to_sync(member, sync_error(Error.REBALANCE_IN_PROGRESS))
         records.append(group_tombstone(group.group_id))
         records += whole_group(upgraded)
         return upgraded

@@ -28,11 +28,11 @@ def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
     try:
         reader = Reader(data)
         version = _version(reader)
-        said = ConsumerProtocolSubscription.read(reader, version)
+        decoded = ConsumerProtocolSubscription.read(reader, version)
     except ProtocolViolation as error:
         raise ValueError(str(error)) from error
-    owned = _by_id([(entry.topic, entry.partitions) for entry in said.owned_partitions], topics)
-    return Subscription(version, tuple(sorted(set(said.topics))), owned, said.rack_id)
+    owned = _by_id([(entry.topic, entry.partitions) for entry in decoded.owned_partitions], topics)
+    return Subscription(version, tuple(sorted(set(decoded.topics))), owned, decoded.rack_id)
 
 
 def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
@@ -41,10 +41,10 @@ def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset
         return {}
     try:
         reader = Reader(data)
-        said = ConsumerProtocolAssignment.read(reader, _version(reader))
+        decoded = ConsumerProtocolAssignment.read(reader, _version(reader))
     except ProtocolViolation as error:
         raise ValueError(str(error)) from error
-    return _by_id([(entry.topic, entry.partitions) for entry in said.assigned_partitions], topics)
+    return _by_id([(entry.topic, entry.partitions) for entry in decoded.assigned_partitions], topics)
 
 
 def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics: TopicsImage) -> bytes:

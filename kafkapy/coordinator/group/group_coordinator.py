@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from kafkapy.coordinator.coordinator_log import CoordinatorLog
 from kafkapy.coordinator.group.classic.classic_group import GroupState
-from kafkapy.coordinator.group.classic.classic_responses import join_error, leave_answer, sync_error
+from kafkapy.coordinator.group.classic.classic_responses import join_error, leave_response, sync_error
 from kafkapy.coordinator.group.classic.join_call import JoinCall
 from kafkapy.coordinator.group.consumer_settings import ConsumerGroupSettings
 from kafkapy.coordinator.group.group import Group
@@ -162,7 +162,7 @@ class GroupCoordinator:
     ) -> None:
         def refuse(error: Error, message: str | None = None) -> None:
             if error is Error.UNKNOWN_MEMBER_ID:  # The group does not exist, so none of the members exists.
-                respond(LeaveGroupResponse(members=[leave_answer(member, error) for member in members]))
+                respond(LeaveGroupResponse(members=[leave_response(member, error) for member in members]))
             else:
                 respond(LeaveGroupResponse(error_code=error))
 

@@ -10,11 +10,11 @@ from kafkapy.coordinator.group.classic.classic_rebalance import ClassicRebalance
 from kafkapy.coordinator.group.classic.classic_records import group_metadata_record, group_tombstone
 from kafkapy.coordinator.group.classic.classic_responses import (
     UNKNOWN_MEMBER_ID,
-    answer_join,
-    answer_sync,
     join_error,
     join_success,
-    leave_answer,
+    leave_response,
+    respond_to_join,
+    respond_to_sync,
     sync_error,
     sync_success,
 )
@@ -103,7 +103,7 @@ class ClassicMembership:
             return self._update_member(group, member, call, "rejoining")
         if group.is_in(GroupState.COMPLETING_REBALANCE) and is_unchanged:
             # The response was lost; the generation is still the same.
-            return _answer(call, group, member)
+            return _respond(call, group, member)
         if group.is_in(GroupState.COMPLETING_REBALANCE):
             return self._update_member(group, member, call, "updating metadata")
         if group.is_in(GroupState.STABLE) and group.leader_id == member.member_id:
@@ -112,7 +112,7 @@ class ClassicMembership:
         if group.is_in(GroupState.STABLE) and not is_unchanged:
             return self._update_member(group, member, call, "updating metadata")
         if group.is_in(GroupState.STABLE):
-            return _answer(call, group, member)
+            return _respond(call, group, member)
         return _refuse(call, call.member_id, Error.UNKNOWN_MEMBER_ID)
 
     def _update_member(
@@ -129,8 +129,8 @@ class ClassicMembership:
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
         member = group.members[old_member_id]
-        answer_join(member, join_error(old_member_id, Error.FENCED_INSTANCE_ID))
-        answer_sync(member, sync_error(Error.FENCED_INSTANCE_ID))
+        respond_to_join(member, join_error(old_member_id, Error.FENCED_INSTANCE_ID))
+        respond_to_sync(member, sync_error(Error.FENCED_INSTANCE_ID))
         self._rebalance.cancel_heartbeat(group, old_member_id)
         group.replace_static_member(call.group_instance_id, old_member_id, new_member_id)
         before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
@@ -146,9 +146,9 @@ class ClassicMembership:
 
         def on_append(error: Error) -> None:
             if error is Error.NONE:
-                self._answer_replaced(group, member, call, old_leader_id)
+                self._respond_to_replaced(group, member, call, old_leader_id)
                 return
-            answer_join(member, join_error(UNKNOWN_MEMBER_ID, error))
+            respond_to_join(member, join_error(UNKNOWN_MEMBER_ID, error))
             if group.members.get(new_member_id) is member:
                 member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
                 group.replace_static_member(call.group_instance_id or "", new_member_id, old_member_id)
@@ -157,16 +157,16 @@ class ClassicMembership:
 
         return CoordinatorResult(records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
 
-    def _answer_replaced(
+    def _respond_to_replaced(
         self, group: ClassicGroup, member: ClassicMember, call: JoinCall, old_leader_id: str | None
     ) -> None:
         if call.api_version >= JoinGroupResponse.FIRST_VERSION_WITH_SKIP_ASSIGNMENT:
             is_leader = group.leader_id == member.member_id
-            answer_join(member, join_success(group, member, skip_assignment=is_leader))
+            respond_to_join(member, join_success(group, member, skip_assignment=is_leader))
         else:
             # A client from before KIP-814 that sees the old leader does not compute an assignment, which nothing would
             # use.
-            answer_join(member, join_success(group, member, leader=old_leader_id, with_members=False))
+            respond_to_join(member, join_success(group, member, leader=old_leader_id, with_members=False))
 
     # -- SyncGroup
 
@@ -233,13 +233,13 @@ class ClassicMembership:
     ) -> CoordinatorResult[LeaveGroupResponse]:
         if group.is_in(GroupState.DEAD):
             raise ApiError(Error.COORDINATOR_NOT_AVAILABLE)
-        answers = []
+        responses = []
         removed = 0
         for identity in leaving:
             error = self._leave_one(group, identity.member_id, identity.group_instance_id)
             removed += error is Error.NONE
-            answers.append(leave_answer(identity, error))
-        response = LeaveGroupResponse(members=answers)
+            responses.append(leave_response(identity, error))
+        response = LeaveGroupResponse(members=responses)
         if not removed:
             return CoordinatorResult(response=response)
         result = self._rebalance.after_removal(group, f"{removed} members left")
@@ -294,6 +294,6 @@ def _refuse(call: JoinCall, member_id: str, error: Error) -> CoordinatorResult[N
     return EMPTY_RESULT
 
 
-def _answer(call: JoinCall, group: ClassicGroup, member: ClassicMember) -> CoordinatorResult[None]:
+def _respond(call: JoinCall, group: ClassicGroup, member: ClassicMember) -> CoordinatorResult[None]:
     call.respond(join_success(group, member))
     return EMPTY_RESULT

@@ -14,10 +14,10 @@ from kafkapy.coordinator.group.classic.classic_member import ClassicMember
 from kafkapy.coordinator.group.classic.classic_records import group_metadata_record
 from kafkapy.coordinator.group.classic.classic_responses import (
     UNKNOWN_MEMBER_ID,
-    answer_join,
-    answer_sync,
     join_error,
     join_success,
+    respond_to_join,
+    respond_to_sync,
     sync_error,
     sync_success,
 )
@@ -50,7 +50,7 @@ class ClassicRebalance:
             # The assignment that the members wait for is void.
             for member in group.members.values():
                 member.assignment = b""
-            self._answer_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
+            self._respond_to_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
         self._context.cancel(_sync_key(group))
         is_initial = group.is_in(GroupState.EMPTY)
         group.transition_to(GroupState.PREPARING_REBALANCE, self._context.clock.now_ms())
@@ -105,7 +105,7 @@ class ClassicRebalance:
             len(group.members),
         )
         for member in list(group.members.values()):
-            answer_join(member, join_success(group, member))
+            respond_to_join(member, join_success(group, member))
             member.is_new = False
             group.pending_sync_members.add(member.member_id)
             self.reschedule_heartbeat(group, member)
@@ -156,17 +156,17 @@ class ClassicRebalance:
         not."""
         group.transition_to(GroupState.STABLE, self._context.clock.now_ms())
         for member in list(group.members.values()):
-            if answer_sync(member, sync_success(group, member)):
+            if respond_to_sync(member, sync_success(group, member)):
                 self.reschedule_heartbeat(group, member)
 
     def reset_assignment(self, group: ClassicGroup, error: Error) -> None:
         for member in group.members.values():
             member.assignment = b""
-        self._answer_all_syncs(group, error)
+        self._respond_to_all_syncs(group, error)
 
-    def _answer_all_syncs(self, group: ClassicGroup, error: Error) -> None:
+    def _respond_to_all_syncs(self, group: ClassicGroup, error: Error) -> None:
         for member in list(group.members.values()):
-            if answer_sync(member, sync_error(error)):
+            if respond_to_sync(member, sync_error(error)):
                 self.reschedule_heartbeat(group, member)
 
     # -- sessions
@@ -199,8 +199,8 @@ class ClassicRebalance:
         """Ends a group whose coordinator is another broker now; the waiting members look for that broker."""
         group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
         for member in list(group.members.values()):
-            answer_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
-            answer_sync(member, sync_error(Error.NOT_COORDINATOR))
+            respond_to_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
+            respond_to_sync(member, sync_error(Error.NOT_COORDINATOR))
 
     def expire_heartbeat(self, group: ClassicGroup, member_id: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.DEAD):
@@ -219,8 +219,8 @@ class ClassicRebalance:
         """Removes the member, and responds to its waiting request so that a client that is alive joins again."""
         self.cancel_heartbeat(group, member.member_id)
         group.remove(member.member_id)
-        answer_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
-        answer_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
+        respond_to_join(member, join_error(UNKNOWN_MEMBER_ID, Error.UNKNOWN_MEMBER_ID))
+        respond_to_sync(member, sync_error(Error.UNKNOWN_MEMBER_ID))
 
     def after_removal(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):

@@ -61,20 +61,20 @@ def sync_success(group: ClassicGroup, member: ClassicMember) -> SyncGroupRespons
     )
 
 
-def leave_answer(identity: LeaveGroupRequest.MemberIdentity, error: Error) -> LeaveGroupResponse.MemberResponse:
+def leave_response(identity: LeaveGroupRequest.MemberIdentity, error: Error) -> LeaveGroupResponse.MemberResponse:
     return LeaveGroupResponse.MemberResponse(
         member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error
     )
 
 
-def answer_join(member: ClassicMember, response: JoinGroupResponse) -> None:
+def respond_to_join(member: ClassicMember, response: JoinGroupResponse) -> None:
     """Responds to the member's waiting JoinGroup, if there is one."""
     responder, member.join_responder = member.join_responder, None
     if responder is not None:
         responder(response)
 
 
-def answer_sync(member: ClassicMember, response: SyncGroupResponse) -> bool:
+def respond_to_sync(member: ClassicMember, response: SyncGroupResponse) -> bool:
     """Responds to the member's waiting SyncGroup; returns False when there is none."""
     responder, member.sync_responder = member.sync_responder, None
     if responder is None:
