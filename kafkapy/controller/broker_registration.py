@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Iterator
 
 from kafkapy.controller.configs import effective_min_isr
 from kafkapy.controller.partition_change import Election, PartitionChange
-from kafkapy.controller.result import ControllerResult, MessageAndVersion
+from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.image import MetadataImage
-from kafkapy.metadata.image_writer import register_broker_record
+from kafkapy.metadata.image_writer import MessageAndVersion, register_broker_record
 from kafkapy.metadata.topics_image import NO_LEADER, PartitionImage, TopicImage
 from kafkapy.protocol.messages.metadata_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
 

@@ -15,7 +15,7 @@ from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
 from kafkapy.config.value import default_value, format_value
 from kafkapy.controller.client_metrics import ClientMetricsSubscription
 from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, Policies
-from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import (
     BROKER_RESOURCE,
@@ -24,6 +24,7 @@ from kafkapy.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
 )
+from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
 MIN_ISR = "min.insync.replicas"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from kafkapy.controller.broker_registration import partition_change
 from kafkapy.controller.partition_change import Election
-from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, MessageAndVersion
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.types import TopicPartition
 

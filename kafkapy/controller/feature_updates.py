@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.configs import MIN_ISR
-from kafkapy.controller.result import ControllerResult, MessageAndVersion
+from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
@@ -18,6 +18,7 @@ from kafkapy.metadata.features import (
     supports_elr,
 )
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkapy.controller.broker_registration import partition_change
-from kafkapy.controller.result import ControllerResult, MessageAndVersion
+from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
 from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 

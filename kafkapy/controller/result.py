@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
+
+from kafkapy.metadata.image_writer import MessageAndVersion
 
 Response = TypeVar("Response")
-MessageAndVersion = tuple[Any, int]
 
 # Kafka's limit on the records of one request.
 MAX_RECORDS_PER_USER_OPERATION = 10_000

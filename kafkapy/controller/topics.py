@@ -15,12 +15,11 @@ from kafkapy.controller.result import (
     SUCCESS,
     ControllerResult,
     ErrorMessage,
-    MessageAndVersion,
 )
 from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC, collision_key, validate_topic_name
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
-from kafkapy.metadata.image_writer import partition_record
+from kafkapy.metadata.image_writer import MessageAndVersion, partition_record
 from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
 from kafkapy.protocol.messages.metadata_records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from kafkapy.types import ZERO_UUID, random_uuid

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kafkapy._core.bytes.record_batch import RecordBatch, RecordBatchBuilder
+from kafkapy._core.bytes.record_batch import OVERHEAD, RecordBatch, RecordBatchBuilder
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.data_records import (
     KRaftVersionRecord,
@@ -29,8 +29,7 @@ CONTROL_TYPES: dict[int, Any] = {
 }
 _CONTROL_KEYS = {message: b"\x00\x00" + control.to_bytes(2, "big") for control, message in CONTROL_TYPES.items()}
 
-# The size of the v2 header up to the records, and the largest batch of Kafka's metadata log (8 MiB) less a reserve.
-BATCH_OVERHEAD = 61
+# The largest batch of Kafka's metadata log (8 MiB) less a reserve.
 MAX_BATCH_BYTES = 8 * 1024 * 1024 - 64 * 1024
 MAX_RECORDS_PER_BATCH = 10_000
 
@@ -56,7 +55,7 @@ def metadata_batches(
                 batches.append(builder.build())
             base_offset += count
             builder = RecordBatchBuilder(base_offset, partition_leader_epoch=epoch)
-            size, count = BATCH_OVERHEAD, 0
+            size, count = OVERHEAD, 0
         builder.append(timestamp, None, value)
         size += len(value) + 16
         count += 1

@@ -11,9 +11,9 @@ from kafkapy.coordinator.transaction.transaction_state import (
     TransactionState,
 )
 from kafkapy.errors import ApiError, Error
+from kafkapy.storage.producer_entry import NO_PRODUCER_ID
 from kafkapy.types import TopicPartition
 
-NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_TIMESTAMP = -1
 # The last epoch that a client may use. One more is reserved for fencing the client.

@@ -10,15 +10,14 @@ Not done: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kaf
 
 from __future__ import annotations
 
+from kafkapy.coordinator.transaction.transaction_metadata import NO_PRODUCER_EPOCH
 from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerIdAndEpoch, ProducerResponse
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
-
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
+from kafkapy.storage.producer_entry import NO_PRODUCER_ID
 
 
 def init_producer_id_error(
