@@ -237,20 +237,18 @@ class GroupCoordinator:
         unique = list(dict.fromkeys(group_ids))
         errors: dict[str, Error] = {}
 
-        def done(group_id: str, error: Error) -> None:
-            errors[group_id] = error
-            if len(errors) == len(unique):
-                respond(errors)
+        def delete(group_id: str) -> None:
+            def done(error: Error, message: str | None = None) -> None:
+                errors[group_id] = error
+                if len(errors) == len(unique):
+                    respond(errors)
+
+            self._execute(group_id, lambda shard: shard.delete_group(group_id), done, done)
 
         if not unique:
             respond(errors)
         for group_id in unique:
-            self._execute(
-                group_id,
-                lambda shard, group_id=group_id: shard.delete_group(group_id),  # type: ignore[misc]
-                lambda error, group_id=group_id: done(group_id, error),  # type: ignore[misc]
-                lambda error, _, group_id=group_id: done(group_id, error),  # type: ignore[misc]
-            )
+            delete(group_id)
 
     # -- offsets
 
