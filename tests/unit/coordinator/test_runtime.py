@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -243,6 +244,25 @@ def runtime_of(log: MemoryCoordinatorLog, schedule: Any) -> CoordinatorRuntime[R
         clock=MockClock(),
         load_buffer_bytes=1 << 20,
     )
+
+
+def test_only_changes_of_leadership_in_its_own_topic_concern_a_runtime() -> None:
+    elections: list[None] = []
+    runtime = CoordinatorRuntime(
+        "topic",
+        log=MemoryCoordinatorLog(),
+        make_shard=lambda context: RecordingShard(),
+        schedule=SameMoment(),
+        clock=MockClock(),
+        load_buffer_bytes=1 << 20,
+        on_elected=lambda: elections.append(None),
+    )
+    ours: Any = SimpleNamespace(topic_partition=TopicPartition("topic", 3), leader_epoch=1)
+    other: Any = SimpleNamespace(topic_partition=TopicPartition("other", 4), leader_epoch=1)
+    runtime.on_leadership([ours, other], [])
+    assert (runtime.is_coordinator_of(3), runtime.is_coordinator_of(4), len(elections)) == (True, False, 1)
+    runtime.on_leadership([], [ours, other])
+    assert not runtime.is_coordinator_of(3)
 
 
 @pytest.mark.parametrize("state_change", StateChange)
