@@ -19,6 +19,8 @@ from kafkapy.server.services import Services
 from kafkapy.types import SystemClock
 from tests.reactor_harness import ReactorHarness, frame, receive_frame
 
+# A part that the handlers under test do not use.
+UNUSED: Any = None
 CONFIG = {
     "node.id": "1",
     "process.roles": "broker,controller",
@@ -45,7 +47,10 @@ class ApiServer:
                 2, 100, post=reactor.post, pause=reactor.pause_intake, resume=reactor.resume_intake
             ),
             api_registry=ApiRegistry(modules),
-        )
+            log_manager=UNUSED, replica_manager=UNUSED, controller=UNUSED, group_coordinator=UNUSED,
+            fetch_sessions=UNUSED, producer_ids=UNUSED, transaction_coordinator=UNUSED,
+            transaction_verification=UNUSED, marker_writer=UNUSED, client_telemetry=UNUSED, alter_log_dirs=UNUSED,
+        )  # fmt: skip
         self.dispatcher = Dispatcher(self.services)
 
     def connect(self) -> socket.socket:

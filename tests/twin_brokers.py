@@ -254,12 +254,12 @@ class TwinBrokers:
         return answer[:at] + number.to_bytes(4, "big") + answer[at + 4 :]
 
     def gate_counters(self) -> dict[str, int]:
-        return self.gated.broker.gate.counters()
+        return self.gated.broker.parts.gate.counters()
 
     @staticmethod
     def topic_counters(twin: BrokerTwin) -> dict[str, dict[str, int]]:
         """What was counted, by the topic's labels; "" is the sum of all."""
-        listed = twin.broker.replica_manager.topic_counters.listed()
+        listed = twin.broker.parts.replica_manager.topic_counters.listed()
         return {counters.labels.decode(): counters.as_dict() for counters in listed}
 
     @staticmethod

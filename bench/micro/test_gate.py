@@ -23,7 +23,7 @@ def ask_together(client, request: bytes) -> bytes:
 
 def test_produce(benchmark, broker):
     assert benchmark(ask_together, broker.connection(1), produce_request("t", bytes(100)))
-    assert broker.broker.gate.counters()
+    assert broker.broker.parts.gate.counters()
 
 
 def test_fetch(benchmark, broker):

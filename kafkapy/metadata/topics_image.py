@@ -58,6 +58,19 @@ class TopicsImage(NamedTuple):
     by_name: dict[str, TopicImage]
     by_id: dict[bytes, TopicImage]
 
+    def replica_of(self, broker_id: int, topic_id: bytes, partition: int) -> PartitionImage | None:
+        """Returns the partition if the broker has a replica of it; a log of any other partition is a stray."""
+        topic = self.by_id.get(topic_id)
+        state = None if topic is None else topic.partitions.get(partition)
+        return None if state is None or broker_id not in state.replicas else state
+
+    def is_assigned(self, broker_id: int, topic_id: bytes, partition: int, directory_id: bytes) -> bool:
+        """Returns whether the broker's replica belongs into this directory, or the metadata names none."""
+        state = self.replica_of(broker_id, topic_id, partition)
+        if state is None:
+            return False
+        return state.directory_of(broker_id) in (directory_id, DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING)
+
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         image = self.by_name.get(topic)
         return None if image is None else image.partitions.get(partition)

@@ -1,8 +1,8 @@
-"""What handlers may use: one object, filled by the broker, handed to each request's context."""
+"""The parts of a broker that handlers use, as one object in the context of each request."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Reactor
 from kafkapy.config import BrokerConfig
@@ -14,15 +14,22 @@ from kafkapy.server.handlers import HANDLER_MODULES
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
+    from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
+    from kafkapy.coordinator.producer_id_manager import ProducerIdManager
+    from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.network.handler_pool import HandlerPool
+    from kafkapy.quorum.controller_loop import ControllerLoop
+    from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
+    from kafkapy.replica.replica_manager import ReplicaManager
+    from kafkapy.server.client_telemetry import ClientTelemetry
+    from kafkapy.server.fetch_session import FetchSessions
+    from kafkapy.server.transaction_markers import LocalMarkerWriter
+    from kafkapy.server.transaction_verification import TransactionVerification
+    from kafkapy.storage.log_manager import LogManager
 
 
 class Services:
-    """The parts of a broker by name. Set up before the reactor runs, then only read.
-
-    Managers of the layers below are typed loosely, so that a test of one handler brings only what that handler needs;
-    their own classes say what they offer.
-    """
+    """The parts of a broker by name. Made by the broker before the reactor runs, then only read."""
 
     def __init__(
         self,
@@ -34,17 +41,17 @@ class Services:
         node_id: int,
         cluster_id: str,
         handler_pool: HandlerPool,
-        log_manager: Any = None,
-        replica_manager: Any = None,
-        controller: Any = None,
-        group_coordinator: Any = None,
-        fetch_sessions: Any = None,
-        producer_ids: Any = None,
-        transaction_coordinator: Any = None,
-        transaction_verification: Any = None,
-        marker_writer: Any = None,
-        client_telemetry: Any = None,
-        alter_log_dirs: Any = None,
+        log_manager: LogManager,
+        replica_manager: ReplicaManager,
+        controller: ControllerLoop,
+        group_coordinator: GroupCoordinator,
+        fetch_sessions: FetchSessions,
+        producer_ids: ProducerIdManager,
+        transaction_coordinator: TransactionCoordinator,
+        transaction_verification: TransactionVerification,
+        marker_writer: LocalMarkerWriter,
+        client_telemetry: ClientTelemetry,
+        alter_log_dirs: ReplicaAlterLogDirsManager,
         policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
     ) -> None:

@@ -55,7 +55,7 @@ MARKED_SUFFIXES = (DELETE_SUFFIX, STRAY_SUFFIX, FUTURE_SUFFIX)
 # The greatest number of directories chosen for partitions that do not exist yet; the oldest choice is dropped.
 MOST_PREFERENCES = 10_000
 
-IsStray = Callable[[bytes | None, TopicPartition, bytes], bool]
+IsStray = Callable[[bytes | None, TopicPartition], bool]
 
 
 class DirectoryDescription(NamedTuple):
@@ -280,7 +280,7 @@ class LogManager:
             logger.info("Deleting %s, whose creation was not finished", path)
             self._filesystem.remove_tree(path)
             return None
-        if is_stray(topic_id, partition, directory.directory_id):
+        if is_stray(topic_id, partition):
             target = os.path.join(directory.path, unique_directory_name(partition, STRAY_SUFFIX))
             logger.warning("Renaming %s, which belongs to no known topic, to %s", path, target)
             self._filesystem.replace(path, target)

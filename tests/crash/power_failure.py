@@ -62,7 +62,7 @@ def checkpoint(witness: Witness, broker: BrokerThread, chance: random.Random) ->
     try:
         broker.broker.log_manager.write_recovery_points()
         broker.broker.log_manager.write_log_start_offsets()
-        broker.broker.replica_manager.checkpoint_high_watermarks()
+        broker.broker.parts.replica_manager.checkpoint_high_watermarks()
     except PowerFailure as error:
         raise NoAnswer from error
 

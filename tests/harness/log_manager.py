@@ -38,7 +38,7 @@ class ManagerHarness:
 
     def start(
         self,
-        is_stray=lambda topic_id, partition, directory_id: topic_id is None,
+        is_stray=lambda topic_id, partition: topic_id is None,
         *,
         is_assigned=assigned_everywhere,
         **ports,

@@ -74,7 +74,7 @@ def test_a_hangup_reads_the_file_again(broker: BrokerProcess) -> None:
     wait_until(
         lambda: "Configuration read again; changed: log.retention.ms, message.max.bytes" in broker.log(), broker.log
     )
-    assert "changed what only a restart can change: num.partitions" in broker.log()
+    assert "changed keys that only a restart can change: num.partitions" in broker.log()
     assert Configs(broker).described(BROKER_RESOURCE, "1", "log.retention.ms").value == "12345"
     assert Configs(broker).described(BROKER_RESOURCE, "1", "num.partitions").value == "1"
     topic = Configs(broker).described(TOPIC_RESOURCE, "inheriting", "retention.ms")

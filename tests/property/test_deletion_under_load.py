@@ -82,7 +82,7 @@ def test_no_file_holds_what_belongs_to_another(tmp_path):
         assert not producer.is_alive()
         assert not producer.was_disconnected
         assert producer.answers
-    assert twin.broker.gate.counters()["batches_appended"]
+    assert twin.broker.parts.gate.counters()["batches_appended"]
     assert all(directory.is_online for directory in twin.broker.log_manager.directories)
     twin.stop()
     for path in sorted(path for path in tmp_path.rglob("*") if path.is_file()):

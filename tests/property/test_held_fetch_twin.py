@@ -139,7 +139,7 @@ def test_the_same_events_wake_the_same_fetches(twins, seed, with_transactions):
         producer.produce(chance.choice(PARTITIONS), size=size, is_transactional=with_transactions and event % 9 == 8)
         woken += consumers.take_answers()
     assert woken > EVENTS // 2
-    held = twins.gated.broker.replica_manager.delayed_operations.fetch
+    held = twins.gated.broker.parts.replica_manager.delayed_operations.fetch
     assert held.delayed_count == len(consumers.waiting)
     counters = twins.gate_counters()
     assert counters["fetches_answered"] > EVENTS // (50 if with_transactions else 2)
@@ -167,4 +167,4 @@ def test_deadlines_bring_the_same_answers(twins):
             consumers.session_epochs[number] = asked[2].session_epoch + 1 if response.session_id else 0
         consumers.waiting.clear()
     assert twins.gate_counters()["session_fetches_answered"] > 10
-    assert twins.gated.broker.replica_manager.delayed_operations.fetch.expired_count > 10
+    assert twins.gated.broker.parts.replica_manager.delayed_operations.fetch.expired_count > 10

@@ -12,6 +12,7 @@ from kafkapy.metrics import table
 from kafkapy.metrics.page import Page
 from kafkapy.metrics.topic_counters import OTHER
 from kafkapy.server.services import Services
+from kafkapy.types import TopicPartition
 
 STATE_METRICS = {
     GroupState.EMPTY: table.GROUPS_EMPTY,
@@ -59,7 +60,7 @@ def _progress(page: Page, services: Services) -> list[Progress]:
     found: list[Progress] = []
     partitions = services.replica_manager.partitions
     for group_id, topic, number, offset in services.group_coordinator.all_offsets():
-        partition = partitions.get((topic, number))
+        partition = partitions.get(TopicPartition(topic, number))
         if partition is None:
             lag = stable_lag = 0  # deleted, or led elsewhere
         else:

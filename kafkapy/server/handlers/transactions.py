@@ -12,6 +12,7 @@ Not done: authorization.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
 from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
@@ -248,7 +249,7 @@ def write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) 
                 marker.transaction_version,
             ),
             dict.fromkeys(_marked(marker.topics)),
-            lambda errors, position=position: done(position, errors),
+            partial(done, position),
         )
 
 

@@ -204,7 +204,7 @@ def test_strays_are_renamed_and_stay(harness):
     manager.shutdown(1)
     os.remove(harness.paths[0] / "nameless-0" / "partition.metadata")
     (harness.paths[0] / "lost+found").mkdir()
-    manager = harness.start(lambda topic_id, partition, directory_id: topic_id is None or partition.topic == "gone")
+    manager = harness.start(lambda topic_id, partition: topic_id is None or partition.topic == "gone")
     assert [log.topic_partition.topic for log in manager.logs()] == ["known"]
     strays = sorted(name for name in os.listdir(harness.paths[0]) if name.endswith("-stray"))
     assert [name.split(".")[0] for name in strays] == ["gone-0", "nameless-0"]

@@ -89,14 +89,14 @@ def test_partitions_are_found_until_they_are_removed(seed):
 
 def test_offsets_continue_where_python_was(twin):
     offset = open_gate(twin, "topic")
-    before = twin.broker.gate.counters()["batches_appended"]
+    before = twin.broker.parts.gate.counters()["batches_appended"]
     assert [produce(twin, "topic", count=3).base_offset for _ in range(4)] == [offset + 3 * at for at in range(4)]
-    assert twin.broker.gate.counters()["batches_appended"] == before + 4
+    assert twin.broker.parts.gate.counters()["batches_appended"] == before + 4
 
 
 def test_nothing_passes_a_gate_that_somebody_shut(twin):
     offset = open_gate(twin, "topic")
-    gate = twin.broker.gate
+    gate = twin.broker.parts.gate
     for shut, opened, passes in (("quotas", None, 0), ("acls", "quotas", 0), (None, "acls", 1), (None, "acls", 1)):
         if shut:
             gate.shut(shut)
@@ -115,7 +115,7 @@ def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
         batches = [idempotent_batch(sequence + at) for at in range(5)] if sequence else [idempotent_batch(0)]
         sent = [produce_bytes(batch, correlation_id=at) for at, batch in enumerate(batches)]
         behind = frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset), correlation_id=99))
-        before = twin.broker.gate.counters()["batches_appended"]
+        before = twin.broker.parts.gate.counters()["batches_appended"]
         *produced, fetched = twin.wake_up({PRODUCER: [*sent, behind]})[PRODUCER]
         responses = [ProduceResponse.decode(answer, 8, 4) for answer in produced]
         answers = [response.responses[0].partition_responses[0] for response in responses]
@@ -126,7 +126,7 @@ def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
         offset += len(sent)
         data = FetchResponse.decode(fetched, 12, 5).responses[0].partitions[0]
         assert (int.from_bytes(fetched[:4], "big"), data.high_watermark) == (99, offset)
-        assert twin.broker.gate.counters()["batches_appended"] - before == 5 * sequence
+        assert twin.broker.parts.gate.counters()["batches_appended"] - before == 5 * sequence
 
 
 def test_a_failed_sequence_among_those_sent_ahead_fails_alone(twin):
@@ -168,7 +168,7 @@ def test_a_waiting_fetch_is_woken_by_a_gated_append(twin):
         response = FetchResponse.decode(receive_frame(consumer), 12, 5)
         data = response.responses[0].partitions[0]
         assert (data.error_code, data.high_watermark, len(data.records) > 0) == (0, offset + number + 1, True)
-    assert twin.broker.gate.counters()["batches_appended"] == 3
+    assert twin.broker.parts.gate.counters()["batches_appended"] == 3
     assert not partition_of(twin, "topic").is_watched
 
 
@@ -188,9 +188,9 @@ def test_a_fetch_waits_until_it_has_enough(twin):
 def test_the_gate_loses_partitions_with_their_topic(twin):
     open_gate(twin, "topic")
     open_gate(twin, "other")
-    assert twin.broker.gate.partition_count == 2
+    assert twin.broker.parts.gate.partition_count == 2
     twin.delete_topic("topic")
-    assert twin.broker.gate.partition_count == 1
+    assert twin.broker.parts.gate.partition_count == 1
     assert produce(twin, "topic").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert produce(twin, "other").error_code == 0
 
@@ -224,13 +224,13 @@ def test_a_failed_write_is_answered_and_takes_the_directory_offline(two_director
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + 50, limits[1]))
     try:
-        before = twin.broker.gate.counters()["batches_appended"]
+        before = twin.broker.parts.gate.counters()["batches_appended"]
         failed = produce(twin, name, size=200)
         assert (failed.error_code, failed.base_offset) == (Error.KAFKA_STORAGE_ERROR, -1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert log_file.read_bytes() == content
-    assert twin.broker.gate.counters()["batches_appended"] == before
+    assert twin.broker.parts.gate.counters()["batches_appended"] == before
     assert produce(twin, name).error_code == Error.KAFKA_STORAGE_ERROR
     assert not twin.broker.log_manager.directories[1].is_online
 
@@ -241,11 +241,11 @@ def test_a_batch_whose_index_entry_fails_is_cut_off_again(two_directories):
     log_file = segment_file(twin, name, ".log")
     content = log_file.read_bytes()
     segment_file(twin, name, ".index").unlink()  # the first entry allocates a page of the file
-    before = twin.broker.gate.counters()["batches_appended"]
+    before = twin.broker.parts.gate.counters()["batches_appended"]
     failed = produce(twin, name)
     assert (failed.error_code, failed.base_offset) == (Error.KAFKA_STORAGE_ERROR, -1)
     assert log_file.read_bytes() == content
-    assert twin.broker.gate.counters()["batches_appended"] == before
+    assert twin.broker.parts.gate.counters()["batches_appended"] == before
     assert not twin.broker.log_manager.directories[1].is_online
 
 
@@ -261,11 +261,11 @@ def test_nothing_is_appended_to_a_directory_that_has_just_failed(two_directories
 
 def fetched(twin: BrokerTwin, offset: int, *, isolation_level: int = 0) -> tuple[FetchResponse.PartitionData, int]:
     """The data of a fetch from "topic", and how many fetches the gate answered for it (0 or 1)."""
-    before = twin.broker.gate.counters()["fetches_answered"]
+    before = twin.broker.parts.gate.counters()["fetches_answered"]
     request = fetch_request("topic", offset)
     request.isolation_level = isolation_level
     response = ask(twin.connection(CONSUMER), ApiKey.FETCH, 12, request, FetchResponse)
-    return response.responses[0].partitions[0], twin.broker.gate.counters()["fetches_answered"] - before
+    return response.responses[0].partitions[0], twin.broker.parts.gate.counters()["fetches_answered"] - before
 
 
 def test_a_fetch_below_the_log_start_offset_is_out_of_range(twin):
@@ -314,7 +314,7 @@ def test_a_committed_read_of_a_segment_with_an_aborted_transaction_lists_it(tmp_
 
 
 def partition_of(twin: BrokerTwin, topic: str):
-    return twin.broker.replica_manager.partitions[topic, 0]
+    return twin.broker.parts.replica_manager.partitions[topic, 0]
 
 
 def wait_until_watched(twin: BrokerTwin, topic: str) -> None:
@@ -336,7 +336,7 @@ def test_a_waiting_fetch_whose_client_has_gone_is_forgotten(twin):
     wait_until_watched(twin, "topic")
     twin.connections.pop(CONSUMER).close()
     assert produce(twin, "topic").error_code == 0
-    assert twin.broker.replica_manager.delayed_operations.fetch.delayed_count == 0
+    assert twin.broker.parts.replica_manager.delayed_operations.fetch.delayed_count == 0
     assert not partition_of(twin, "topic").is_watched
 
 
@@ -345,9 +345,9 @@ def test_a_fetch_that_waits_goes_the_python_way_when_the_gate_is_shut(twin):
     consumer = twin.connection(CONSUMER)
     consumer.sendall(frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset, max_wait_ms=60_000))))
     wait_until_watched(twin, "topic")
-    before = twin.broker.gate.counters()["fetches_answered"]
-    twin.broker.gate.shut("quotas")
+    before = twin.broker.parts.gate.counters()["fetches_answered"]
+    twin.broker.parts.gate.shut("quotas")
     assert produce(twin, "topic").error_code == 0
     response = FetchResponse.decode(receive_frame(consumer), 12, 5)
     assert response.responses[0].partitions[0].high_watermark == offset + 1
-    assert twin.broker.gate.counters()["fetches_answered"] == before
+    assert twin.broker.parts.gate.counters()["fetches_answered"] == before
