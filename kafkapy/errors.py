@@ -1,7 +1,7 @@
 """The wire-error table (one row per error: code, retriable, message) and the exceptions, named by what happens next.
 
-Codes, names and the retriable flag are Kafka's; a message is what a response carries when nothing more
-precise is known.  Only `Error` goes on the wire; the exceptions say who is at fault and what follows.
+Codes, names and the retriable flag are Kafka's. A response carries the message of the row if nothing more precise is
+known. Only `Error` is sent to clients; an exception determines what happens to the request, connection or directory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 
 class Error(IntEnum):
-    """A Kafka error code, as int16 on the wire.  Immutable; `retriable` and `message` come from its row."""
+    """A Kafka error code, an int16 on the wire. Immutable; `retriable` and `message` come from its row."""
 
     if TYPE_CHECKING:  # set by __new__ from the row
         retriable: bool
@@ -26,7 +26,7 @@ class Error(IntEnum):
 
     @classmethod
     def of(cls, code: int) -> Error:
-        """The row of a code from the wire; an unknown code is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
+        """Returns the row of a code from the wire; an unknown code is UNKNOWN_SERVER_ERROR, as in Kafka's clients."""
         found = cls._value2member_map_.get(code)
         return found if isinstance(found, Error) else cls.UNKNOWN_SERVER_ERROR
 
@@ -330,7 +330,7 @@ class KafkapyError(Exception):
 
 
 class ApiError(KafkapyError):
-    """Goes into the response: an error code of the protocol and, when it says more than the row, a message."""
+    """An error code of the protocol and its message, both for the response."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         super().__init__(error, message)
@@ -342,11 +342,11 @@ class ApiError(KafkapyError):
 
 
 class ProtocolViolation(KafkapyError):
-    """Closes the connection: the peer sent bytes that cannot be a request."""
+    """The peer sent bytes that cannot be a request; the connection is closed."""
 
 
 class StorageError(KafkapyError):
-    """Takes a log directory offline: reading or writing below `directory` failed."""
+    """Reading or writing below `directory` failed; the log directory goes offline."""
 
     def __init__(self, directory: str, message: str) -> None:
         super().__init__(directory, message)

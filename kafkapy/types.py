@@ -61,7 +61,7 @@ def uuid_from_string(text: str) -> bytes:
 
 
 def random_uuid() -> bytes:
-    """A new random (version 4) id; never a reserved one, and its text form never starts with '-' (a tool's option)."""
+    """Returns a random (version 4) id that is not reserved; its text never starts with '-', like a tool's option."""
     while True:
         value = bytearray(os.urandom(16))
         value[6] = value[6] & 0x0F | 0x40
@@ -72,17 +72,17 @@ def random_uuid() -> bytes:
 
 
 class Clock(Protocol):
-    """Where time comes from: a seam, so that tests turn the hands themselves."""
+    """The source of time; tests pass one whose time they set."""
 
     def now_ms(self) -> int:
-        """Wall-clock milliseconds since 1970-01-01 UTC."""
+        """Returns wall-clock milliseconds since 1970-01-01 UTC."""
 
     def monotonic_ms(self) -> int:
-        """Milliseconds from an arbitrary start that never go back."""
+        """Returns milliseconds since an arbitrary start; they never go back."""
 
 
 class SystemClock:
-    """The machine's clocks.  Thread-safe."""
+    """The machine's clocks. Thread-safe."""
 
     __slots__ = ()
 

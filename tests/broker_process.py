@@ -1,4 +1,4 @@
-"""kafkapy as its users run it: `python -m kafkapy broker start --config ...` in a process of its own."""
+"""A kafkapy broker started by `python -m kafkapy broker start --config ...` in its own process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 
 
 class BrokerProcess(ServerProcess):
-    """A broker with its file, its data (`data`) and its log under `directory`; or on a `config` file that exists.
+    """A broker with its file, its data (`data`) and its log under `directory`, or on an existing `config` file.
 
-    `properties` go on top of the file's; `arguments` behind the command's.
+    `properties` override those of the file; `arguments` follow those of the command.
     """
 
     ready_line = re.compile(r"^kafkapy\b.*\bready\b", re.MULTILINE)
@@ -54,7 +54,7 @@ class BrokerProcess(ServerProcess):
 
     @property
     def data(self) -> Path:
-        """The log directory, unless the properties say another."""
+        """The log directory, unless the properties name another."""
         return self.directory / "data"
 
     def command(self) -> list[str]:

@@ -1,6 +1,6 @@
-"""Apache Kafka as the peer of tests and benchmarks: its jars from Maven, a single node on loopback, its tools.
+"""Apache Kafka as the peer of tests and benchmarks: its jars from Maven, a node on loopback, its tools.
 
-The jars go to KAFKAPY_PEERS (default: `.peers` in the repository, which git ignores) once for all runs.
+The jars are stored in KAFKAPY_PEERS (default: `.peers` in the repository, which git ignores) once for all runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def peers_directory() -> Path:
 
 
 def kafka_directory(version: str) -> Path:
-    """The folder of a release, `libs/*.jar` below it; fetched by Maven if it is not there yet."""
+    """Returns the folder of a release, with `libs/*.jar` below it; Maven fetches a missing release."""
     directory = peers_directory() / f"kafka-{version}"
     complete = directory / ".complete"
     if complete.exists():
@@ -86,7 +86,7 @@ def run_tool(
     timeout_s: float = 90,
     check: bool = True,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run one of Apache Kafka's tools by its class, output captured.  With `check` a failure is an AssertionError.
+    """Runs one of Apache Kafka's tools by its class and captures its output. With `check`, AssertionError if it fails.
 
     4.x: org.apache.kafka.tools.{TopicCommand,ConsoleProducer,ProducerPerformance,ConsumerPerformance,DumpLogSegments,
     ...}, org.apache.kafka.tools.consumer.ConsoleConsumer, kafka.admin.ConfigCommand, kafka.tools.StorageTool;
@@ -110,8 +110,8 @@ def run_tool(
 class ApacheKafka(ServerProcess):
     """A single Apache Kafka node, broker and controller, on loopback.
 
-    Its file and its log directories (`logs`, or `logs-0`, `logs-1`, ...) lie under `directory`.  `dynamic` formats with
-    --standalone (the voter stands in the log), as the quickstart of 4.x does; else the voters are static.
+    Its file and its log directories (`logs`, or `logs-0`, `logs-1`, ...) are under `directory`. With `dynamic` it is
+    formatted with --standalone (the log names the voter), as in the quickstart of 4.x; otherwise the voters are static.
     """
 
     ready_line = re.compile(r"Kafka Server started")
@@ -159,7 +159,7 @@ class ApacheKafka(ServerProcess):
         return self
 
     def format(self) -> None:
-        """Write meta.properties and bootstrap.checkpoint into every log directory."""
+        """Writes meta.properties and bootstrap.checkpoint into every log directory."""
         command = [*self._java(), "-Xmx256M", "-cp", f"{self.kafka}/libs/*", "kafka.tools.StorageTool", "format"]
         command += ["-t", uuid_to_string(random_uuid()), "-c", str(self.config)]
         command += ["--standalone"] if self.dynamic else []
@@ -167,7 +167,7 @@ class ApacheKafka(ServerProcess):
         assert done.returncode == 0, done.stdout + done.stderr
 
     def tool(self, class_name: str, *arguments: str, **options: object) -> str:
-        """Run a tool of the same release; its standard output."""
+        """Runs a tool of the same release and returns its standard output."""
         return run_tool(self.kafka, class_name, *arguments, **options).stdout.decode()  # type: ignore[arg-type]
 
     def _java(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A server as a subprocess: its log in a file, ready when it says so, ended by a signal."""
+"""A server as a subprocess, with its log in a file; it is ended by a signal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ POLL_SECONDS = 0.005
 
 
 def _hear_hangups() -> None:
-    """Whoever runs the tests behind `nohup` hands its deafness to SIGHUP on."""
+    """Restores the default action of SIGHUP, which a process below `nohup` inherits as ignored."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class ServerProcess(ABC):
-    """One server on loopback that can be started, stopped and killed any number of times.  Not thread-safe.
+    """One server on loopback that can be started, stopped and killed any number of times. Not thread-safe.
 
     `log_path` collects the output of all its runs.
     """
@@ -53,14 +53,14 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The words of the command line that starts it."""
+        """Returns the words of the command line that starts the server."""
 
     def environment(self) -> dict[str, str] | None:
-        """The environment of the process; None is this one's."""
+        """Returns the environment of the process; None means that of this process."""
         return None
 
     def start(self) -> Self:
-        """Start and wait until the server says that it is ready; AssertionError with its log if it does not."""
+        """Starts the server and waits until it is ready. Raises AssertionError with its log if it does not."""
         assert not self.is_running, "the server is running already"
         began = self._log_size()
         with self.log_path.open("ab") as log:
@@ -83,11 +83,11 @@ class ServerProcess(ABC):
         return self
 
     def stop(self) -> int:
-        """SIGTERM; the exit status (negative: the signal that ended it)."""
+        """Ends the server by SIGTERM and returns its exit status (negative: the signal that ended it)."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> int:
-        """SIGKILL; the exit status."""
+        """Ends the server by SIGKILL and returns its exit status."""
         return self._end(signal.SIGKILL)
 
     def restart(self) -> Self:
@@ -95,7 +95,7 @@ class ServerProcess(ABC):
         return self.start()
 
     def log(self, position: int = 0) -> str:
-        """What the server has written since byte `position` of its log."""
+        """Returns the server's log from byte `position` on."""
         if not self.log_path.exists():
             return ""
         with self.log_path.open("rb") as log:

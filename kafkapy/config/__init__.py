@@ -1,4 +1,4 @@
-"""Configuration: one row per key, `.properties` files, and the broker's and the topics' typed values."""
+"""Configuration: one row per key, `.properties` files, and typed values of brokers and topics."""
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.topic_config import TopicConfig

@@ -1,4 +1,4 @@
-"""A broker's configuration: what its file says, what was changed while it runs, and the defaults of 4.3 behind both."""
+"""A broker's configuration: its file, the changes made while it runs, and the defaults of Apache Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WITHOUT_VALUE = {"node.id": 1, "process.roles": ["broker", "controller"], "contr
 
 
 def user_data_directory(environment: Mapping[str, str] = os.environ) -> str:
-    """Where a broker without a configuration file keeps its logs: below the user's data folder."""
+    """Returns the log directory of a broker without a configuration file, below the user's data folder."""
     base = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return os.path.join(base, "kafkapy", "data")
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """node.id and its older name broker.id stand for each other."""
+    """Returns the properties with both node.id and its older name broker.id, if one of them is set."""
     texts = dict(properties)
     for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
         if name in texts:
@@ -46,13 +46,13 @@ def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
 class BrokerConfig(BrokerKeys):
     """The typed values of every broker key: `config.log_segment_bytes`, or `config[name]` for a name in a variable.
 
-    Owns the texts of the file (`originals`) and of the dynamic configuration, and the values made of them.
-    `apply_dynamic` replaces all values by one assignment, so reading is safe from any thread; who keeps a value
-    keeps the one of that moment.
+    Owns the texts of the file (`originals`) and of the dynamic configuration, and the values parsed from them.
+    `apply_dynamic` replaces all values by one assignment, so that any thread may read them. A value that a caller
+    stores does not follow later changes.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Parse and judge `properties`; ConfigError for what cannot or must not be served."""
+        """Parses and checks `properties`. Raises ConfigError for what cannot or must not be served."""
         self.originals: dict[str, str] = _with_both_ids(properties)
         self.dynamic_broker: dict[str, str] = {}
         self.dynamic_default: dict[str, str] = {}
@@ -87,16 +87,16 @@ class BrokerConfig(BrokerKeys):
         return cls({**properties, **(overrides or {})})
 
     def for_listener(self, listener_name: str, key: str) -> Any:
-        """The value of `listener.name.<listener>.<key>` if there is one, else that of `key`."""
+        """Returns the value of `listener.name.<listener>.<key>` if it is set, otherwise that of `key`."""
         text = self._text(f"listener.name.{listener_name.lower()}.{key}")
         return self[key] if text is None else parse_value(BROKER_ROWS[key], text)
 
     def is_default(self, key: str) -> bool:
-        """Whether nobody has set the key."""
+        """Returns whether the key is set nowhere."""
         return self.source(key) is ConfigSource.DEFAULT
 
     def source(self, key: str) -> ConfigSource:
-        """Who has set the key itself (its synonyms do not count)."""
+        """Returns the strongest source that sets the key itself; its synonyms do not count."""
         if key in self.dynamic_broker:
             return ConfigSource.DYNAMIC_BROKER
         if key in self.dynamic_default:
@@ -104,15 +104,15 @@ class BrokerConfig(BrokerKeys):
         return ConfigSource.STATIC_BROKER if key in self.originals else ConfigSource.DEFAULT
 
     def has_other_than_default(self, key: str) -> bool:
-        """Whether the key has a value that is neither its default nor empty."""
+        """Returns whether the key has a value that is neither its default nor empty."""
         value = self[key]
         return bool(value) and value != default_value(BROKER_ROWS[key])
 
     def apply_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> tuple[set[str], list[str]]:
-        """Take over the dynamic configuration (of all brokers, of this one).
+        """Takes over the dynamic configuration: `default` of all brokers, `broker` of this one.
 
-        Returns the keys whose value changed, and a sentence for each text that cannot be parsed: such a text is
-        left out, as in Kafka, since refusing it would keep the broker from starting.
+        Returns the keys whose value changed, and a sentence for each text that cannot be parsed. Such a text is
+        ignored, as in Kafka, because refusing it would prevent the broker from starting.
         """
         values = dict(self._static)
         complaints: list[str] = []
@@ -126,7 +126,7 @@ class BrokerConfig(BrokerKeys):
                 except ConfigError as error:
                     complaints.append(str(error))
                     continue
-                for weaker in broker_synonyms(name)[1:]:  # what the file says by a synonym no longer counts
+                for weaker in broker_synonyms(name)[1:]:  # a synonym in the file no longer counts
                     values[weaker] = default_value(BROKER_ROWS[weaker])
         changed = {name for name, value in values.items() if value != self._values.get(name)}
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
@@ -134,10 +134,10 @@ class BrokerConfig(BrokerKeys):
         return changed, complaints
 
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
-        """Take over what the file says now of the keys that may change for all brokers while they run.
+        """Takes over the file's values of the keys that may change for all brokers while they run.
 
-        Returns the keys whose value changed, and those that would have but for a restart. ConfigError if `properties`
-        cannot be served, and then nothing changes. What was changed through the protocol still beats the file.
+        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError if
+        `properties` cannot be served; nothing changes then. Changes made through the protocol still override the file.
         """
         fresh = BrokerConfig(properties)
         static, originals = dict(self._static), dict(self.originals)
@@ -162,7 +162,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def log_dirs(self) -> list[str]:
-        """The directories of the logs, as absolute paths."""
+        """The log directories, as absolute paths."""
         return [os.path.abspath(directory) for directory in self["log.dirs"] or self["log.dir"]]
 
     @property
@@ -173,21 +173,21 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def broker_listeners(self) -> list[Listener]:
-        """The listeners that clients may use: all but the controller's."""
+        """The listeners that clients may use: all except the controller's."""
         return [each for each in self.listeners if each.name not in self.controller_listener_names]
 
     @property
     def controller_listeners(self) -> list[Listener]:
-        """The listeners of the controller: they stand in the quorum's records and are not told to clients."""
+        """The listeners of the controller; the quorum's records name them, responses to clients do not."""
         return [each for each in self.listeners if each.name in self.controller_listener_names]
 
     @property
     def advertised_listeners(self) -> list[Listener]:
-        """What clients are told.  A listener on every interface is advertised by this machine's name."""
+        """The addresses that clients receive. A listener on every interface is advertised by this machine's name."""
         if self._advertised is None:
             hostname = ""
             if any(not listener.host for listener in self.declared_advertised_listeners):
-                import socket  # a look-up that may take its time, and that only such a listener needs
+                import socket  # only such a listener needs the look-up, which may be slow
 
                 hostname = socket.getfqdn()
             self._advertised = [
@@ -239,7 +239,7 @@ class BrokerConfig(BrokerKeys):
         return listeners
 
     def _parse_advertised(self) -> list[Listener]:
-        """Everything that is advertised but the controller's listeners, hosts as declared."""
+        """Returns the advertised listeners without the controller's; hosts are as declared."""
         listeners = self.listeners
         if self["advertised.listeners"] is not None:
             listeners = self._parse_endpoints("advertised.listeners", self["advertised.listeners"])

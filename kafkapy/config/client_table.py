@@ -1,4 +1,4 @@
-"""The configuration keys of clients by name, as Apache Kafka's clients of 4.3 have them."""
+"""The configuration keys of Apache Kafka 4.3's clients, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that tie several broker keys together, in Kafka's wording where Kafka has the rule."""
+"""Rules between several broker keys, in Kafka's wording where Kafka has the rule."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _META_ADDRESSES = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 
 
 def check(config: BrokerConfig) -> None:
-    """ConfigError for keys that are good each and do not fit together."""
+    """Raises ConfigError for values that are valid each and contradict each other."""
     for smaller, larger in _ORDERED:
         if config[smaller] > config[larger]:
             raise ConfigError(

@@ -1,6 +1,6 @@
-"""What DescribeConfigs tells about a broker or a topic: values, where they come from, and their synonyms.
+"""Descriptions of the configuration of brokers and topics: values, their sources and their synonyms.
 
-Pure: answers plain tuples; the handler turns them into the response.  Source: KIP-226, KIP-569.
+The functions return plain tuples, which the handler of DescribeConfigs puts into the response (KIP-226, KIP-569).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkapy.config.value import default_value, format_value
 
 
 class ConfigSynonym(NamedTuple):
-    """One place that gives, or would give, the value.  A hidden value is None."""
+    """One source that sets, or would set, the value. A hidden value is None."""
 
     name: str
     value: str | None
@@ -26,7 +26,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One key of the answer.  `type` is ConfigType's number, 0 for a name that Kafka does not have."""
+    """One key of the response. `type` is the number of its ConfigType, 0 for a name that Kafka does not have."""
 
     name: str
     value: str | None
@@ -39,13 +39,13 @@ class ConfigEntry(NamedTuple):
 
 
 def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
-    """Every key of one broker, and the names of its file that Kafka does not know (hidden, for they may be secrets)."""
+    """Returns every key of one broker, and the unknown keys of its file, whose values may be secrets and are hidden."""
     names = [*BROKER_ROWS, *(name for name in _texts_of(config) if name not in BROKER_ROWS)]
     return [_broker_entry(config, name, lambda source: True) for name in names]
 
 
 def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
-    """The keys that were set as the default of all brokers (the resource of an empty name), with the texts set."""
+    """Returns the keys that are set as the default of all brokers (the resource of an empty name), with their texts."""
     entries = []
     for name, text in config.dynamic_default.items():
         entry = _broker_entry(config, name, lambda source: source is ConfigSource.DYNAMIC_DEFAULT_BROKER)
@@ -54,7 +54,7 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Every key of a topic with these overrides."""
+    """Returns every key of a topic that has these overrides."""
     topic_config = TopicConfig(config, overrides)
     entries = []
     for name, row in TOPIC_ROWS.items():
@@ -96,10 +96,10 @@ def _broker_value(config: BrokerConfig, name: str, row: Row | None) -> str | Non
 
 
 def _synonyms(config: BrokerConfig, key: str, *, hidden: bool) -> list[ConfigSynonym]:
-    """All places of the key and its synonyms, strongest first: this broker's, all brokers', the file's, the defaults.
+    """Returns the sources of the key and its synonyms, strongest first: this broker, all brokers, the file, defaults.
 
-    As in Kafka, what stands before the key's own first place is left out: a key is not described by a stronger one,
-    and log.retention.ms that nobody has set is not described by log.retention.hours.
+    As in Kafka, sources before the key's own first one are left out: a key is not described by a stronger key, and
+    an unset log.retention.ms is not described by log.retention.hours.
     """
     names = broker_synonyms(key)
     layers = (

@@ -1,4 +1,4 @@
-"""Which broker keys may change while the broker runs, and how (KIP-226)."""
+"""Validation of broker keys that are changed while the broker runs (KIP-226)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.errors import ApiError, ConfigError, Error
 
 
 def dynamic_row(name: str) -> Row | None:
-    """The row of a broker key or of its `listener.name.<listener>.` form; None for a name that Kafka does not have."""
+    """Returns the row of a broker key or of its `listener.name.<listener>.` form, None for an unknown name."""
     plain = name
     if name.startswith("listener.name."):
         plain = name.removeprefix("listener.name.").partition(".")[2]
@@ -19,10 +19,10 @@ def dynamic_row(name: str) -> Row | None:
 
 
 def validate_broker_overrides(overrides: Mapping[str, str], *, per_broker: bool) -> None:
-    """ApiError(INVALID_REQUEST), in Kafka's wording, for keys that cannot be changed so or have a bad value.
+    """Raises ApiError(INVALID_REQUEST), in Kafka's wording, for a key that cannot be changed or has a bad value.
 
-    `per_broker`: the change is for one broker id; else it is the default of the cluster.  Names that Kafka does not
-    have pass, as they do in Kafka.
+    With `per_broker` the change is for one broker id, otherwise for the default of the cluster. Unknown names are
+    accepted, as in Kafka.
     """
     rows = {name: dynamic_row(name) for name in overrides}
     fixed = [name for name, row in rows.items() if row is not None and row.mode is READ_ONLY]

@@ -56,7 +56,7 @@ GROUP_ROWS: dict[str, Row] = {
 
 
 def validate_group_overrides(broker_config: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """ApiError(INVALID_CONFIG), in Kafka's wording, for overrides that a group cannot have."""
+    """Raises ApiError(INVALID_CONFIG), in Kafka's wording, for overrides that a group cannot have."""
     values: dict[str, Any] = {}
     for name, text in overrides.items():
         row = GROUP_ROWS.get(name)
@@ -77,7 +77,7 @@ def validate_group_overrides(broker_config: BrokerConfig, overrides: Mapping[str
 
 
 def _check_limits(broker_config: BrokerConfig, name: str, value: Any) -> None:
-    """Against the broker's group.<kind>.min.<key> and max, where there are such."""
+    """Raises ApiError for a value outside the broker's group.<kind>.min.<key> and max, where these keys exist."""
     kind, _, rest = name.partition(".")
     lowest, highest = f"group.{kind}.min.{rest}", f"group.{kind}.max.{rest.removeprefix('num.')}"
     if lowest in BROKER_ROWS and value < broker_config[lowest]:

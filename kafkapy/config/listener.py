@@ -1,4 +1,4 @@
-"""Listeners: `NAME://host:port` lists, their security protocols, and what is advertised of them."""
+"""Listeners: `NAME://host:port` lists and their security protocols."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDPOINT = re.compile(
 
 
 class Listener(NamedTuple):
-    """An address to listen on or to advertise.  An empty host is every interface; port 0 is any free port."""
+    """An address to listen on or to advertise. An empty host means every interface, port 0 any free port."""
 
     name: str
     security_protocol: str
@@ -28,7 +28,7 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
-    """The listeners of a list, each with the protocol of its name; ConfigError naming key and endpoint."""
+    """Returns the listeners, each with the protocol of its name. Raises ConfigError that names key and endpoint."""
     listeners: list[Listener] = []
     for endpoint in endpoints:
         match = _ENDPOINT.fullmatch(endpoint)
@@ -48,7 +48,7 @@ def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, 
 
 
 def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> None:
-    """ConfigError if two listeners share a name or, with `ports`, a port (IPv4 beside IPv6 may, as in Kafka)."""
+    """Raises ConfigError if two listeners share a name or, with `ports`, a port of the same address family."""
     shown = ",".join(map(str, listeners))
     if len({listener.name for listener in listeners}) != len(listeners):
         raise ConfigError(f"Each listener must have a different name, {key}: {shown}")
@@ -67,10 +67,10 @@ def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> N
 def parse_protocol_map(
     text: str, *, is_default: bool, listener_names: Iterable[str], controller_names: Iterable[str]
 ) -> dict[str, str]:
-    """Security protocol by listener name.
+    """Returns the security protocol of each listener name.
 
-    As in Kafka, a controller listener needs no entry as long as the map is the default one and nothing uses TLS or
-    SASL: it is PLAINTEXT.
+    As in Kafka, a controller listener without an entry is PLAINTEXT if the map is the default one and no listener
+    uses TLS or SASL.
     """
     key = "listener.security.protocol.map"
     protocols: dict[str, str] = {}

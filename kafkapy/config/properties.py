@@ -37,7 +37,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Natural lines joined where an odd number of backslashes ends one; comments and blank lines left out."""
+    """Yields lines, joined where an odd number of backslashes ends one, without comments and blank lines."""
     pending: str | None = None
     for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         line = natural.lstrip(_BLANK)
@@ -55,7 +55,7 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Key and value, still escaped: the key ends at the first unescaped `=`, `:` or blank."""
+    """Returns key and value, still escaped; the key ends at the first unescaped `=`, `:` or blank."""
     pos = 0
     while pos < len(line) and line[pos] not in "=:" + _BLANK:
         pos += 2 if line[pos] == "\\" else 1
@@ -85,5 +85,5 @@ def _unescape(text: str) -> str:
             else:
                 char = _ESCAPES.get(char, char)
         result.append(char)
-    # a pair of \uXXXX surrogates is one character
+    # Joins a pair of \uXXXX surrogates into one character.
     return "".join(result).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

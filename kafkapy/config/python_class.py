@@ -1,4 +1,4 @@
-"""Classes of the administrator's own that a key names: `package.module:Class` or `package.module.Class`."""
+"""Loading of the administrator's classes that a key names: `package.module:Class` or `package.module.Class`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 
 
 def load_class(text: str) -> type:
-    """The class; ImportError with the reason if there is none: a name of Java's, a typing error, a broken module."""
+    """Returns the class. Raises ImportError with the reason: a Java name, a typing error or a broken module."""
     module_name, separator, class_name = text.partition(":")
     if not separator:
         module_name, _, class_name = text.rpartition(".")

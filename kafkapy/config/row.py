@@ -13,7 +13,7 @@ DOUBLE_MAX = 1.7976931348623157e308
 
 
 class ConfigType(IntEnum):
-    """Type of a value; the number is Kafka's in DescribeConfigs."""
+    """Type of a value; the number is that of DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -27,7 +27,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from; the number is Kafka's in DescribeConfigs (KIP-226)."""
+    """Source of a value; the number is that of DescribeConfigs (KIP-226)."""
 
     TOPIC = 1
     DYNAMIC_BROKER = 2
@@ -40,7 +40,7 @@ class ConfigSource(IntEnum):
 
 
 class UpdateMode(IntEnum):
-    """How a broker key may change while the broker runs (KIP-226)."""
+    """The scope in which a broker key may change while the broker runs (KIP-226)."""
 
     READ_ONLY = 0
     PER_BROKER = 1  # for one broker id only
@@ -63,10 +63,10 @@ REQUIRED = _Required()
 
 
 class Row:
-    """One configuration key.  Immutable by agreement.
+    """One configuration key. Immutable by agreement.
 
-    `default` is a typed value (a list as its text, None: unset).  `has_effect` is False for a key that Kafka has
-    and that changes nothing here: setting it earns a warning.
+    `default` is a typed value (a list as its text, None: unset). `has_effect` is False for a key that Kafka has and
+    that changes nothing here; setting it causes a warning.
     """
 
     __slots__ = ("default", "documentation", "has_effect", "importance", "mode", "name", "type", "validator")
@@ -93,7 +93,7 @@ class Row:
 
     @property
     def sensitive(self) -> bool:
-        """Never shown: neither in DescribeConfigs nor in logs."""
+        """Whether the value must never be shown, neither in DescribeConfigs nor in logs."""
         return self.type is PASSWORD
 
     def __repr__(self) -> str:
@@ -112,26 +112,26 @@ def inert(
     mode: UpdateMode,
     documentation: str,
 ) -> Row:
-    """A broker key that is read, checked and described, and has no effect yet."""
+    """Returns the row of a broker key that is read, checked and described, and has no effect yet."""
     return Row(name, type, default, validator, importance, mode, documentation, has_effect=False)
 
 
 def topic_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """A topic key: always dynamic."""
+    """Returns the row of a topic key, which can always change."""
     return Row(name, type, default, validator, importance, CLUSTER_WIDE, documentation)
 
 
 def client_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """A key of producers, consumers or admin clients: read when the client is made."""
+    """Returns the row of a key of producers, consumers or admin clients; the client reads it when it is made."""
     return Row(name, type, default, validator, importance, READ_ONLY, documentation)
 
 
 def inert_client_key(
     name: str, type: ConfigType, default: Any, validator: Validator | None, importance: str, documentation: str
 ) -> Row:
-    """A client's key that is known and checked, and has no effect yet."""
+    """Returns the row of a client's key that is known and checked, and has no effect yet."""
     return Row(name, type, default, validator, importance, READ_ONLY, documentation, has_effect=False)

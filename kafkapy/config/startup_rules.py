@@ -1,8 +1,8 @@
-"""What a configuration must not ask for, and what earns a warning: judged before anything is written.
+"""Checks of a configuration before anything is written: refusals and warnings.
 
-A `server.properties` brought from Apache Kafka starts.  Keys without meaning here are named in a warning; what would
-weaken or change the service (authentication, authorization, policies that cannot run) is refused with key and
-reason.
+A broker starts with the `server.properties` of an Apache Kafka. Keys without an effect here are named in a warning;
+keys that would weaken or change the service (authentication, authorization, policies that cannot run) are refused
+with key and reason.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _UNLISTED_PREFIXES = ("rsm.config.", "rlmm.config.", "config.providers.", "remot
 
 
 def refuse(config: BrokerConfig) -> None:
-    """ConfigError for whatever this broker must not silently do without."""
+    """Raises ConfigError for settings that this broker cannot honour and must not ignore."""
     originals = config.originals
     if originals.get("zookeeper.connect"):
         raise ConfigError(
@@ -135,7 +135,7 @@ def refuse(config: BrokerConfig) -> None:
 def refuse_misspelt(overrides: Mapping[str, str]) -> None:
     """Raises ConfigError for a key of the command line that is unknown and close to a known one.
 
-    In a file such a key is only warned about: Apache Kafka ignores it, and its warning stands among few others.
+    In a file such a key only causes a warning, because Apache Kafka accepts the file.
     """
     for name in overrides:
         near = None if is_known(name) else _nearest(name)
@@ -149,13 +149,13 @@ def is_known(name: str) -> bool:
 
 
 def warnings_about(originals: Mapping[str, str]) -> list[str]:
-    """One sentence for every key that does nothing here, in the order of the file."""
+    """Returns one sentence for every key without an effect, in the order of the file."""
     found = (_warning(name) for name in originals)
     return [warning for warning in found if warning]
 
 
 class _Kind(Enum):
-    """What a key is to a broker; the value ends the warning about it, None: there is none."""
+    """The kinds of keys in a broker's file; the value is the end of the warning, None if there is no warning."""
 
     EFFECTIVE = None
     INERT = "has no effect in kafkapy and is ignored."

@@ -1,4 +1,4 @@
-"""The configuration table: every row by name, and which keys stand in for which."""
+"""The configuration table: every row by name, and the broker keys that topic keys default to."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _CHAINS = tuple(tuple(name for name, _ in chained) for chained in TOPIC_SYNONYMS
 
 
 def broker_synonyms(name: str) -> tuple[str, ...]:
-    """The broker keys that are one setting with `name`, the strongest first; a listener's key is also the plain one."""
+    """Returns the broker keys that are one setting with `name`, strongest first; for a listener's key, also the key."""
     if name.startswith("listener.name."):
         _, _, plain = name.removeprefix("listener.name.").partition(".")
         return (name, *broker_synonyms(plain))

@@ -15,7 +15,7 @@ from kafkapy.errors import ApiError, ConfigError, Error
 class TopicConfig(TopicKeys):
     """The typed values of every topic key: `topic_config.segment_bytes`, or `topic_config[name]`. Immutable.
 
-    Made of one state of the broker's configuration: when that or the overrides change, make another.
+    It holds the values at one moment: make another one when the broker's configuration or the overrides change.
     Raises ConfigError for an override that is unknown or cannot be parsed.
     """
 
@@ -31,12 +31,12 @@ class TopicConfig(TopicKeys):
             self._values[name] = parse_value(row, text)
 
     def is_default(self, key: str) -> bool:
-        """Whether the topic itself does not set the key."""
+        """Returns whether the topic itself does not set the key."""
         return key not in self.overrides
 
 
 def topic_defaults(broker_config: BrokerConfig) -> dict[str, Any]:
-    """The typed value of every topic key for a topic without overrides."""
+    """Returns the typed value of every topic key for a topic without overrides."""
     return {name: _inherited(name, broker_config) for name in TOPIC_ROWS}
 
 
@@ -52,7 +52,7 @@ def _inherited(name: str, broker_config: BrokerConfig) -> Any:
 
 
 def validate_topic_override(name: str, value: str | None) -> None:
-    """ApiError(INVALID_CONFIG), in Kafka's wording, for an override that a topic cannot have."""
+    """Raises ApiError(INVALID_CONFIG), in Kafka's wording, for an override that a topic cannot have."""
     row = TOPIC_ROWS.get(name)
     if row is None:
         raise ApiError(Error.INVALID_CONFIG, f"Unknown topic config name: {name}")
@@ -71,7 +71,7 @@ def validate_topic_override(name: str, value: str | None) -> None:
 
 
 def validate_topic_overrides(broker_config: BrokerConfig, overrides: Mapping[str, str | None]) -> None:
-    """The same for all overrides of a topic together, and for what they mean beside each other."""
+    """Raises ApiError(INVALID_CONFIG) if one of a topic's overrides is bad or two contradict each other."""
     for name, value in overrides.items():
         validate_topic_override(name, value)
     config = TopicConfig(broker_config, {name: value for name, value in overrides.items() if value is not None})

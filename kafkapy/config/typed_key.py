@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class KeyValues:
-    """The typed values of configuration keys, by key in `_values`; a subclass adds them as attributes."""
+    """The typed values of configuration keys, by key in `_values`; subclasses add attributes."""
 
     __slots__ = ()
     _values: dict[str, Any]

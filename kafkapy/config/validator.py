@@ -1,7 +1,7 @@
-"""What a typed configuration value may be, with Kafka's wording when it is not.
+"""Validators of typed configuration values; errors have Kafka's wording.
 
-A validator is a callable object: `validator(name, value)` raises ConfigError; `str(validator)` is the range in
-Kafka's notation (`[0,...]`, `[a, b]`), empty if there is nothing to say.
+A validator is a callable object: `validator(name, value)` raises ConfigError for a bad value; `str(validator)` is the
+range in Kafka's notation (`[0,...]`, `[a, b]`), empty if every value is valid.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from kafkapy.errors import ConfigError
 
 
 class Validator(Protocol):
-    """What a row holds as its validator."""
+    """The type of a row's validator."""
 
     def __call__(self, name: str, value: Any) -> None:
-        """Return for a good value; ConfigError for any other."""
+        """Returns for a good value, raises ConfigError for any other."""
 
 
 def invalid_value(name: str, value: object, reason: str) -> ConfigError:
-    """The error for a bad value, in Kafka's wording."""
+    """Returns the error for a bad value, in Kafka's wording."""
     return ConfigError(f"Invalid value {value} for configuration {name}: {reason}")
 
 
 class between:  # noqa: N801  (reads as a word of the tables)
-    """A number from `low` to `high`, both inclusive; None is open."""
+    """Accepts a number from `low` to `high`, both inclusive; None is unlimited."""
 
     __slots__ = ("high", "low")
 
@@ -45,12 +45,12 @@ class between:  # noqa: N801  (reads as a word of the tables)
 
 
 def at_least(low: int) -> between:
-    """A number that is not below `low`."""
+    """Returns a validator that accepts numbers from `low` on."""
     return between(low, None)
 
 
 class _Address:
-    """Where to listen: `host:port`, an IPv6 address in brackets, or a port alone; or nothing."""
+    """Accepts an address to listen on: `host:port` (an IPv6 address in brackets), a port alone, or nothing."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ ADDRESS = _Address()
 
 
 class one_of:  # noqa: N801
-    """One of the words."""
+    """Accepts one of the words."""
 
     __slots__ = ("words",)
 
@@ -84,7 +84,7 @@ class one_of:  # noqa: N801
 
 
 class one_of_ignoring_case(one_of):  # noqa: N801
-    """One of the words, in any case."""
+    """Accepts one of the words in any case."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """One of the words, in any case, as `one_of` shows them."""
+    """Accepts one of the words in any case; its text is that of `one_of`."""
 
     __slots__ = ()
 
@@ -106,7 +106,7 @@ class one_of_any_case(one_of):  # noqa: N801
 
 
 class list_of:  # noqa: N801
-    """A list without duplicates or empty elements; with words, of these only."""
+    """Accepts a list without duplicates or empty elements; with `words`, only of these."""
 
     __slots__ = ("words",)
 
@@ -127,7 +127,7 @@ class list_of:  # noqa: N801
 
 
 class filled_list_of(list_of):  # noqa: N801
-    """Such a list with at least one element."""
+    """Accepts the lists of `list_of` that have at least one element."""
 
     __slots__ = ()
 
@@ -139,7 +139,7 @@ class filled_list_of(list_of):  # noqa: N801
 
 
 class _NonEmptyList:
-    """Kafka says "non-empty list" of the quorum's addresses, and accepts an empty one."""
+    """Accepts a list without empty elements. Kafka calls it a "non-empty list" and accepts an empty one too."""
 
     def __call__(self, name: str, value: list[str]) -> None:
         if "" in value:
@@ -177,7 +177,7 @@ class _GzipLevel:
 
 
 class _ThrottledReplicas:
-    """`*`, or partition:broker pairs."""
+    """Accepts `*`, or partition:broker pairs."""
 
     _pair = re.compile(r"[0-9]+:[0-9]+")
 
@@ -192,7 +192,7 @@ class _ThrottledReplicas:
 
 
 class _AutoOffsetReset:
-    """A word, or a time before now in ISO 8601 form."""
+    """Accepts a word, or a duration before now in ISO 8601 form."""
 
     _duration = re.compile(r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=[\d.])(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?")
 

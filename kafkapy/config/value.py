@@ -1,4 +1,4 @@
-"""Configuration values between text and type, read as Java reads them and written as Kafka shows them."""
+"""Conversion of configuration values: texts are read as Java reads them and written as Kafka shows them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BITS = {SHORT: 16, INT: 32, LONG: 64}
 
 
 class Password:
-    """A secret: its text is in `value`, and nowhere else by accident.  Immutable."""
+    """A secret whose text is in `value` only; its representation is hidden. Immutable."""
 
     __slots__ = ("value",)
 
@@ -35,7 +35,7 @@ class Password:
 
 
 def parse_value(row: Row, text: str) -> Any:
-    """The typed value of `text`, validated; ConfigError naming key, value and what is accepted."""
+    """Returns the typed, validated value of `text`. Raises ConfigError that names key, value and accepted values."""
     value = _parse(row.name, row.type, text.strip(_TRIMMED))
     if row.validator is not None:
         row.validator(row.name, value)
@@ -43,7 +43,7 @@ def parse_value(row: Row, text: str) -> Any:
 
 
 def default_value(row: Row) -> Any:
-    """The typed default; None if it is unset or the key has none."""
+    """Returns the typed default, None if it is unset or the key is required."""
     default = row.default
     if default is REQUIRED:
         return None
@@ -53,12 +53,12 @@ def default_value(row: Row) -> Any:
 
 
 def split_list(text: str) -> list[str]:
-    """Elements between commas, without the blanks around them; the empty text is the empty list."""
+    """Returns the elements between commas without surrounding blanks; the empty text is the empty list."""
     return [element.strip() for element in text.split(",")] if text else []
 
 
 def format_value(type: ConfigType | None, value: Any) -> str | None:
-    """The text of a typed value as Kafka shows it; None stays None."""
+    """Returns the text of a typed value as Kafka shows it; None stays None."""
     if value is None or isinstance(value, str):
         return value
     if type is BOOLEAN:
@@ -91,7 +91,7 @@ def _parse(name: str, type: ConfigType, text: str) -> Any:
 
 
 def _parse_integer(name: str, type: ConfigType, text: str, bits: int) -> int:
-    # 20 digits hold every long; leading zeros may be many
+    # 20 digits hold every long; more would only be leading zeros.
     if _INTEGER.fullmatch(text) and len(text.lstrip("+-").lstrip("0")) <= 20:
         value = int(text)
         if -(1 << bits - 1) <= value < 1 << bits - 1:
@@ -108,7 +108,7 @@ def _parse_double(name: str, text: str) -> float:
 
 
 def _format_double(value: float) -> str:
-    """Java's Double.toString: plain from 0.001 to 10,000,000, else computerized scientific notation."""
+    """Formats like Java's Double.toString: plain from 0.001 to 10,000,000, otherwise in scientific notation."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -116,7 +116,7 @@ def _format_double(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     mantissa, exponent = f"{value:.17e}".split("e")
-    for precision in range(1, 18):  # the shortest that reads back, as repr does
+    for precision in range(1, 18):  # the shortest text that reads back, as repr does
         shortest = f"{value:.{precision}e}"
         if float(shortest) == value:
             mantissa, exponent = shortest.split("e")

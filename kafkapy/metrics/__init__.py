@@ -1,1 +1,1 @@
-"""What a running broker tells about itself: the table of metrics, the page in Prometheus's format, its listener."""
+"""Metrics of a running broker: their table, the page in Prometheus's format, and the HTTP listener."""

@@ -1,10 +1,10 @@
-"""A small HTTP server for pages that are read by machines: GET only, one thread, everything bounded.
+"""A small HTTP server for pages that programs read: GET only, one thread, everything bounded.
 
     accept (at most 32 connections) -> head (at most 8 KB, within 10 s) -> page -> sent (within 30 s) -> the next head
 
-It reads the request line and `Connection`, nothing else; a request with a body is refused and its connection closed. A
-33rd client takes the place of the one that was silent for longest. Pages are made on this thread, which sleeps without
-any timer while nobody is connected; a page that waits for another thread (`Pending`) keeps nobody else waiting.
+It reads the request line and `Connection` only; a request with a body is refused and its connection closed. The
+33rd client replaces the one that was silent for longest. Pages are made on this thread, which sleeps without
+any timer while no client is connected; a page that waits for another thread (`Pending`) does not delay others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Response:
-    """What a page answers. `body` may be any bytes-like object; it is sent as it is."""
+    """The response of a page. `body` may be any bytes-like object; it is sent unchanged."""
 
     __slots__ = ("body", "content_type", "status")
 
@@ -44,9 +44,9 @@ class Response:
 
 
 class Pending:
-    """A page that another thread has still to tell: whatever it gives to `resolve`, or `otherwise` after `patience_s`.
+    """A page that waits for another thread: the response passed to `resolve`, or `otherwise` after `patience_s`.
 
-    `wake` is set before `response` is looked at, in `resolve` the other way round: one of the two threads sees both.
+    The server sets `wake`, then reads `response`; `resolve` sets `response`, then reads `wake`: one thread sees both.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -58,7 +58,7 @@ class Pending:
         self.wake: Callable[[], None] | None = None
 
     def resolve(self, response: Response) -> None:
-        """Any thread; once. Too late is without effect."""
+        """Sets the response. Any thread, once; after `patience_s` it has no effect."""
         self.response = response
         if self.wake is not None:
             self.wake()
@@ -68,7 +68,7 @@ Route = Callable[[], Response | Pending]
 
 
 class _Client:
-    """One connection: reading a head, waiting for a page, or sending an answer. The server's thread only."""
+    """One connection, which reads a head, waits for a page, or sends a response. The server's thread only."""
 
     __slots__ = ("deadline_s", "has_body", "keeps_open", "outgoing", "pending", "received", "socket")
 
@@ -83,7 +83,7 @@ class _Client:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`host:port`, `[host]:port` or `port`, which is on loopback; ValueError for anything else."""
+    """Parses `host:port`, `[host]:port` or `port`, which is on loopback. Raises ValueError for anything else."""
     host, _, port = text.strip().rpartition(":")
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"{text!r} is not host:port")
@@ -93,7 +93,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def bind(address: str) -> socket.socket:
-    """A listening socket; OSError with one clear sentence."""
+    """Returns a listening socket. Raises OSError with one clear sentence."""
     host, port = parse_address(address)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -116,24 +116,24 @@ class HttpServer:
     """Owns the listening socket from `__init__` on, its thread from `start` to `close`, and all connections."""
 
     def __init__(self, address: str) -> None:
-        """Binds; OSError if that cannot be. Clients wait until `start`."""
+        """Binds and queues clients until `start`. Raises OSError if the address cannot be bound."""
         self._listener = bind(address)
         self.port: int = self._listener.getsockname()[1]
         self._routes: Mapping[str, Route] = {}
         self._clients: dict[int, _Client] = {}
         self._poll = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._wake_lock = threading.Lock()  # no byte goes to a pipe that is closed
+        self._wake_lock = threading.Lock()  # prevents a write to the closed pipe
         self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="kafkapy-metrics", daemon=True)
 
     def start(self, routes: Mapping[str, Route]) -> None:
-        """Serves `routes`, which are called on the server's thread, from now on."""
+        """Starts the thread, which calls and serves `routes`."""
         self._routes = routes
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread, if it runs, and all connections. Once."""
+        """Ends the thread, if it runs, and all connections. To be called once."""
         with self._wake_lock:
             self._is_closing = True
             os.write(self._wake_write, b"\0")
@@ -146,7 +146,7 @@ class HttpServer:
         os.close(self._wake_write)
 
     def _wake(self) -> None:
-        """Has the thread look at the pages that it waits for. Any thread."""
+        """Wakes the server's thread to check the pages that it waits for. Any thread."""
         with self._wake_lock:
             if not self._is_closing:
                 with suppress(BlockingIOError):  # full: it will wake up
@@ -184,7 +184,7 @@ class HttpServer:
             accepted, _ = self._listener.accept()
         except BlockingIOError:
             return
-        except OSError as error:  # aborted while it waited, or no descriptor left
+        except OSError as error:  # the client aborted, or no descriptor is left
             logger.warning("A connection for metrics could not be accepted: %s", error.strerror)
             time.sleep(0.1)
             return
@@ -218,12 +218,12 @@ class HttpServer:
     # -- one connection
 
     def _advance(self, client: _Client) -> None:
-        """Whatever can be done without waiting."""
+        """Does what can be done on the connection without waiting."""
         try:
             if client.outgoing:
                 self._send(client)
             elif client.pending is not None:
-                self._drop(client)  # it has gone: while a page is waited for, nothing else is listened to
+                self._drop(client)  # only a hang-up is polled for while a page is pending
             else:
                 self._receive(client)
         except (BlockingIOError, InterruptedError):
@@ -246,7 +246,7 @@ class HttpServer:
             self._refuse(client, 431)
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
-        """A connection on which more was sent ahead is closed behind its first answer."""
+        """Responds to one request; a connection on which more was sent ahead is closed after the response."""
         client.received.clear()
         lines = head.split(b"\r\n")
         words = lines[0].split(b" ")
@@ -295,7 +295,7 @@ class HttpServer:
             return Response(b"The page could not be made; the log says why.\n", 500)
 
     def _refuse(self, client: _Client, status: int) -> None:
-        """Answers without asking a route, and closes: what follows on the connection cannot be understood."""
+        """Responds without calling a route, and closes the connection, because the following bytes cannot be parsed."""
         client.keeps_open = False
         client.has_body = True
         self._begin(client, Response(f"{REASONS[status]}\n".encode(), status))
@@ -314,7 +314,7 @@ class HttpServer:
         self._send(client)
 
     def _send_answer(self, client: _Client, response: Response) -> None:
-        """Of a page that was waited for."""
+        """Sends the response of a page that the connection waited for."""
         client.pending = None
         try:
             self._begin(client, response)

@@ -23,7 +23,7 @@ class Metric:
         self.documentation = documentation
 
     def head(self) -> bytes:
-        """The two lines that stand before the series."""
+        """Returns the two lines before the series."""
         documentation = self.documentation.replace("\\", "\\\\").replace("\n", "\\n")
         return f"# HELP {self.name} {documentation}\n# TYPE {self.name} {self.kind}\n".encode()
 
@@ -32,7 +32,7 @@ class Metric:
 
 
 def counter(name: str, documentation: str, *labels: str) -> Metric:
-    """A number that only grows, from 0 at the start of the process."""
+    """Returns the metric of a number that only grows, from 0 at the start of the process."""
     return Metric(name, COUNTER, labels, documentation)
 
 
@@ -41,12 +41,12 @@ def gauge(name: str, documentation: str, *labels: str) -> Metric:
 
 
 def summary(name: str, documentation: str, *labels: str) -> Metric:
-    """Quantiles of the last minute (label `quantile`), and `_sum` and `_count` since the start."""
+    """Returns a metric with quantiles of the last minute (label `quantile`), `_sum` and `_count` since the start."""
     return Metric(name, SUMMARY, labels, documentation)
 
 
 def histogram(name: str, documentation: str, *labels: str) -> Metric:
-    """Counts by upper bound (label `le`), and `_sum` and `_count`, all since the start."""
+    """Returns a metric with counts by upper bound (label `le`), `_sum` and `_count`, all since the start."""
     return Metric(name, HISTOGRAM, labels, documentation)
 
 
@@ -55,7 +55,7 @@ def untyped(name: str, documentation: str, *labels: str) -> Metric:
 
 
 def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
-    """`{name="value",...}`, values escaped; nothing for no labels. Behind the last name none is missing."""
+    """Returns `{name="value",...}` with escaped values, or the empty text without labels."""
     if not names:
         return ""
     pairs = (f'{name}="{escape(str(value))}"' for name, value in zip(names, values, strict=True))
@@ -63,14 +63,14 @@ def format_labels(names: tuple[str, ...], values: tuple[object, ...]) -> str:
 
 
 def escape(text: str) -> str:
-    """A label's value as the format wants it."""
+    """Returns a label's value, escaped for the page."""
     if "\\" in text or '"' in text or "\n" in text:
         return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text
 
 
 def format_number(value: float) -> str:
-    """As Prometheus reads it."""
+    """Returns the number as Prometheus reads it."""
     if isinstance(value, int):
         return str(int(value))
     if value != value:

@@ -1,7 +1,7 @@
-"""A page being rendered: families one after the other, in slices between which the interpreter lock is let go.
+"""A page being rendered: one family after the other, in slices between which the interpreter lock is released.
 
-Whoever renders holds the lock for less than a fifth of a millisecond: other threads that want to run Python would wait
-for that long, and a request of the reactor's Python way behind them. Many lines of one kind are written natively.
+The rendering thread holds the lock for less than a fifth of a millisecond, because other threads that run Python, and
+with them requests on the reactor's Python path, wait for that long. Many lines of one kind are written natively.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REST_S = 0.0001
 
 
 class Pace:
-    """Rests when the caller has run for a slice. One thread."""
+    """Sleeps briefly when the caller has run for a slice. One thread."""
 
     __slots__ = ("_until_ns",)
 
@@ -27,14 +27,14 @@ class Pace:
         self._until_ns = time.monotonic_ns() + SLICE_NS
 
     def __call__(self) -> None:
-        """To be called at least every 100 microseconds or so of work."""
+        """Sleeps if the slice is over; to be called about every 100 microseconds of work, or more often."""
         if time.monotonic_ns() >= self._until_ns:
             time.sleep(REST_S)
             self._until_ns = time.monotonic_ns() + SLICE_NS
 
 
 class Page:
-    """Owns the text so far; one thread. Every family is begun once and written whole before the next one."""
+    """Owns the text so far. Every family is begun once and written whole before the next one. One thread."""
 
     def __init__(self, pace: Callable[[], None] | None = None) -> None:
         self.native = MetricsPage()
@@ -45,24 +45,24 @@ class Page:
         self.pace()
 
     def one(self, metric: Metric, value: float) -> None:
-        """A whole family of one series without labels."""
+        """Writes a family of one series without labels."""
         self.native.text(metric.head() + f"{metric.name} {format_number(value)}\n".encode())
         self.pace()
 
     def family(self, metric: Metric, samples: Iterable[tuple[tuple[object, ...], float]]) -> None:
-        """A whole family: (values of the labels, number)."""
+        """Writes a family; each sample is (values of the labels, number)."""
         self.begin(metric)
         for values, number in samples:
             self.sample(metric, values, number)
 
     def sample(self, metric: Metric, values: tuple[object, ...], number: float, suffix: str = "") -> None:
-        """One series of the family that was begun; `suffix` is `_sum` or `_count` of a summary."""
+        """Writes one series of the family that was begun; `suffix` is `_sum` or `_count` of a summary."""
         labels = format_labels(metric.labels, values)
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
         self.pace()
 
     def part(self, metric: Metric, values: tuple[object, ...], number: float, name: str, part: object) -> None:
-        """One quantile of a summary, or one bucket of a histogram: `name` is the label that tells them apart."""
+        """Writes one quantile of a summary or one bucket of a histogram, which the label `name` distinguishes."""
         suffix = "_bucket" if name == "le" else ""
         labels = format_labels((*metric.labels, name), (*values, part))
         self.native.text(f"{metric.name}{suffix}{labels} {format_number(number)}\n".encode())
@@ -71,21 +71,21 @@ class Page:
     def histogram(
         self, metric: Metric, values: tuple[object, ...], ends: Sequence[float], counts: Sequence[int], total: float
     ) -> None:
-        """One histogram of the family that was begun: `counts[n]` are not above `ends[n]`, the last of them are all;
-        `total` is the sum of what was counted."""
+        """Writes one histogram of the family that was begun: `counts[n]` values are at most `ends[n]`, the last count
+        is that of all values, and `total` is their sum."""
         for end, count in zip((*map(repr, ends), "+Inf"), counts, strict=True):
             self.part(metric, values, count, "le", end)
         self.sample(metric, values, total, "_sum")
         self.sample(metric, values, counts[-1], "_count")
 
     def topics(self, metric: Metric, counters: list[TopicCounters], counter: int) -> None:
-        """A family with a line for each topic, in which those who have no labels stand for all."""
+        """Writes a family with a line for each topic; the counters without labels are the sum of all topics."""
         self.begin(metric)
         self.native.topic_family(metric.name.encode(), counters, counter)
         self.pace()
 
     def partitions(self, metric: Metric, rows: PartitionRows, column: int) -> None:
-        """A family with a line for each partition."""
+        """Writes a family with a line for each partition."""
         self.begin(metric)
         self.native.partition_family(metric.name.encode(), rows, column)
         self.pace()

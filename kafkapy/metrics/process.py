@@ -1,4 +1,4 @@
-"""What the system says of this process: processor time, memory, open files."""
+"""Metrics of this process that the system reports: processor time, memory, open files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USER_TIME, SYSTEM_TIME, THREADS, START_TIME, VIRTUAL_BYTES, RESIDENT_PAGES = 11,
 
 
 def boot_time_s() -> float:
-    """When the machine was started, in seconds since 1970."""
+    """Returns the time at which the machine was started, in seconds since 1970."""
     with open("/proc/stat", "rb") as file:
         for line in file:
             if line.startswith(b"btime "):

@@ -1,7 +1,7 @@
-"""Quantiles of the last minute, out of counts that only grow.
+"""Quantiles of the last minute, computed from counts that only grow.
 
-Nothing runs between two scrapes: each one keeps what it read, and compares with the oldest that is not older than the
-window. The first one compares with the start.
+Nothing runs between two scrapes: each scrape stores its reading and compares it with the oldest reading within the
+window. The first scrape compares with the start.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class Window(Generic[T]):
-    """Owns what was read in the last minute, oldest first. One thread."""
+    """Owns the readings of the last minute, oldest first. One thread."""
 
     def __init__(self, first: T, now_s: float, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._kept: deque[tuple[float, T]] = deque([(now_s, first)])
 
     def before(self, now_s: float) -> tuple[float, T]:
-        """What to compare with: the time and the reading, the oldest of the window, or the newest before it."""
+        """Returns the time and the reading to compare with: the newest one as old as the window, or else the oldest."""
         kept = self._kept
         while len(kept) > 1 and now_s - kept[1][0] >= self._window_s:
             kept.popleft()
@@ -37,9 +37,9 @@ class Window(Generic[T]):
 
 
 def quantile(fraction: float, counts: Sequence[int], bounds: Sequence[float]) -> float:
-    """The value below which `fraction` of all lie, between the bounds of its bucket in proportion; NaN of nothing.
+    """Returns the value below which `fraction` of all lie, interpolated in its bucket; NaN if there are none.
 
-    `counts[n]` lie below `bounds[n]`, and not below the one before; the last has no bound, its lower one stands for it.
+    `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; for the last, open bucket its lower bound counts.
     """
     total = sum(counts)
     if total == 0:

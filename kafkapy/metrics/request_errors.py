@@ -1,12 +1,12 @@
-"""Errors that were answered, by API and error."""
+"""Counts of errors in responses, by API and error."""
 
 from __future__ import annotations
 
 
 class RequestErrors:
-    """Counts since the start; APIs and errors are both numbers from tables, which bounds how many there are.
+    """Counts since the start. APIs and errors are numbers from tables, which bounds the number of counts.
 
-    The reactor's thread counts; any thread may take a copy.
+    The reactor's thread counts, any thread may copy.
     """
 
     __slots__ = ("_counts",)
@@ -19,5 +19,5 @@ class RequestErrors:
         self._counts[key] = self._counts.get(key, 0) + 1
 
     def counts(self) -> dict[tuple[int, int], int]:
-        """(API key, error code) -> how many."""
+        """Returns a copy of the counts by (API key, error code). Any thread."""
         return self._counts.copy()

@@ -1,7 +1,7 @@
-"""Who counts for which topic: a bounded number of topics have counters of their own, the rest share those of "(other)".
+"""Counters by topic: a bounded number of topics have their own, the others share those of "(other)".
 
-A topic keeps its counters as long as it is hosted, so that a series never falls; a topic that comes when all places are
-taken shares, until it is deleted and comes again.
+A topic keeps its counters while it is hosted, so that a series never falls. A topic that is created when all places
+are taken shares until it is deleted and created again.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ OTHER = "(other)"
 
 
 class TopicCounterTable:
-    """Owns the counters. The owner thread of the partitions changes it, any thread may ask for `listed`."""
+    """Owns the counters. The owner thread of the partitions changes it; any thread may call `listed`."""
 
     def __init__(self, limit: int) -> None:
-        """`limit`: how many topics count for themselves."""
+        """`limit` is the number of topics with counters of their own."""
         self._limit = limit
         self.total = TopicCounters()
         self._other = TopicCounters(_labels(OTHER), self.total)
@@ -26,7 +26,7 @@ class TopicCounterTable:
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
-        """A partition of the topic is hosted from now on: where it counts."""
+        """Returns the counters for a partition of the topic that is hosted from now on."""
         hosted = self._partitions.get(topic, 0)
         self._partitions[topic] = hosted + 1
         counters = self._own.get(topic)
@@ -39,7 +39,7 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """A partition of the topic is gone; with the last one the topic's counters go, as in Kafka."""
+        """Removes a partition of the topic, and with its last one the topic's counters, as in Kafka."""
         left = self._partitions.get(topic, 0) - 1
         if left > 0:
             self._partitions[topic] = left
@@ -48,7 +48,7 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """The sum of all, then every topic's, then that of the others if there are any. Any thread."""
+        """Returns the sum of all, every topic's, and that of the other topics if there are any. Any thread."""
         others = [self._other] if self._has_shared else []
         return [self.total, *list(self._own.values()), *others]
 

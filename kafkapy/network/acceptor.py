@@ -25,11 +25,11 @@ FULL_RECHECK_MS = 1000
 
 
 def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
-    """A bound socket that does not listen yet; OSError naming the listener. Accepted sockets inherit its options."""
+    """Returns a listening socket; accepted sockets inherit its options. Raises OSError that names the listener."""
     try:
         if listener.host:
             found = socket.getaddrinfo(listener.host, listener.port, type=socket.SOCK_STREAM)
-            # IPv4 first, as the JVM: "localhost" is 127.0.0.1 there.
+            # IPv4 comes first, as in the JVM, where "localhost" is 127.0.0.1.
             family, address = min(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
         else:
             family, address = socket.AF_INET6, ("::", listener.port)
@@ -63,8 +63,8 @@ def bind_listener(listener: Listener, config: BrokerConfig) -> socket.socket:
 class Acceptor:
     """Owns a listening socket. Reactor thread only.
 
-    From `__init__` on the system queues clients (so a port in use is found at once); from `start` on they are served.
-    It pauses, with no descriptor polled, while a limit is reached or the process has no descriptors left.
+    The system queues clients from `__init__` on (so that a port in use is found at once); `start` serves them.
+    It pauses, without polling its descriptor, while a limit is reached or the process has no descriptors left.
     """
 
     def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
@@ -78,7 +78,7 @@ class Acceptor:
         self._exhausted = False
 
     def start(self, quotas: ConnectionQuotas) -> None:
-        """Serves the clients that wait."""
+        """Accepts the clients that wait, and later ones."""
         self._quotas = quotas
         self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
 
@@ -89,7 +89,7 @@ class Acceptor:
         self._socket.close()
 
     def resume(self) -> None:
-        """Looks again whether a connection may be accepted."""
+        """Checks again whether a connection may be accepted."""
         if self._watch is not None:
             self._watch.resume()
 
@@ -106,7 +106,7 @@ class Acceptor:
             self._pause(delay_ms)
             return False
         if not self._quotas.has_room(name):
-            self._pause(FULL_RECHECK_MS)  # or until a connection is closed
+            self._pause(FULL_RECHECK_MS)  # closing a connection resumes earlier
             return False
         return True
 
@@ -116,7 +116,7 @@ class Acceptor:
             self._reactor.schedule(duration_ms, self.resume)
 
     def _accept_one(self) -> bool:
-        """Takes one connection; False if none waits or none can be had now."""
+        """Accepts one connection. Returns False if none waits or none can be accepted now."""
         assert self._quotas is not None
         try:
             accepted, address = self._socket.accept()
@@ -124,7 +124,7 @@ class Acceptor:
             return False
         except OSError as error:
             if error.errno not in EXHAUSTED:
-                return True  # that one was aborted while it waited
+                return True  # the client aborted the connection while it waited
             if not self._exhausted:
                 logger.error("Error while accepting connection on %s: %s", self.listener, error.strerror)
                 self._exhausted = True
@@ -155,7 +155,7 @@ class Acceptor:
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:
-        """A protected listener is over the broker's limit: the least recently used connection of another goes."""
+        """Closes the least recently used connection of another listener for one of a protected listener."""
         for connection in self._reactor.idle_order():
             if connection.listener.name != self.listener.name:
                 connection.close("max.connections is reached and a broker connects")

@@ -1,7 +1,7 @@
-"""How many connections there may be: in all, on a listener, from an address, and how many new ones a second.
+"""Limits on connections: in total, per listener, per address, and new ones per second.
 
-As in Kafka, who would exceed `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
-who would exceed `max.connections.per.ip` is closed at once.
+As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
+one beyond `max.connections.per.ip` is closed at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OVERRIDES_KEY = "max.connections.per.ip.overrides"
 
 
 def parse_address_limits(text: str) -> dict[str, int]:
-    """`host:limit,...` -> limit by address; names are resolved. ConfigError naming the key."""
+    """Parses `host:limit,...` into limits by address; names are resolved. Raises ConfigError that names the key."""
     limits: dict[str, int] = {}
     for element in filter(None, (part.strip() for part in text.split(","))):
         host, colon, limit = element.rpartition(":")
@@ -35,17 +35,17 @@ class ConnectionQuotas:
     """Counts of open connections and the limits on them. Reactor thread only.
 
     Invariants: total == sum of the listeners' counts == sum of the addresses' counts; no count of 0 is kept.
-    The limits are read from the configuration each time, so that a dynamic change holds for the next connection.
+    The limits are read from the configuration each time, so that a dynamic change applies to the next connection.
     """
 
-    def __init__(self, config: BrokerConfig, listener_names: list[str], now_ms: int) -> None:
+    def __init__(self, config: BrokerConfig, listener_names: list[str], monotonic_ms: int) -> None:
         self._config = config
         self._total = 0
         self._by_listener: dict[str, int] = dict.fromkeys(listener_names, 0)
         self._by_address: dict[str, int] = {}
-        self._rate = TokenBucket(config.max_connection_creation_rate, now_ms)
+        self._rate = TokenBucket(config.max_connection_creation_rate, monotonic_ms)
         self._listener_rates = {
-            name: TokenBucket(config.for_listener(name, "max.connection.creation.rate"), now_ms)
+            name: TokenBucket(config.for_listener(name, "max.connection.creation.rate"), monotonic_ms)
             for name in listener_names
         }
         self._overrides_text: str = config[OVERRIDES_KEY]
@@ -58,35 +58,37 @@ class ConnectionQuotas:
         return self._total
 
     def by_listener(self) -> dict[str, int]:
-        """Open connections of each listener, as they are now. Any thread."""
+        """Returns the number of open connections of each listener. Any thread."""
         return self._by_listener.copy()
 
     def is_protected(self, listener_name: str) -> bool:
-        """Whether connections to this listener may exceed `max.connections`, at the cost of other listeners'."""
+        """Returns whether connections to this listener may exceed `max.connections`, at the cost of other listeners."""
         return listener_name == self._protected
 
     def is_full(self) -> bool:
-        """Whether the broker as a whole has as many connections as it may have."""
+        """Returns whether the broker has as many connections as it may have."""
         limit: int = self._config.max_connections
         return self._total >= limit
 
     def has_room(self, listener_name: str) -> bool:
-        """Whether the listener may take one more connection."""
+        """Returns whether the listener may accept one more connection."""
         if self._by_listener[listener_name] >= self._config.for_listener(listener_name, "max.connections"):
             return False
         return self.is_protected(listener_name) or not self.is_full()
 
-    def delay_ms(self, listener_name: str, now_ms: int) -> int:
-        """Milliseconds to wait before the listener may take one more connection; 0: now."""
+    def delay_ms(self, listener_name: str, monotonic_ms: int) -> int:
+        """Returns the milliseconds until the listener may accept one more connection, 0 if it may now."""
         key = "max.connection.creation.rate"
-        self._rate.set_rate(self._config[key], now_ms)
+        self._rate.set_rate(self._config[key], monotonic_ms)
         rate = self._listener_rates[listener_name]
-        rate.set_rate(self._config.for_listener(listener_name, key), now_ms)
-        own_delay_ms = rate.delay_ms(now_ms)
-        return own_delay_ms if self.is_protected(listener_name) else max(own_delay_ms, self._rate.delay_ms(now_ms))
+        rate.set_rate(self._config.for_listener(listener_name, key), monotonic_ms)
+        own_delay_ms = rate.delay_ms(monotonic_ms)
+        if self.is_protected(listener_name):
+            return own_delay_ms
+        return max(own_delay_ms, self._rate.delay_ms(monotonic_ms))
 
     def address_limit(self, host: str) -> int:
-        """How many connections the address may have."""
+        """Returns the largest number of connections that the address may have."""
         text = self._config[OVERRIDES_KEY]
         if text != self._overrides_text:
             self._overrides_text = text
@@ -95,11 +97,11 @@ class ConnectionQuotas:
         return limit
 
     def has_room_for(self, host: str) -> bool:
-        """Whether the address may have one more connection."""
+        """Returns whether the address may have one more connection."""
         return self._by_address.get(host, 0) < self.address_limit(host)
 
     def spend_rate(self, listener_name: str) -> None:
-        """A connection was taken from the backlog, whether it is kept or not."""
+        """Counts a connection that was taken from the backlog, whether it is served or closed."""
         self._rate.take()
         self._listener_rates[listener_name].take()
 

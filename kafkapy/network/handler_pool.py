@@ -1,4 +1,4 @@
-"""The threads for handlers that block, and the bounded channel to them."""
+"""The threads for handlers that block, and the bounded queue in front of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class HandlerPool:
     """Owns up to `thread_count` threads, started when first needed.
 
     `submit` and the continuations belong to the reactor's thread. When `queue_limit` (queued.max.requests) pieces of
-    work wait, `pause` is called, and `resume` when there is room again: the reactor reads no requests meanwhile.
+    work wait, `pause` is called, and `resume` when there is room again; the reactor reads no requests in between.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class HandlerPool:
 
     @property
     def queued(self) -> int:
-        """How much work waits for a thread."""
+        """The number of pieces of work that wait for a thread."""
         return max(0, self._unfinished - self._thread_count)
 
     @property
     def idle_share(self) -> float:
-        """Which share of the threads that there may be has nothing to do, 0 to 1. Any thread."""
+        """The share of the `thread_count` threads that are idle, 0 to 1. Any thread."""
         return 1 - min(self._unfinished, self._thread_count) / self._thread_count
 
     def submit(self, work: Work) -> None:
@@ -66,7 +66,7 @@ class HandlerPool:
             self._pause()
 
     def stop(self, timeout_s: float = 1.0) -> None:
-        """Finishes what was submitted, as far as `timeout_s` allows for each thread. Any thread but the pool's."""
+        """Finishes submitted work, waiting at most `timeout_s` for each thread. Any thread except the pool's."""
         self._stopped = True
         for _ in self._threads:
             self._queue.put(None)

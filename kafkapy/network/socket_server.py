@@ -1,4 +1,4 @@
-"""All listeners of a broker and what happens when connections end."""
+"""All listeners of a broker, and the accounting of connections that end."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ NOTEWORTHY = frozenset(
 
 
 def log_callback_error(error: BaseException) -> None:
-    """For the reactor: a posted callback, timer or close listener raised."""
+    """Logs the error of a posted callback, timer or close listener."""
     logger.error("Uncaught error on the reactor thread", exc_info=error)
 
 
 def create_reactor(config: BrokerConfig) -> Reactor:
-    """A reactor with the configuration's limits; its `dispatch` is set by whoever wires the broker."""
+    """Returns a reactor with the configuration's limits; its `dispatch` has to be set before it runs."""
     return Reactor(
         _nobody_serves,
         max_request_bytes=config.socket_request_max_bytes,
@@ -48,12 +48,12 @@ def _nobody_serves(requests: object) -> None:
 class SocketServer:
     """Owns the acceptors and the connection quotas. `__init__` and `start` before the reactor runs, or on its thread.
 
-    The order of a start: construct (binds everything, so a port in use fails early), read `endpoints` for the real
-    ports, `start` when the broker is ready to serve.
+    The order of a start: construct, which binds everything, so that a port in use fails early; read `endpoints` for the
+    real ports; call `start` when the broker is ready to serve.
     """
 
     def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
-        """Binds all `listeners`; OSError naming the one that cannot be bound, and then none is."""
+        """Binds all `listeners`. Raises OSError that names the one that cannot be bound; none is bound then."""
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
         self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
@@ -67,7 +67,7 @@ class SocketServer:
 
     @property
     def endpoints(self) -> list[Listener]:
-        """The listeners with the ports that they really have."""
+        """The listeners with the ports that they are bound to."""
         return [acceptor.listener for acceptor in self._acceptors]
 
     @property
@@ -75,11 +75,11 @@ class SocketServer:
         return self._quotas.total
 
     def connections_by_listener(self) -> dict[str, int]:
-        """Open connections, by the listener's name. Any thread."""
+        """Returns the number of open connections by the listener's name. Any thread."""
         return self._quotas.by_listener()
 
     def start(self) -> None:
-        """Serves the clients that wait and those to come."""
+        """Accepts the clients that wait, and later ones."""
         for acceptor in self._acceptors:
             acceptor.start(self._quotas)
             logger.info("Awaiting socket connections on %s", acceptor.listener)

@@ -1,28 +1,28 @@
-"""A token bucket: how many things may happen now if there may be so many a second."""
+"""A token bucket, which limits how often something may happen per second."""
 
 from __future__ import annotations
 
 
 class TokenBucket:
-    """Holds up to one second's worth of tokens, full at first. Not thread-safe; time comes with each call."""
+    """Holds up to one second's worth of tokens and is full at first. Not thread-safe; each call passes the time."""
 
     __slots__ = ("_rate", "_tokens", "_updated_ms")
 
-    def __init__(self, rate: float, now_ms: int) -> None:
+    def __init__(self, rate: float, monotonic_ms: int) -> None:
         self._rate = rate
         self._tokens = max(rate, 1.0)
-        self._updated_ms = now_ms
+        self._updated_ms = monotonic_ms
 
-    def set_rate(self, rate: float, now_ms: int) -> None:
-        """Changes the tokens per second; what has been saved stays, up to the new capacity."""
+    def set_rate(self, rate: float, monotonic_ms: int) -> None:
+        """Changes the tokens per second; saved tokens stay, up to the new capacity."""
         if rate != self._rate:
-            self._refill(now_ms)
+            self._refill(monotonic_ms)
             self._rate = rate
             self._tokens = min(self._tokens, max(rate, 1.0))
 
-    def delay_ms(self, now_ms: int) -> int:
-        """Milliseconds until a token is there: 0 if there is one; at most 1,000, to be asked again."""
-        self._refill(now_ms)
+    def delay_ms(self, monotonic_ms: int) -> int:
+        """Returns the milliseconds until there is a token, at most 1,000; call again after them. 0: there is one."""
+        self._refill(monotonic_ms)
         if self._tokens >= 1.0:
             return 0
         if self._rate <= 0:
@@ -32,7 +32,7 @@ class TokenBucket:
     def take(self) -> None:
         self._tokens -= 1.0
 
-    def _refill(self, now_ms: int) -> None:
-        gained = (now_ms - self._updated_ms) * self._rate / 1000
+    def _refill(self, monotonic_ms: int) -> None:
+        gained = (monotonic_ms - self._updated_ms) * self._rate / 1000
         self._tokens = min(self._tokens + gained, max(self._rate, 1.0))
-        self._updated_ms = now_ms
+        self._updated_ms = monotonic_ms

@@ -1,4 +1,4 @@
-"""Which APIs are served, in which versions, by which handler: declared once, by the decorator on the handler."""
+"""The registry of served APIs and versions, which the decorator on each handler declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DECLARATIONS = "served_apis"
 
 
 class ServedApi:
-    """One API as served: versions `lowest` to `highest`, its handler, and how it answers an error. Immutable."""
+    """One served API: versions `lowest` to `highest`, its handler, and its function for errors. Immutable."""
 
     __slots__ = ("blocking", "flexible_header_from", "handler", "highest", "key", "lowest", "on_error", "request_class")
 
@@ -35,7 +35,7 @@ class ServedApi:
         self.on_error = on_error
         self.blocking = blocking
         self.request_class: Any = request_class(key)
-        # First version whose response header carries tagged fields; ApiVersions never does (KIP-511).
+        # The first version whose response header has tagged fields; that of ApiVersions never has them (KIP-511).
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ def serves(
 ) -> Callable[[H], H]:
     """Declares that the function serves versions `lowest` to `highest` of an API.
 
-    `on_error(request, version, error, message)` makes the response for an error that the handler raised; without it
+    `on_error(request, version, error, message)` returns the response for an error that the handler raised; without it
     such an error closes the connection. A `blocking` handler runs on the handler pool.
     """
 
@@ -61,7 +61,7 @@ def serves(
 
 
 def declared_in(module: ModuleType) -> list[ServedApi]:
-    """What the handlers defined in `module` serve."""
+    """Returns the APIs that the handlers defined in `module` serve."""
     found: list[ServedApi] = []
     for value in vars(module).values():
         if callable(value) and getattr(value, "__module__", None) == module.__name__:
@@ -70,9 +70,9 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 
 
 class ApiRegistry:
-    """Finds the handler of an API, importing its module when first asked. Reactor thread, or before it runs.
+    """Finds the handler of an API and imports its module at the first request. Reactor thread, or before it runs.
 
-    `modules` names the module of each served API; that a module serves what is said of it is checked when it is loaded.
+    `modules` names the module of each served API; loading a module checks that it serves the APIs assigned to it.
     """
 
     def __init__(self, modules: Mapping[ApiKey, str]) -> None:
@@ -80,7 +80,7 @@ class ApiRegistry:
         self._served: dict[int, ServedApi] = {}
 
     def find(self, key: int) -> ServedApi | None:
-        """The API with this number, or None if it is not served."""
+        """Returns the API with this number, or None if it is not served."""
         served = self._served.get(key)
         if served is None and key in self._modules:
             self._load(ApiKey(key))
@@ -88,7 +88,7 @@ class ApiRegistry:
         return served
 
     def served(self) -> list[ServedApi]:
-        """All served APIs by key: loads every handler module."""
+        """Returns all served APIs by key; loads every handler module."""
         for key in self._modules:
             self.find(key)
         return [self._served[key] for key in sorted(self._served)]

@@ -1,7 +1,7 @@
 """The thread for work that may block: checkpoints, flushes, retention scans, file deletion.
 
 One thread with a heap of due times, asleep until the earliest. A task that fails is logged and, if periodic, comes
-again; it never takes the thread down.
+again; it never ends the thread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BackgroundTasks:
         self._add(name, period_ms, task, period_ms=max(period_ms, 1))
 
     def stop(self) -> None:
-        """Runs what is due at once (deferred flushes), drops the rest, and waits for the task in hand."""
+        """Runs the tasks that are due (deferred flushes), drops the others, and waits for the running task."""
         with self._condition:
             self._stopping = True
             self._condition.notify()
@@ -58,7 +58,7 @@ class BackgroundTasks:
             self._condition.notify()
 
     def _next_task(self) -> tuple[str, Task, int] | None:
-        """The next task that is due, waiting for it; None when the thread is to end."""
+        """Waits for the next task that is due and returns it, or None when the thread is to end."""
         with self._condition:
             while True:
                 wait_ms: int | None = None

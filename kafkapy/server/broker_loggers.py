@@ -25,7 +25,7 @@ _NAMES = {level: name for name, level in LEVELS.items()}
 
 
 def describe_loggers() -> list[ConfigEntry]:
-    """Every logger that exists, with the level in force."""
+    """Returns every existing logger with its effective level."""
     entries = []
     for name in [ROOT, *sorted(logging.root.manager.loggerDict)]:
         level = _NAMES.get(_logger(name).getEffectiveLevel(), "INFO")
@@ -34,7 +34,7 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
-    """Sets levels, or with DELETE inherits them again; all of them or, with an error, none."""
+    """Sets levels, or with DELETE inherits them again: all of them or, after an error, none."""
     try:
         for change in changes:
             _check(change)

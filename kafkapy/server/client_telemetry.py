@@ -1,4 +1,4 @@
-"""What this broker remembers of clients that push their metrics (KIP-714): who they are, what they were asked for."""
+"""The clients that push their metrics to this broker, and the subscriptions that apply to them (KIP-714)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESS
 
 
 class ClientInstance:
-    """One client, by its instance id, with what it was asked for last. Reactor thread only."""
+    """One client with the metrics requested from it last. Reactor thread only."""
 
     __slots__ = ("is_terminating", "last_error", "last_get_ms", "last_push_ms", "subscription_id", "wanted")
 
@@ -39,25 +39,26 @@ class ClientInstance:
         self.wanted = wanted
         self.subscription_id = subscription_id(client_instance_id, wanted)
 
-    def may_get(self, now_ms: int) -> bool:
-        """Whether the push interval has passed since the last request; if so, this one counts."""
+    def may_get(self, monotonic_ms: int) -> bool:
+        """Returns whether the push interval has passed since the last request; if so, records this request."""
         last_ms = max(self.last_get_ms, self.last_push_ms)
-        if last_ms != NEVER and now_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
+        if last_ms != NEVER and monotonic_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
             return False
-        self.last_get_ms = now_ms
+        self.last_get_ms = monotonic_ms
         return True
 
-    def may_push(self, now_ms: int) -> bool:
-        """The first push behind a GetTelemetrySubscriptions may come at once: clients spread them over time."""
-        is_early = self.last_push_ms != NEVER and now_ms - self.last_push_ms < self.wanted.interval_ms
+    def may_push(self, monotonic_ms: int) -> bool:
+        """Returns whether a push is not early; if so, records it. The first push after a GetTelemetrySubscriptions is
+        never early, because clients spread these pushes over time."""
+        is_early = self.last_push_ms != NEVER and monotonic_ms - self.last_push_ms < self.wanted.interval_ms
         if is_early and self.last_get_ms <= self.last_push_ms:
             return False
-        self.last_push_ms = now_ms
+        self.last_push_ms = monotonic_ms
         return True
 
 
 def subscription_id(client_instance_id: bytes, wanted: WantedMetrics) -> int:
-    """Changes with what is wanted, and tells clients apart; as Apache Kafka computes it."""
+    """Returns the id of a subscription, which depends on metrics and client, as Apache Kafka computes it."""
     text = f"[{', '.join(wanted.metrics)}]{wanted.interval_ms}"
     high, low = int.from_bytes(client_instance_id[:8], "big"), int.from_bytes(client_instance_id[8:], "big")
     mixed = high ^ low
@@ -70,12 +71,12 @@ def _subscriptions(image: MetadataImage) -> Iterator[ClientMetricsSubscription]:
         if resource_type == CLIENT_METRICS_RESOURCE:
             try:
                 yield ClientMetricsSubscription.from_overrides(overrides)
-            except ApiError as error:  # written by Apache Kafka, whose regular expressions know more
-                logger.warning("The client metrics subscription %s is left out: %s", name, error.message)
+            except ApiError as error:  # Apache Kafka accepts more regular expressions
+                logger.warning("The client metrics subscription %s is ignored: %s", name, error.message)
 
 
 class ClientTelemetry:
-    """Owns the clients' instances, the parsed subscriptions, and counters of what came. Reactor thread only."""
+    """Owns the clients' instances, the parsed subscriptions, and the counters of pushes. Reactor thread only."""
 
     def __init__(self, largest_cache: int = LARGEST_CACHE, series_limit: int = MOST_SERIES) -> None:
         self._largest_cache = largest_cache
@@ -93,7 +94,7 @@ class ClientTelemetry:
     def instance(
         self, client_instance_id: bytes, attributes: Mapping[str, str], image: MetadataImage
     ) -> ClientInstance:
-        """The client's, asked for what the image wants of it now."""
+        """Returns the instance of a client, updated to the subscriptions in the image."""
         wanted = self._wanted(attributes, image)
         found = self._instances.get(client_instance_id)
         if found is None:

@@ -1,4 +1,4 @@
-"""Answers a request when the controller has committed what it asked for, without making the reactor's thread wait."""
+"""Responds to a request after the controller has committed its change; the reactor's thread does not wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answer_when_committed(
 ) -> None:
     """Submits `operation` and responds with `answer(response)`, or `failure(error, message)`, on the reactor's thread.
 
-    The listeners' own posts come first: who asks again sees what was committed.
+    The listeners of the metadata post their work before the response, so that the next request sees the change.
     """
     reactor = context.services.reactor
     future = context.services.controller.submit(operation)
@@ -46,5 +46,5 @@ def _response(
             error = bug
     if isinstance(error, ApiError):
         return failure(error.error, error.message)
-    logger.error("a request to the controller failed", exc_info=error)
+    logger.error("A request to the controller failed", exc_info=error)
     return failure(Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR.message)

@@ -1,4 +1,4 @@
-"""What the replica manager asks of the controller, carried between the reactor's thread and the controller's."""
+"""The replica manager's port to the controller, which runs on another thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 
 
 class LocalAlterPartition:
-    """AlterPartitionPort to the controller in this process. `submit` on the reactor's thread."""
+    """The AlterPartitionPort to the controller in this process. `submit` is called on the reactor's thread."""
 
     def __init__(self, controller: ControllerLoop, node_id: int, post: Callable[[Callable[[], None]], None]) -> None:
         self._controller = controller

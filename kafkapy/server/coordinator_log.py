@@ -1,4 +1,4 @@
-"""The coordinators' log on this broker's replicas: the port of `coordinator/coordinator_log`."""
+"""The coordinators' log on this broker's replicas, which implements the port of `coordinator/coordinator_log`."""
 
 from __future__ import annotations
 

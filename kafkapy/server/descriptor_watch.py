@@ -1,4 +1,4 @@
-"""Warns before the process has no file descriptors left: then connections wait, and log directories go offline."""
+"""Warns before the process runs out of file descriptors: connections would wait, log directories go offline."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 
 def lowest_free_descriptor() -> int:
-    """The number of the next file: so many are open at least. OSError (EMFILE) if there is none left."""
+    """Returns the number of the next file; at least so many are open. Raises OSError (EMFILE) if none is left."""
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)
     return descriptor
 
 
 class DescriptorWatch:
-    """Looks at how many files are open, of at most `limit`. One thread at a time."""
+    """Compares the number of open files with `limit`. One thread at a time."""
 
     def __init__(self, limit: int, lowest_free: Callable[[], int] = lowest_free_descriptor) -> None:
         self._limit = limit
@@ -30,7 +30,7 @@ class DescriptorWatch:
         self._warned = False
 
     def judge(self, partitions: int) -> None:
-        """At the start, with the partitions that are here: each in use takes a file, and each connection one."""
+        """Warns at the start if the partitions here may need more files than the limit: one each, if they are used."""
         if partitions > HIGH_SHARE * self._limit:
             logger.warning(
                 "At most %d files may be open in this process, and there are %d partitions: raise the limit of open "

@@ -1,8 +1,8 @@
-"""From a request's bytes to its handler: decodes the header, finds the API, calls (steps "request" and "handler").
+"""The path from a request's bytes to its handler: decodes the header, finds the API, calls the handler.
 
-What Kafka does with the unusual, and so do we: an unknown API key, a version that is not served or a body that cannot
-be read closes the connection; ApiVersions in an unknown version is answered in version 0, so that the client can try
-again. Bytes behind the body are ignored.
+As in Kafka, an unknown API key, a version that is not served or a body that cannot be read closes the connection; for
+ApiVersions of an unknown version the response is that of version 0, so that the client can retry. Bytes after the body
+are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST_KEY = max(API_TABLE)
 
 
 class Dispatcher:
-    """Its `dispatch` is the reactor's. Reactor thread only; `_by_key` fills as APIs are first asked for."""
+    """Decodes requests and calls their handlers. Reactor thread only; `_by_key` fills at first requests."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -33,7 +33,7 @@ class Dispatcher:
         self._by_key: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
 
     def dispatch(self, requests: list[Request]) -> None:
-        """Serves each request: answered on return, or later by its handler."""
+        """Serves each request; the response is sent before the return, or later by the handler."""
         for request in requests:
             if request.waits:
                 self._services.replica_manager.hold_fetch(request, self._serve)
@@ -74,7 +74,7 @@ class Dispatcher:
             if not context.answered:
                 self._fail(served, context, message, error)
             else:
-                logger.exception("Error after request %r was answered", header)
+                logger.exception("Error after the response to request %r", header)
             return
         if response is not None:
             context.respond(response)
@@ -84,7 +84,7 @@ class Dispatcher:
         return served
 
     def _answers_unknown_api_versions(self, request: Request) -> bool:
-        """A negative version of ApiVersions: answered, as Kafka does; its header says no more than that."""
+        """Responds to a negative version of ApiVersions, as Kafka does; returns False for any other request."""
         reader = Reader(request.payload)
         if reader.read_int16() != ApiKey.API_VERSIONS or reader.read_int16() >= 0:
             return False
@@ -92,7 +92,7 @@ class Dispatcher:
         return True
 
     def _refuse(self, request: Request, header: RequestHeader) -> None:
-        """An API or version that is not served."""
+        """Closes the connection for an API or version that is not served; ApiVersions gets a response."""
         if header.request_api_key == ApiKey.API_VERSIONS:
             self._respond_unsupported(request, header.correlation_id)
             return
@@ -107,7 +107,7 @@ class Dispatcher:
         request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
 
     def _submit(self, served: ServedApi, context: RequestContext, message: Any) -> None:
-        """Runs the handler on the pool; what it returns or raises comes back to the reactor's thread."""
+        """Runs the handler on the pool; its result or error is handled on the reactor's thread."""
 
         def work() -> Any:
             try:
@@ -120,7 +120,7 @@ class Dispatcher:
         self._services.handler_pool.submit(work)
 
     def _fail(self, served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
-        """Answers what the handler raised, in the way of its API."""
+        """Responds to an error that the handler raised, by the error function of its API."""
         if isinstance(raised, ProtocolViolation):
             context.connection.close(str(raised))
             return
@@ -136,7 +136,7 @@ class Dispatcher:
             context.connection.close(f"{served.key.name} failed: {error.name}")
             return
         response = served.on_error(message, context.api_version, error, text)
-        if response is None:  # the client listens to no answer: a close is all that it can notice
+        if response is None:  # the client expects no response, so that only a close tells it of the error
             context.connection.close(f"{served.key.name} failed: {error.name}")
             return
         context.respond(response)

@@ -1,4 +1,4 @@
-"""Creates the topics that the broker keeps for itself, when somebody first needs one."""
+"""Creates the broker's internal topics when they are first needed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 
 
 def create_internal_topic(services: Services, topic: str) -> None:
-    """Asks the controller for the topic and does not wait: who needs it asks again.
+    """Requests the topic from the controller without waiting; clients retry.
 
-    Never fewer replicas than the configuration says: as in Kafka the topic is not created while there are not enough
+    The topic never has fewer replicas than configured: as in Kafka it is not created while there are not enough
     brokers.
     """
     wanted = _described(services.config, topic)

@@ -1,4 +1,4 @@
-"""Where the leader of a partition is, for clients that asked the wrong broker (KIP-951)."""
+"""Hints about the leader of a partition for clients that sent a request to another broker (KIP-951)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 class LeaderNode(NamedTuple):
-    """A broker as a client of one listener reaches it."""
+    """A broker's address for the clients of one listener."""
 
     node_id: int
     host: str
@@ -20,7 +20,7 @@ class LeaderNode(NamedTuple):
 
 
 class LeaderHint(NamedTuple):
-    """The leader known here, -1 if none, and its node if it can be reached on the client's listener."""
+    """The leader known here, -1 if there is none, and its node if the client's listener reaches it."""
 
     leader_id: int
     leader_epoch: int

@@ -1,8 +1,8 @@
-"""Carries each committed change of the metadata to what acts on it: logs, configuration, replicas.
+"""Applies each committed change of the metadata to logs, configuration and replicas.
 
-Runs on the controller's thread after commit. Work that blocks (creating and deleting log directories) is done there;
-what belongs to the reactor's thread is posted to it, so that the change arrives before the answer to its request.
-Only for deleted topics it waits: the reactor has to let go of a log before the log is renamed and closed.
+Runs on the controller's thread after the commit. Blocking work (creating and deleting log directories) is done there;
+work for the reactor's thread is posted to it, so that the change arrives before the response to its request.
+Only for deleted topics it waits: the reactor has to release a log before the log is renamed and closed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class MetadataPublisher:
-    """The controller loop's listener; owns the list of the offline partitions it has told of.
+    """The controller loop's listener. It owns the set of offline partitions that were reported.
 
-    Controller thread only, `take_over` aside.
+    Controller thread only, except `take_over`.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class MetadataPublisher:
     ) -> None:
         """`post` and `run_on_owner` hand work to the reactor's thread; the latter waits for it.
 
-        `on_topics_deleted` hears of them on the reactor's thread, after the replicas are gone; `report_directories`,
-        on the controller's, where new logs are that the metadata had assigned no directory."""
+        `on_topics_deleted` is called on the reactor's thread after the replicas were removed. `report_directories` is
+        called on the controller's thread with the directories of new logs that the metadata had assigned none."""
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
@@ -61,7 +61,7 @@ class MetadataPublisher:
         self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
-        """The first image, before any thread runs: dynamic configuration, and topics whose directories are missing."""
+        """Applies the first image, before any thread runs: dynamic configuration, and missing topic directories."""
         self._apply_broker_config(image)
         self._create_logs(image.topics.by_name.values(), image, image)
 
@@ -85,9 +85,9 @@ class MetadataPublisher:
         return TopicConfig(self._config, image.config(TOPIC_RESOURCE, topic))
 
     def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage, before: MetadataImage) -> Directories:
-        """Creates what this node has a replica of and no log yet; where each new one is.
+        """Creates missing logs of this node's replicas and returns the directory of each.
 
-        What was there `before` may have its log in a directory that is offline: such a log is not created anew.
+        The log of a partition that existed `before` may be in an offline directory: such a log is not created again.
         """
         created: Directories = {}
         for topic in topics:
@@ -110,13 +110,13 @@ class MetadataPublisher:
         return created
 
     def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:
-        """Once for each: every later change of the topic finds it offline again."""
+        """Logs that a partition is offline, only once: every later change of its topic finds it offline again."""
         if topic_partition not in self._offline:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)
 
     def _delete_topics(self, topics: list[TopicImage]) -> None:
-        """The replicas go before their logs: what the reactor still has, it may append to."""
+        """Removes the replicas before their logs, because the reactor may append to replicas that it still has."""
         if topics:
             self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
         for topic in topics:

@@ -1,8 +1,8 @@
-"""Produced batches that take long to open are opened on the handler pool, before they are appended (step "handler").
+"""Opens large produced batches on the handler pool before they are appended.
 
-A batch of a megabyte may decompress to hundreds: nothing that the reactor's thread could wait for. How much work a
-request may be is seen without decompressing, from the frames of its codecs; only what exceeds LARGEST_WORK goes to the
-pool. Its connection is not read meanwhile, so that the order of a producer's requests stays.
+A batch of a megabyte may decompress to hundreds of megabytes, for which the reactor's thread must not wait. The work
+of a request is estimated without decompressing, from the frames of its codecs; only a request above LARGEST_WORK goes
+to the pool. Its connection is not read until then, so that a producer's requests stay in order.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def open_ahead(
     entries: Mapping[TopicPartition, memoryview],
     append: Callable[[Checked], None],
 ) -> None:
-    """Calls `append` on this thread: at once with nothing, or later with what was found of the batches that took long.
+    """Calls `append` on this thread: at once with nothing, or later with the results for the batches that were opened.
 
-    `entries` stay as they are until then. Reactor thread only.
+    `entries` must not change until then. Reactor thread only.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:

@@ -1,4 +1,4 @@
-"""Reads what clients push of their metrics: OpenTelemetry's MetricsData in protobuf, as far as KIP-714 needs it.
+"""Reads the metrics that clients push: OpenTelemetry's MetricsData in protobuf, as far as KIP-714 needs it.
 
     MetricsData     1: ResourceMetrics*
     ResourceMetrics 2: ScopeMetrics*
@@ -9,8 +9,8 @@
     NumberDataPoint 4: double | 6: int64 | 7: KeyValue*
     KeyValue        1: key | 2: AnyValue    (1: string, 2: bool, 3: int, 4: double)
 
-Fields that are not named are passed over, as protobuf wants it. Every length is held against what is left of the
-message around it, and points beyond a limit are counted and not kept.
+Other fields are skipped, as protobuf requires. Every length is compared with the remaining bytes of the enclosing
+message, and points beyond a limit are counted and dropped.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _INT64 = struct.Struct("<q")
 
 
 class MalformedMetrics(ValueError):
-    """The bytes are no MetricsData."""
+    """The bytes are not MetricsData."""
 
 
 class Point(NamedTuple):
-    """One number of one metric; `is_difference`: since the client's last push, to be added up."""
+    """One number of one metric; with `is_difference` it counts since the client's last push."""
 
     name: str
     attributes: str
@@ -43,14 +43,14 @@ class Point(NamedTuple):
 
 
 class Points(NamedTuple):
-    """What was read, and how many points were left out."""
+    """The points of a push, and the number of dropped points."""
 
     points: list[Point]
     dropped: int
 
 
 def read_metrics(data: bytes | memoryview, limit: int) -> Points:
-    """At most `limit` points. MalformedMetrics."""
+    """Returns at most `limit` points. Raises MalformedMetrics."""
     points: list[Point] = []
     dropped = 0
     for resource in _messages(memoryview(data), 1):
@@ -65,7 +65,7 @@ def read_metrics(data: bytes | memoryview, limit: int) -> Points:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """(number, wire type, value) of each field."""
+    """Yields (number, wire type, value) of each field."""
     pos = 0
     while pos < len(data):
         key, pos = _varint(data, pos)
@@ -83,7 +83,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
         else:
             raise MalformedMetrics(f"a field of the wire type {wire_type}")
         if size > len(data) - pos:
-            raise MalformedMetrics(f"a field of {size} bytes, of which {len(data) - pos} are there")
+            raise MalformedMetrics(f"a field of {size} bytes, with {len(data) - pos} bytes left")
         yield number, wire_type, data[pos : pos + size]
         pos += size
 
@@ -108,7 +108,7 @@ def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _points(metric: memoryview) -> Iterator[Point | None]:
-    """Those of one metric; None for one that is no number."""
+    """Yields the points of one metric, None for each that is not a number."""
     name = ""
     kinds: list[tuple[int, memoryview]] = []
     for number, wire_type, value in _fields(metric):

@@ -1,4 +1,4 @@
-"""Has the reactor's thread do something for another thread, which waits for the result."""
+"""Runs work on the reactor's thread for another thread, which waits for the result."""
 
 import logging
 from collections.abc import Callable
@@ -13,7 +13,7 @@ LOOK_S = 1.0
 def run_on_owner_or_here(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """As run_on_owner; here while that thread does not run, as then nobody else uses what it owns."""
+    """Calls run_on_owner, or `work` here while the owner does not run, because then no thread uses its objects."""
     if is_alive():
         try:
             return run_on_owner(work, post, is_alive)
@@ -25,7 +25,7 @@ def run_on_owner_or_here(
 def run_on_owner(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """What `work` returns or raises on the owner's thread. CancelledError if that thread ends before."""
+    """Runs `work` on the owner's thread and returns its result. Raises CancelledError if that thread ends before."""
     future: Future[object] = Future()
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What a handler knows of the request it serves, and how it answers."""
+"""The context of a request for its handler, through which it also responds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Session:
-    """What stays true for all requests of a connection (`connection.state`). Reactor thread only."""
+    """The facts that hold for all requests of a connection (`connection.state`). Reactor thread only."""
 
     __slots__ = ("client_software_name", "client_software_version", "principal")
 
@@ -28,7 +28,7 @@ class Session:
 
 
 class RequestContext:
-    """One request in process. Made by the dispatcher; `respond` once, on the reactor's thread, now or later."""
+    """One request in progress, made by the dispatcher. `respond` is called once, on the reactor's thread."""
 
     __slots__ = (
         "answered",
@@ -66,14 +66,14 @@ class RequestContext:
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
         self.flexible_header = flexible_header
-        self.waited_ms = waited_ms  # for the gate, which gave it up
+        self.waited_ms = waited_ms  # the time for which the gate held the request before it declined
         self.answered = False
 
     def respond(self, response: Any) -> None:
-        """Sends `response`, a message of the API's response class; None: the client expects no answer (acks=0).
+        """Sends `response`, a message of the API's response class; None if the client expects no response (acks=0).
 
-        A response that cannot be encoded is a bug of ours: it is logged and the connection closed, since the client
-        would wait for ever.
+        A response that cannot be encoded is a bug: it is logged and the connection is closed, because the client would
+        wait forever.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")

@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells about groups and client metrics: their own overrides on top of what the broker says."""
+"""Descriptions of the configuration of groups and client metrics: their overrides and the broker's defaults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT_METRICS_TYPES = {"interval.ms": ConfigType.INT, "match": ConfigType.LIST,
 
 
 def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Every key of a group."""
+    """Returns every key of a group."""
     inherited = {entry.name: entry for entry in describe_broker(config)}
     entries = []
     for name in sorted(GROUP_ROWS):
@@ -35,7 +35,7 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
 
 
 def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """Every key of a client metrics subscription."""
+    """Returns every key of a client metrics subscription."""
     entries = []
     for name in sorted(CLIENT_METRICS_KEYS):
         base = ConfigEntry(name, "", False, ConfigSource.DEFAULT, False, [], CLIENT_METRICS_TYPES[name], "")

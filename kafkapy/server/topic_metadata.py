@@ -1,4 +1,4 @@
-"""Brokers and partitions of an image as clients are told: who is alive, on which listener, what is missing."""
+"""Brokers and partitions of an image as the clients of one listener see them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 
 class DescribedPartition(NamedTuple):
-    """A partition for clients of one listener.  With an error the leader is -1."""
+    """A partition for clients of one listener. With an error the leader is -1."""
 
     error: Error
     leader: int
@@ -32,7 +32,7 @@ class DescribedPartition(NamedTuple):
 
 
 class ClusterView:
-    """An image as seen through one listener.  Immutable; cheap to make."""
+    """An image as the clients of one listener see it. Immutable; cheap to make."""
 
     __slots__ = ("_image", "endpoints")
 
@@ -50,8 +50,8 @@ class ClusterView:
     def describe(
         self, partition: PartitionImage, *, name_missing_listener: bool = True, strict: bool = False
     ) -> DescribedPartition:
-        """`strict`: only replicas that can be reached are named (Metadata version 0); `name_missing_listener`: a leader
-        without this listener has an error of its own."""
+        """Describes a partition. With `strict` it names only reachable replicas (Metadata version 0); with
+        `name_missing_listener` a leader without this listener has its own error, LISTENER_NOT_FOUND."""
         replicas, isr = list(partition.replicas), list(partition.isr)
         offline = self._offline_replicas(partition)
         if strict:

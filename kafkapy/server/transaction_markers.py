@@ -21,7 +21,7 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 class LocalMarkerWriter:
     """Owns nothing. Reactor thread only.
 
-    Markers for committed offsets go through the group coordinator, which has to hear of them.
+    Markers for committed offsets go through the group coordinator, which applies them to its pending offsets.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class LocalMarkerWriter:
             )
 
     def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Where each transaction has its epoch, a marker ends one of an older epoch than its own: it may be repeated,
-        but must not end the transaction after."""
+        """Returns whether a marker is a repetition, which must not end the next transaction. In transaction version 2
+        each transaction has its own epoch, by which a repetition is recognized."""
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
             return False

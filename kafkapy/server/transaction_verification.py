@@ -1,7 +1,7 @@
-"""Makes sure that a transactional write belongs to its producer's open transaction before it is appended (KIP-890).
+"""Verifies that a transactional write belongs to its producer's open transaction before it is appended (KIP-890).
 
-Newer clients do not add partitions to the transaction themselves: their write does. For older ones the coordinator is
-asked whether they have. A partition that holds records of the open transaction already needs neither.
+Newer clients do not add partitions to the transaction themselves: their write does. For older clients the coordinator
+is asked whether they have. A partition that already holds records of the open transaction needs neither.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class ClientSupport(Enum):
-    """What a request's version tells of its client."""
+    """The support of a client for transaction verification, which follows from the version of its request."""
 
     VERIFY = 0  # knows no error for it but INVALID_TXN_STATE
     VERIFY_ABORTABLE = 1  # knows TRANSACTION_ABORTABLE
@@ -31,7 +31,7 @@ class ClientSupport(Enum):
 class TransactionVerification:
     """Owns nothing. Reactor thread only.
 
-    The answer is used at once, on the same thread as the coordinator: nothing can end the transaction in between.
+    The result is used at once, on the coordinator's thread, so that nothing can end the transaction in between.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TransactionVerification:
         support: ClientSupport,
         on_verified: OnVerified,
     ) -> None:
-        """Calls back once, perhaps before it returns, with the error of each partition: NONE, go ahead."""
+        """Calls back once, possibly before it returns, with the error of each partition; NONE permits the write."""
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
         if not unverified or (support is not ClientSupport.ADD_PARTITIONS and not self._is_enabled()):
@@ -106,7 +106,7 @@ class TransactionVerification:
     ) -> None:
         def answer(error: Error) -> None:
             if error is Error.CONCURRENT_TRANSACTIONS and self._clock.monotonic_ms() < deadline_ms:
-                # The transaction before is being completed: a moment's patience spares the client its own backoff.
+                # The previous transaction is being completed; a short wait here is shorter than the client's backoff.
                 self._schedule(
                     self._retry_backoff_ms,
                     lambda: self._add(transactional_id, producer, partitions, results, deadline_ms, on_verified),
@@ -124,7 +124,7 @@ _COORDINATOR_UNAVAILABLE = frozenset(
 
 
 def error_for_client(error: Error, support: ClientSupport) -> Error:
-    """What a producer is told: errors of the coordinator would mislead it, as it asked the partition's leader."""
+    """Returns the error for a producer; errors of the coordinator would mislead it, for it sent a Produce request."""
     if error is Error.PRODUCER_FENCED:
         return Error.INVALID_PRODUCER_EPOCH
     if error is Error.TRANSACTION_ABORTABLE and support is ClientSupport.VERIFY:

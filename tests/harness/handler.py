@@ -1,4 +1,4 @@
-"""Calls handlers as the dispatcher does, on a ReplicaHarness: requests are encoded and decoded, answers too."""
+"""A harness that calls handlers as the dispatcher does: requests and responses are encoded and decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.harness.replica import NODE_ID, ReplicaHarness
 
 
 class RecordingConnection:
-    """Keeps what a handler sends, as one bytes object for each answer; None for "no answer"."""
+    """Stores each response of a handler as one bytes object; None means "no response"."""
 
     def __init__(self, listener_name="PLAINTEXT"):
         self.id = "test"
@@ -38,7 +38,7 @@ class RecordingConnection:
 
 
 class InlinePool:
-    """A handler pool without threads."""
+    """A handler pool that works on the caller's thread."""
 
     def submit(self, work):
         continuation = work()
@@ -47,7 +47,7 @@ class InlinePool:
 
 
 class HandlerHarness(ReplicaHarness):
-    """`blocks` collects who asked for a block of producer ids."""
+    """A ReplicaHarness with services for handlers; `blocks` collects the requests for blocks of producer ids."""
 
     def __init__(self, root, **keywords):
         super().__init__(root, **keywords)
@@ -67,7 +67,7 @@ class HandlerHarness(ReplicaHarness):
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):
-        """Returns a pending answer: `.response` when there is one, `.connection`."""
+        """Calls the handler and returns an Answer, which may still be pending."""
         (served,) = getattr(handler, DECLARATIONS)
         assert served.lowest <= version <= served.highest
         encoded = bytearray(request.encode(version))

@@ -85,6 +85,6 @@ def dashboard_expressions() -> list[str]:
 
 
 def alert_operands(expression: str) -> list[str]:
-    """What an alert compares: an alert that does not fire has no data, what it looks at has."""
+    """Returns the operands of an alert's comparisons; an alert that does not fire has no data, its operands have."""
     parts = re.split(r" (?:and|or) ", expression)
     return [re.sub(r"\s*(?:==|!=|<|>)\s*[-+.\de]+\s*$", "", part) for part in parts]

@@ -1,4 +1,4 @@
-"""What changes while the broker runs: the file behind SIGHUP, dynamic configuration, levels of loggers."""
+"""Changes while the broker runs: the file at SIGHUP, dynamic configuration, levels of loggers."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Page:
         assert len(keys) == len(set(keys)), "a series is there twice"
 
     def values(self, name: str, **labels: str) -> list[float]:
-        """Of all series of this name that have at least these labels; a label of None is one that is missing."""
+        """Returns the values of all series of this name that have at least these labels; an empty label is missing."""
         return [
             sample.value
             for sample in self._samples
@@ -59,7 +59,7 @@ class Page:
         ]
 
     def value(self, name: str, **labels: str) -> float:
-        """Of the one series that has these labels."""
+        """Returns the value of the only series that has these labels."""
         found = self.values(name, **labels)
         assert len(found) == 1, (name, labels, found)
         return found[0]

@@ -74,7 +74,7 @@ def decode(payload: bytes, key: ApiKey, version: int, response_class: Any) -> An
 
 
 def is_closed_by(server: ServerProcess, data: bytes) -> bool:
-    """Whether the broker ends a connection that sends `data`, without an answer."""
+    """Returns whether the broker ends a connection that sends `data`, without a response."""
     with dial(server) as client:
         client.sendall(data)
         try:

@@ -365,7 +365,7 @@ def test_a_sequence_number_that_was_is_acknowledged_and_not_written(ours: Harnes
 
 
 def test_an_older_epoch_is_fenced_after_the_open_transaction_is_aborted(ours: Harness, theirs: Harness) -> None:
-    """Whoever knows the producer id ends the open transaction, as a new instance does; its epoch is looked at then."""
+    """A request with the producer id first ends the open transaction, as a new instance's does; then epochs count."""
     for harness in (ours, theirs):
         producer_id, epoch = harness.init("aborted")
         producer_id, epoch = harness.init("aborted")

@@ -314,7 +314,7 @@ def test_the_tool_prints_the_same(options: tuple[str, ...], ports: tuple[int, in
 
 
 def play(script: Callable[[Client], None], ports: tuple[int, int]) -> list[list[str]]:
-    """What each of the servers says, asked side by side."""
+    """Runs the script against both servers at once and returns the lines of each."""
     said: list[list[str]] = [[], []]
 
     def run(number: int, port: int) -> None:

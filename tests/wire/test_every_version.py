@@ -1,4 +1,4 @@
-"""Every API in every version that we announce, beside Apache Kafka 4.3 and 3.9 where they serve it.
+"""Every API in every version that kafkapy announces, compared with Apache Kafka 4.3 and 3.9.
 
 The same requests in the same order go to the three brokers; the answers are the same but for ids, times and addresses.
 Apache Kafka 4.3 is the judge of what it serves, 3.9 of the versions that 4.x dropped.
@@ -50,7 +50,7 @@ def versions_of(server: ServerProcess) -> dict[int, range]:
 
 
 def converse(server: ServerProcess) -> Answers:
-    """What the server answers to each request, by API, name of the case and version; None: it ends the connection."""
+    """Returns the server's response by API, case and version; None means that it ends the connection."""
     with server:
         ids = prepare(server)
         served = versions_of(server)

@@ -1,1 +1,1 @@
-"""What a broker puts on its metrics page, subject by subject. Runs on the page's thread and changes nothing."""
+"""The contents of a broker's metrics page by subject. The functions run on the page's thread and change nothing."""

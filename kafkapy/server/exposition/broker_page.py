@@ -1,10 +1,10 @@
-"""The metrics page of a broker, and its health: what the metrics listener serves.
+"""The metrics page of a broker and its health pages, which the metrics listener serves.
 
     /metrics  the page       /live  the reactor answers       /ready  it serves clients
 
-The numbers are read from other threads' objects while those work on: each one is true of a moment, and they are not all
-of the same moment. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread can
-interrupt.
+The numbers are read from other threads' objects while these threads run: each number is correct at one moment, but
+not all at the same one. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread
+can interrupt.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PATIENCE_S = 5.0
 
 
 class BrokerPage:
-    """Owns the last page and what is remembered between pages. The metrics listener's thread only."""
+    """Owns the last page and the state between pages. The metrics listener's thread only."""
 
     def __init__(
         self, services: Services, log_cleaner: LogCleaner, socket_server: SocketServer, state: Callable[[], int]
     ) -> None:
-        """`state` tells the broker's state by Kafka's number: 3 is running."""
+        """`state` returns the broker's state as Kafka's number; 3 is running."""
         self._services = services
         self._state = state
         limit = services.config.kafkapy_metrics_series_limit
@@ -56,7 +56,7 @@ class BrokerPage:
         self._cpu_s = 0.0
 
     def render(self) -> MetricsPage:
-        """A new page."""
+        """Returns a new page."""
         began_s = time.thread_time()
         page = Page()
         services = self._services
@@ -83,7 +83,7 @@ class BrokerPage:
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
 
     def live(self) -> Pending:
-        """The reactor itself answers, if it can."""
+        """Returns a page that the reactor's thread resolves, if it runs."""
         silence = Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
         pending = Pending(silence, PATIENCE_S)
         self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))

@@ -1,4 +1,4 @@
-"""The cluster as the metadata says it is. Counted anew only when the metadata changed."""
+"""Metrics of the cluster, counted again only when the metadata has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Counts(NamedTuple):
 
 
 class ClusterMetrics:
-    """Remembers the topics that it counted last. One thread."""
+    """Stores the topics that it counted last. One thread."""
 
     def __init__(self, services: Services, state: Callable[[], int]) -> None:
         self._services = services

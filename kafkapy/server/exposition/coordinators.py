@@ -1,4 +1,4 @@
-"""Groups with their lag, and transactions."""
+"""Metrics of groups, with their lag, and of transactions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATE_METRICS = {
 
 
 class Progress(NamedTuple):
-    """How far a group has come in one partition, and what lies before it."""
+    """A group's committed offset in one partition, and its lag."""
 
     group: str
     topic: str
@@ -35,7 +35,7 @@ class Progress(NamedTuple):
 
 
 def write_groups(page: Page, services: Services, limit: int) -> None:
-    """`limit`: groups, and partitions that groups have come somewhere in, that are told one by one."""
+    """Writes metrics of groups; at most `limit` groups and `limit` committed offsets have their own series."""
     by_state: Counter[tuple[str, str]] = Counter()
     members: list[tuple[str, int]] = []
     for group in services.group_coordinator.all_groups():

@@ -1,4 +1,4 @@
-"""Requests by API: how many, how long, with which errors; and how busy the threads are that serve them."""
+"""Metrics of requests by API (counts, times, errors), and of the threads that serve them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FETCH = ApiKey.FETCH.value
 
 
 class Meter(NamedTuple):
-    """What one API's requests amount to since the start."""
+    """The totals of one API's requests since the start."""
 
     requests: int
     size: int
@@ -37,12 +37,12 @@ class Meter(NamedTuple):
 
 
 def api_name(key: int) -> str:
-    """Kafka's name of an API in its metrics."""
+    """Returns Kafka's name of an API in its metrics."""
     return API_TABLE[ApiKey(key)].name if key in API_TABLE else OTHER_API
 
 
 class RequestMetrics:
-    """Remembers the readings of the last minute, for quantiles and the reactor's idle share. One thread."""
+    """Stores the readings of the last minute, for quantiles and the reactor's idle share. One thread."""
 
     def __init__(self, services: Services, socket_server: SocketServer) -> None:
         self._services = services
@@ -63,7 +63,7 @@ class RequestMetrics:
         self._write_waiting(page)
 
     def _read_meters(self) -> dict[str, Meter]:
-        """By the name in the metrics. A fetch counts twice, as in Kafka, which tells followers' from others."""
+        """Returns totals by name. A fetch counts as Fetch and as FetchConsumer, as in Kafka."""
         found: dict[str, Meter] = {}
         for key, requests, size, time_us, buckets in self._services.reactor.request_meters():
             found[api_name(key)] = Meter(requests, size, time_us, buckets)

@@ -1,4 +1,4 @@
-"""Log directories and the log cleaner."""
+"""Metrics of log directories and of the log cleaner."""
 
 from __future__ import annotations
 

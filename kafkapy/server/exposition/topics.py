@@ -1,4 +1,4 @@
-"""What goes through each topic, and how large each partition's log is."""
+"""Metrics of the traffic of each topic and the size of each partition's log."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STEP = 32
 
 
 class TopicMetrics:
-    """Remembers the partitions' labels from page to page. One thread."""
+    """Stores the partitions' labels from page to page. One thread."""
 
     def __init__(self, services: Services, limit: int) -> None:
         self._replica_manager = services.replica_manager
@@ -75,7 +75,7 @@ class TopicMetrics:
         page.one(table.PRODUCERS, producers)
 
     def _ordered(self, page: Page) -> list[Partition]:
-        """Internal topics come last: with their hundred partitions they would take the places of the others."""
+        """Returns the partitions with internal topics last, because their hundred partitions would use up the limit."""
         hosted: list[Partition] = list(self._replica_manager.partitions.values())
         ordered: list[Partition] = []
         internal: list[Partition] = []
@@ -86,10 +86,10 @@ class TopicMetrics:
         return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
-        """A row for each of the first partitions, and one for the others if there are any."""
+        """Returns a row for each of the first partitions, and one for the others if there are any."""
         known = self._labels
         if len(known) > 2 * len(partitions) + 64:
-            known.clear()  # most are of topics that are gone
+            known.clear()  # most of them belong to deleted topics
         labels: list[bytes] = []
         for partition in partitions[: self._limit]:
             found = known.get(partition.topic_partition)
@@ -103,7 +103,7 @@ class TopicMetrics:
         return PartitionRows(labels, COLUMNS)
 
     def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
-        """Fills the rows; how many partitions are led here, the producers of all, and those at their minimal ISR."""
+        """Fills the rows. Returns the counts of leaders here, of producers, and of leaders at the minimal ISR."""
         leaders = producers = at_min_isr = 0
         for begin in _steps(len(partitions)):
             end = min(begin + STEP, len(partitions))

@@ -1,4 +1,4 @@
-"""The handlers, one module per family of APIs, imported when one of their APIs is first asked for."""
+"""The handlers, one module per family of APIs, which is imported at the first request of one of them."""
 
 from kafkapy.protocol.api import ApiKey
 

@@ -1,4 +1,11 @@
-"""ApiVersions: which APIs, versions and features this broker serves (KIP-35, KIP-511, KIP-584)."""
+"""ApiVersions, versions 0 to 4 (KIP-35, KIP-511, KIP-584).
+
+Behaviour: responds with the served APIs, their versions, and the supported and finalized features. The telemetry APIs
+are served but announced only while the metrics listener is on, as Apache Kafka does without a telemetry receiver.
+
+Version notes: from version 3 on the request names the client's software, which is checked. Below version 4 features
+whose lowest level is 0 are left out. An unknown version gets a response of version 0 with UNSUPPORTED_VERSION.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +30,13 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 def api_versions_error(
     request: ApiVersionsRequest | None, version: int, error: Error, message: str | None
 ) -> ApiVersionsResponse:
-    """The answer that carries an error: for an unknown version, with the versions of this API alone (KIP-511)."""
+    """Returns the response for an error; for an unknown version it holds the versions of this API (KIP-511)."""
     own = ApiVersionsResponse.ApiVersion(api_key=ApiKey.API_VERSIONS, min_version=LOWEST, max_version=HIGHEST)
     return ApiVersionsResponse(error_code=error, api_keys=[own] if error is Error.UNSUPPORTED_VERSION else [])
 
 
 @serves(ApiKey.API_VERSIONS, LOWEST, HIGHEST, on_error=api_versions_error)
-def api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
+def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
     version = context.api_version
     if version >= FIRST_VERSION_WITH_SOFTWARE:
         names = (request.client_software_name, request.client_software_version)

@@ -1,4 +1,9 @@
-"""DescribeClientQuotas and AlterClientQuotas (KIP-546): kept in the metadata, not enforced."""
+"""DescribeClientQuotas and AlterClientQuotas, versions 0 and 1 (KIP-546).
+
+Behaviour: quotas are checked and stored in the metadata, as in Apache Kafka.
+
+Not done: quotas are not enforced.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ def describe_client_quotas_error(
 
 
 @serves(ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1, on_error=describe_client_quotas_error)
-def describe_client_quotas(
+def handle_describe_client_quotas(
     context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     wanted = _filter(request)
@@ -55,7 +60,7 @@ def describe_client_quotas(
 
 
 def _filter(request: DescribeClientQuotasRequest) -> Filter:
-    """ApiError: a filter that means nothing."""
+    """Returns the requested filter. Raises ApiError for a contradictory or unknown component."""
     wanted: Filter = {}
     for component in request.components:
         kind, name = component.entity_type, component.match
@@ -108,7 +113,7 @@ def alter_client_quotas_error(
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
 def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
-    """Blocking: the name of an ip entity may be that of a host, which is looked up."""
+    """Runs on the handler pool, because the name of an ip entity may be that of a host, which is looked up."""
     version = context.api_version
     alterations = [
         QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})
@@ -136,7 +141,7 @@ def _is_resolvable(host: str) -> bool:
 
 
 def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
-    """Of a type that is named twice the last counts, as in Kafka."""
+    """Returns the entity; the last name of a repeated type counts, as in Kafka."""
     return tuple(sorted({part.entity_type: part.entity_name for part in entry.entity}.items()))
 
 

@@ -1,4 +1,11 @@
-"""DescribeCluster: id, controller and brokers (KIP-700, KIP-919, KIP-1073)."""
+"""DescribeCluster, versions 0 to 2 (KIP-700, KIP-919, KIP-1073).
+
+Behaviour: responds with the cluster id, the controller and the brokers that the client's listener reaches.
+
+Version notes: from version 2 on the client may ask for fenced brokers too.
+
+Not done: endpoints of controllers are refused, because clients cannot connect to the controller.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +46,10 @@ def handle_describe_cluster(context: RequestContext, request: DescribeClusterReq
         for broker in services.metadata.image.brokers.values()
         if context.listener.name in broker.endpoints and (request.include_fenced_brokers or not broker.fenced)
     ]
-    asked = request.include_cluster_authorized_operations
+    is_requested = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=services.node_id,
         brokers=brokers,
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED_FOR,
+        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if is_requested else OPERATIONS_NOT_ASKED_FOR,
     )

@@ -1,4 +1,11 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: of topics, brokers, groups and client metrics."""
+"""DescribeConfigs 0 to 4, AlterConfigs 0 to 2, IncrementalAlterConfigs 0 and 1, ListConfigResources 0 and 1.
+
+Behaviour: the configuration of topics, brokers, groups, client metrics and this broker's loggers. Changes are committed
+by the controller, except levels of loggers, which are set at once.
+
+Version notes: version 0 of DescribeConfigs says whether a value is the default; later ones name its source. Version 0
+of ListConfigResources lists client metrics only (KIP-1142).
+"""
 
 from __future__ import annotations
 
@@ -131,7 +138,7 @@ def _entry(entry: ConfigEntry, request: DescribeConfigsRequest, version: int) ->
         name=entry.name,
         value=entry.value,
         read_only=entry.read_only,
-        # Version 0 has this in place of the source.
+        # Version 0 has this field instead of the source.
         is_default=version == 0 and entry.source == ConfigSource.DEFAULT,
         config_source=entry.source,
         is_sensitive=entry.sensitive,
@@ -159,7 +166,7 @@ def list_config_resources_error(
 def handle_list_config_resources(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Version 0 asks for client metrics alone; an empty list of version 1 for everything (KIP-1142)."""
+    """Lists client metrics for version 0, the requested types for version 1, all of them for an empty list."""
     image = context.services.metadata.image
     brokers = [str(broker_id) for broker_id in image.brokers]
     configured = {
@@ -259,7 +266,7 @@ def _keys(resources: Iterable[object]) -> list[ConfigResource]:
 def _preprocess(
     services: Services, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
 ) -> dict[ConfigResource, ErrorMessage]:
-    """What is wrong with the request itself, by resource."""
+    """Returns the errors of the request itself, by resource."""
     failed: dict[ConfigResource, ErrorMessage] = {}
     counts = Counter(keys)
     for resource, resource_changes in changes.items():
@@ -324,5 +331,5 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Each resource of the request once, with its result."""
+    """Returns each resource of the request once, with its result."""
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

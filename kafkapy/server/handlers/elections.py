@@ -1,4 +1,9 @@
-"""ElectLeaders: by hand, the preferred replica or, losing records, any live one (KIP-183, KIP-460)."""
+"""ElectLeaders, versions 0 to 2 (KIP-183, KIP-460).
+
+Behaviour: elects the preferred replica or, losing records, any live replica of the named or of all partitions.
+
+Version notes: version 0 elects preferred replicas only, and its response has no error of the whole request.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ def elect_leaders_error(
 ) -> ElectLeadersResponse:
     failed = ErrorMessage(error, message)
     results = dict.fromkeys(_partitions(request) or (), failed)
-    # Version 0 has no error of the whole request.
+    # The response of version 0 has no error of the whole request.
     return ElectLeadersResponse(
         error_code=error if version >= 1 else Error.NONE, replica_election_results=_grouped(results)
     )

@@ -1,4 +1,12 @@
-"""ListOffsets: offsets by timestamp, the earliest, the latest, that of the newest timestamp."""
+"""ListOffsets, versions 0 to 11.
+
+Behaviour: finds the offset of a timestamp, the earliest and the latest offset, and that of the largest timestamp.
+
+Version notes: version 0 returns a list of segment offsets and no timestamp; Apache Kafka 4 no longer serves it. From
+version 4 on the response has leader epochs; OFFSET_NOT_AVAILABLE exists from version 5 on.
+
+Not done: there is no tiered storage.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +34,26 @@ Answer = Callable[[str, ListOffsetsRequest.ListOffsetsPartition], PartitionAnswe
 def list_offsets_error(
     request: ListOffsetsRequest, version: int, error: Error, message: str | None
 ) -> ListOffsetsResponse:
-    def answer(topic: str, asked: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
-        return PartitionAnswer(partition_index=asked.partition_index, error_code=error)
+    def answer(topic: str, requested: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
+        return PartitionAnswer(partition_index=requested.partition_index, error_code=error)
 
     return _response(request, answer)
 
 
 @serves(ApiKey.LIST_OFFSETS, 0, 11, on_error=list_offsets_error)
-def list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
+def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    named = Counter(
+        (topic.name, requested.partition_index) for topic in request.topics for requested in topic.partitions
+    )
 
-    def answer(topic: str, asked: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
-        if named[topic, asked.partition_index] > 1:
-            return PartitionAnswer(partition_index=asked.partition_index, error_code=Error.INVALID_REQUEST)
+    def answer(topic: str, requested: ListOffsetsRequest.ListOffsetsPartition) -> PartitionAnswer:
+        if named[topic, requested.partition_index] > 1:
+            return PartitionAnswer(partition_index=requested.partition_index, error_code=Error.INVALID_REQUEST)
         try:
-            return _find(context, request, topic, asked)
+            return _find(context, request, topic, requested)
         except ApiError as error:
             return PartitionAnswer(
-                partition_index=asked.partition_index, error_code=_code_for(error.error, context.api_version)
+                partition_index=requested.partition_index, error_code=_code_for(error.error, context.api_version)
             )
 
     return _response(request, answer)
@@ -53,23 +63,23 @@ def _find(
     context: RequestContext,
     request: ListOffsetsRequest,
     topic: str,
-    asked: ListOffsetsRequest.ListOffsetsPartition,
+    requested: ListOffsetsRequest.ListOffsetsPartition,
 ) -> PartitionAnswer:
     version = context.api_version
     manager = context.services.replica_manager
-    topic_partition = TopicPartition(topic, asked.partition_index)
+    topic_partition = TopicPartition(topic, requested.partition_index)
     from_client = request.replica_id == CONSUMER_REPLICA_ID
     if version == 0:
-        if asked.timestamp < EARLIEST:
+        if requested.timestamp < EARLIEST:
             raise ApiError(Error.UNSUPPORTED_VERSION)
         offsets = manager.fetch_offset(
             topic_partition,
             lambda partition: find_offsets_before(
-                partition, asked.timestamp, asked.max_num_offsets, from_client=from_client
+                partition, requested.timestamp, requested.max_num_offsets, from_client=from_client
             ),
         )
-        return PartitionAnswer(partition_index=asked.partition_index, old_style_offsets=offsets)
-    if not is_timestamp_supported(asked.timestamp, version):
+        return PartitionAnswer(partition_index=requested.partition_index, old_style_offsets=offsets)
+    if not is_timestamp_supported(requested.timestamp, version):
         raise ApiError(Error.UNSUPPORTED_VERSION)
     isolation = FetchIsolation.LOG_END_OFFSET
     if from_client:
@@ -78,15 +88,15 @@ def _find(
         topic_partition,
         lambda partition: find_offset(
             partition,
-            asked.timestamp,
+            requested.timestamp,
             isolation=isolation,
             from_client=from_client,
-            current_leader_epoch=asked.current_leader_epoch,
+            current_leader_epoch=requested.current_leader_epoch,
             only_leader=request.replica_id != DEBUGGING_REPLICA_ID,
         ),
     )
     return PartitionAnswer(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         timestamp=found.timestamp,
         offset=found.offset,
         leader_epoch=found.leader_epoch if version >= FIRST_VERSION_WITH_LEADER_EPOCH else -1,
@@ -100,14 +110,14 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """One answer for each partition, also for one that is named twice."""
+    """Returns one result for each partition, also for one that is named twice."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    answer(topic.name, asked)
-                    for asked in {asked.partition_index: asked for asked in topic.partitions}.values()
+                    answer(topic.name, requested)
+                    for requested in {requested.partition_index: requested for requested in topic.partitions}.values()
                 ],
             )
             for topic in request.topics

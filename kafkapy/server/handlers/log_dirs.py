@@ -1,4 +1,7 @@
-"""DescribeLogDirs: what lies in each log directory, and how much room is left; AlterReplicaLogDirs: moves (KIP-113)."""
+"""DescribeLogDirs, versions 0 to 5, and AlterReplicaLogDirs, versions 0 to 2 (KIP-113).
+
+Behaviour: describes the logs and the free space of each log directory; moves logs between directories.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def describe_log_dirs_error(
 
 
 @serves(ApiKey.DESCRIBE_LOG_DIRS, 0, 5, on_error=describe_log_dirs_error)
-def describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle_describe_log_dirs(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     services = context.services
     wanted: set[TopicPartition] | None = None
     if request.topics is not None:
@@ -74,7 +77,7 @@ def _describe(
 
 
 def _offset_lag(context: RequestContext, topic_partition: TopicPartition, future: Log | None) -> int:
-    """How far a log lies behind the high watermark that it knows of, a future one behind the current one."""
+    """Returns the lag of a log behind its high watermark, of a future log behind the current one."""
     partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:
         return INVALID_OFFSET_LAG
@@ -90,13 +93,15 @@ def alter_replica_log_dirs_error(
 
 
 @serves(ApiKey.ALTER_REPLICA_LOG_DIRS, 0, 2, on_error=alter_replica_log_dirs_error, blocking=True)
-def alter_replica_log_dirs(context: RequestContext, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """On the handler pool: the future logs are made before the answer, as in Kafka."""
+def handle_alter_replica_log_dirs(
+    context: RequestContext, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """Runs on the handler pool, because future logs are created before the response, as in Kafka."""
     return _altered(context.services.alter_log_dirs.alter(_wanted_directories(request)))
 
 
 def _wanted_directories(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
-    """Of a partition that is named twice the last directory counts."""
+    """Returns the requested directories; the last one of a repeated partition counts."""
     return {
         TopicPartition(topic.name, index): directory.path
         for directory in request.dirs

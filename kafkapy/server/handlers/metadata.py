@@ -1,6 +1,12 @@
-"""Metadata and DescribeTopicPartitions: topics, partitions and leaders, and the brokers to ask.
+"""Metadata, versions 0 to 13, and DescribeTopicPartitions, version 0 (KIP-966).
 
-Metadata is asked all the time and changes rarely: an encoded answer is kept as long as the image it was made of.
+Behaviour: responds with brokers, topics, partitions and leaders. Metadata is requested often and changes rarely, so
+encoded responses are stored as long as the image that they were made from. A request for a missing topic creates it,
+if the configuration and the request allow that.
+
+Version notes: version 0 names only reachable replicas. From version 6 on a leader without the client's listener has the
+error LISTENER_NOT_FOUND. From version 12 on topics may be requested by id. Only versions 8 to 10 have the operations
+permitted on the cluster.
 """
 
 from __future__ import annotations
@@ -28,8 +34,8 @@ from kafkapy.server.topic_metadata import (
 from kafkapy.types import ZERO_UUID
 
 # Answers kept per image: so many, and so many bytes together.
-MAX_KEPT_ANSWERS = 256
-MAX_KEPT_BYTES = 16 * 1024 * 1024
+MAX_STORED_RESPONSES = 256
+MAX_STORED_BYTES = 16 * 1024 * 1024
 # From these versions on: topics may be asked for by id; a leader without the listener has an error of its own.
 TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
@@ -38,8 +44,8 @@ TopicAnswer = MetadataResponse.MetadataResponseTopic
 DescribedTopic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 
 
-class KeptAnswer:
-    """An encoded response body.  Immutable; stands in for the message when the answer is written."""
+class EncodedResponse:
+    """An encoded response body, which is sent instead of a message. Immutable."""
 
     __slots__ = ("body",)
 
@@ -59,24 +65,24 @@ def metadata_error(request: MetadataRequest, version: int, error: Error, message
 
 
 @serves(ApiKey.METADATA, 0, 13, on_error=metadata_error)
-def metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | KeptAnswer:
+def handle_metadata(context: RequestContext, request: MetadataRequest) -> MetadataResponse | EncodedResponse:
     version = context.api_version
-    image, kept = context.services.metadata.current
+    image, stored = context.services.metadata.current
     key = _key_of(context, request)
-    answer = kept.get(key)
-    if answer is not None:
-        return KeptAnswer(answer)
+    encoded = stored.get(key)
+    if encoded is not None:
+        return EncodedResponse(encoded)
     response, is_complete = _answer(context, request, image)
-    if is_complete and len(kept) < MAX_KEPT_ANSWERS:
-        answer = response.encode(version)
-        if len(answer) + sum(map(len, kept.values())) <= MAX_KEPT_BYTES:
-            kept[key] = answer
-        return KeptAnswer(answer)
+    if is_complete and len(stored) < MAX_STORED_RESPONSES:
+        encoded = response.encode(version)
+        if len(encoded) + sum(map(len, stored.values())) <= MAX_STORED_BYTES:
+            stored[key] = encoded
+        return EncodedResponse(encoded)
     return response
 
 
 def _key_of(context: RequestContext, request: MetadataRequest) -> object:
-    """Everything of the request that the answer depends on beside the image."""
+    """Returns everything in the request that the response depends on in addition to the image."""
     topics = request.topics
     wanted = None if topics is None else tuple([(topic.name, topic.topic_id) for topic in topics])
     return (
@@ -89,7 +95,7 @@ def _key_of(context: RequestContext, request: MetadataRequest) -> object:
 
 
 def _answer(context: RequestContext, request: MetadataRequest, image: MetadataImage) -> tuple[MetadataResponse, bool]:
-    """The response, and whether every topic of it exists (else it is not to be kept: asking may create topics)."""
+    """Returns the response, and whether all its topics exist; a response with missing topics must not be stored."""
     version, services = context.api_version, context.services
     view = ClusterView(image, context.listener.name)
     found, missing = _find_topics(request, version, image)
@@ -132,7 +138,7 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
 ) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
-    """The topics asked for, and (name, id) of those that do not exist; each once."""
+    """Returns the requested topics, and (name, id) of those that do not exist, each once."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:
@@ -200,7 +206,7 @@ def describe_topic_partitions_error(
 
 
 @serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, on_error=describe_topic_partitions_error)
-def describe_topic_partitions(
+def handle_describe_topic_partitions(
     context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     image = context.services.metadata.image
@@ -235,7 +241,7 @@ def describe_topic_partitions(
 def _names_from_cursor(
     request: DescribeTopicPartitionsRequest, image: MetadataImage
 ) -> tuple[list[str], dict[str, int]]:
-    """The topics from the cursor on, sorted, and the partition to begin with in the cursor's topic."""
+    """Returns the sorted topics from the cursor on, and the first partition in the cursor's topic."""
     names = sorted({topic.name for topic in request.topics} if request.topics else image.topics.by_name)
     cursor = request.cursor
     if cursor is None:

@@ -110,11 +110,10 @@ class ProduceOperation:
 
     def _split_partition(self, topic_partition: TopicPartition, records: memoryview | None) -> None:
         version = self._context.api_version
-        error = Error.NONE
-        if topic_partition not in self._manager.partitions:
-            error = self._manager.find_partition(topic_partition)
-        if error is Error.UNKNOWN_TOPIC_OR_PARTITION:
-            self._refused[topic_partition] = PartitionResponse(error)
+        manager = self._manager
+        is_hosted = topic_partition in manager.partitions
+        if not is_hosted and manager.find_partition(topic_partition) is Error.UNKNOWN_TOPIC_OR_PARTITION:
+            self._refused[topic_partition] = PartitionResponse(Error.UNKNOWN_TOPIC_OR_PARTITION)
             return
         if records is None:
             self._refused[topic_partition] = PartitionResponse(Error.INVALID_RECORD)

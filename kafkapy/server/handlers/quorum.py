@@ -1,4 +1,9 @@
-"""DescribeQuorum (KIP-595, KIP-853) and UpdateFeatures (KIP-584): the metadata log and how far it may go."""
+"""DescribeQuorum, versions 0 to 2 (KIP-595, KIP-853), and UpdateFeatures, versions 0 to 2 (KIP-584).
+
+Behaviour: describes the metadata log's only voter, this node; changes the finalized levels of features.
+
+Version notes: the response of UpdateFeatures has a result for each feature up to version 1, and none in version 2.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ def describe_quorum_error(
 
 
 @serves(ApiKey.DESCRIBE_QUORUM, 0, 2, on_error=describe_quorum_error)
-def describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def handle_describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     services, version = context.services, context.api_version
     topics = []
     is_known = False
@@ -51,15 +56,15 @@ def describe_quorum(context: RequestContext, request: DescribeQuorumRequest) -> 
 
 
 def _metadata_partition(services: Services, version: int) -> DescribedPartition:
-    """The only voter leads, and what it has written is committed."""
+    """Returns the state of the only voter: it leads, and everything in its log is committed."""
     image = services.metadata.image
-    now_ms = services.clock.now_ms()
+    wall_ms = services.clock.now_ms()
     voter = DescribeQuorumResponse.ReplicaState(
         replica_id=services.node_id,
         replica_directory_id=_metadata_directory_id(services) if version >= FIRST_VERSION_WITH_NODES else ZERO_UUID,
         log_end_offset=image.offset,
-        last_fetch_timestamp=now_ms,
-        last_caught_up_timestamp=now_ms,
+        last_fetch_timestamp=wall_ms,
+        last_caught_up_timestamp=wall_ms,
     )
     return DescribedPartition(
         partition_index=METADATA_PARTITION,

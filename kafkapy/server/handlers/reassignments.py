@@ -1,4 +1,9 @@
-"""Alter- and ListPartitionReassignments (KIP-455): which brokers hold partitions, and what is being moved."""
+"""AlterPartitionReassignments, versions 0 and 1, and ListPartitionReassignments, version 0 (KIP-455).
+
+Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
+
+Not done: the cluster has one broker, so that a reassignment to another one is refused.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +35,10 @@ def list_partition_reassignments_error(
 
 
 @serves(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, 0, on_error=list_partition_reassignments_error)
-def list_partition_reassignments(
+def handle_list_partition_reassignments(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Of the partitions named, or of all; what does not exist is left out, as in Kafka."""
+    """Lists the named partitions, or all; partitions that do not exist are left out, as in Kafka."""
     by_name = context.services.metadata.image.topics.by_name
     wanted: list[tuple[TopicImage, list[int]]] = []
     if request.topics is None:
@@ -95,5 +100,5 @@ def _altered(results: list[tuple[TopicPartition, ErrorMessage]]) -> AlterPartiti
                 partition_index=topic_partition.partition, error_code=result.error, error_message=result.message
             )
         )
-    message = None if topics else ""  # as Kafka
+    message = None if topics else ""  # as Apache Kafka does
     return AlterPartitionReassignmentsResponse(error_message=message, responses=list(topics.values()))

@@ -1,4 +1,7 @@
-"""DeleteRecords: moves the log start offset of partitions."""
+"""DeleteRecords, versions 0 to 2 (KIP-107).
+
+Behaviour: advances the log start offset of partitions, and responds when all replicas have done so.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,20 @@ def delete_records_error(
     request: DeleteRecordsRequest, version: int, error: Error, message: str | None
 ) -> DeleteRecordsResponse:
     named = [
-        TopicPartition(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions
+        TopicPartition(topic.name, requested.partition_index)
+        for topic in request.topics
+        for requested in topic.partitions
     ]
     return _response(dict.fromkeys(named, DeleteRecordsResult(error)))
 
 
 @serves(ApiKey.DELETE_RECORDS, 0, 2, on_error=delete_records_error)
-def delete_records(context: RequestContext, request: DeleteRecordsRequest) -> None:
+def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest) -> None:
     manager = context.services.replica_manager
     offsets = {
-        TopicPartition(topic.name, asked.partition_index): asked.offset
+        TopicPartition(topic.name, requested.partition_index): requested.offset
         for topic in request.topics
-        for asked in topic.partitions
+        for requested in topic.partitions
     }
     manager.delete_records(request.timeout_ms, offsets, lambda results: context.respond(_response(results)))
 

@@ -1,4 +1,9 @@
-"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554)."""
+"""DescribeUserScramCredentials and AlterUserScramCredentials, version 0 (KIP-554).
+
+Behaviour: credentials are checked and stored in the metadata, as in Apache Kafka.
+
+Not done: listeners authenticate no clients, so that nothing uses the credentials.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +37,10 @@ def describe_user_scram_credentials_error(
 
 
 @serves(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0, on_error=describe_user_scram_credentials_error)
-def describe_user_scram_credentials(
+def handle_describe_user_scram_credentials(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """All users that have a credential, if none is named."""
+    """Describes the named users, or all users that have a credential."""
     image = context.services.metadata.image
     named = Counter(user.name for user in request.users or ()) or Counter({name: 1 for name, _ in image.scram})
     return DescribeUserScramCredentialsResponse(

@@ -1,4 +1,10 @@
-"""GetTelemetrySubscriptions, PushTelemetry: clients' own metrics (KIP-714), checked, counted and kept for the page."""
+"""GetTelemetrySubscriptions and PushTelemetry, version 0 (KIP-714).
+
+Behaviour: subscriptions say which metrics clients push; pushes are checked, counted, and shown on the metrics page.
+Both APIs are always served, and announced only while the metrics listener is on (see api_versions).
+
+Not done: pushes are not handed to a plugin; histograms are dropped.
+"""
 
 from __future__ import annotations
 
@@ -69,17 +75,17 @@ def push_telemetry_error(
 
 @serves(ApiKey.PUSH_TELEMETRY, 0, 0, on_error=push_telemetry_error)
 def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> None:
-    """Checked on the reactor's thread, opened and read on the handler pool, kept on the reactor's thread again."""
+    """Checks a push on the reactor's thread, reads it on the handler pool, and stores it on the reactor's thread."""
     services = context.services
     telemetry: ClientTelemetry = services.client_telemetry
     largest = services.config.telemetry_max_bytes
-    now_ms = services.clock.monotonic_ms()
+    monotonic_ms = services.clock.monotonic_ms()
     try:
         if request.client_instance_id in RESERVED_IDS:
             raise ApiError(Error.INVALID_REQUEST)
         instance = _instance(context, request.client_instance_id)
         try:
-            _check_push(instance, request, now_ms, largest)
+            _check_push(instance, request, monotonic_ms, largest)
         except ApiError as error:
             instance.last_error = error.error
             raise
@@ -93,7 +99,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
     def take(size: int, found: Points) -> None:
         telemetry.pushes += 1
         telemetry.pushed_bytes += size
-        telemetry.series.store(instance_id, context.client_id or "", found, now_ms, instance.wanted.interval_ms)
+        telemetry.series.store(instance_id, context.client_id or "", found, monotonic_ms, instance.wanted.interval_ms)
         context.respond(PushTelemetryResponse())
 
     def refuse(error: Error) -> None:
@@ -114,11 +120,11 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
     services.handler_pool.submit(work)
 
 
-def _check_push(instance: ClientInstance, request: PushTelemetryRequest, now_ms: int, largest: int) -> None:
-    """ApiError for a push that is not taken. The last one of a client may come early."""
+def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
+    """Raises ApiError for a push that is refused. The last push of a client may be early."""
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)
-    if not instance.may_push(now_ms) and not request.terminating:
+    if not instance.may_push(monotonic_ms) and not request.terminating:
         raise ApiError(Error.THROTTLING_QUOTA_EXCEEDED)
     if request.subscription_id != instance.subscription_id:
         raise ApiError(Error.UNKNOWN_SUBSCRIPTION_ID)

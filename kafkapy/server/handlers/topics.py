@@ -1,4 +1,10 @@
-"""CreateTopics, DeleteTopics, CreatePartitions: answered when the controller has committed the change."""
+"""CreateTopics, versions 0 to 7, DeleteTopics, versions 0 to 6, and CreatePartitions, versions 0 to 3.
+
+Behaviour: the response is sent when the controller has committed the change.
+
+Version notes: before version 3 of DeleteTopics a client does not know TOPIC_DELETION_DISABLED and gets INVALID_REQUEST;
+version 6 deletes topics by id.
+"""
 
 from __future__ import annotations
 
@@ -126,8 +132,8 @@ def delete_topics_error(
 def handle_delete_topics(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse | None:
     version = context.api_version
     if not context.services.config.delete_topic_enable:
-        knows_it = version >= DELETION_DISABLED_VERSION
-        error = Error.TOPIC_DELETION_DISABLED if knows_it else Error.INVALID_REQUEST
+        is_known = version >= DELETION_DISABLED_VERSION
+        error = Error.TOPIC_DELETION_DISABLED if is_known else Error.INVALID_REQUEST
         return delete_topics_error(request, version, error, None)
     wanted = [(topic.name, topic.topic_id) for topic in request.topics]
     wanted += [(name, ZERO_UUID) for name in request.topic_names]
@@ -155,7 +161,7 @@ def _deleted_topic(name: str | None, topic_id: bytes, result: ErrorMessage) -> D
 def _resolve(
     image: MetadataImage, wanted: list[tuple[str | None, bytes]]
 ) -> tuple[dict[bytes, str | None], list[DeletedTopic]]:
-    """Topic id -> name of what can be deleted, and the answers for the rest."""
+    """Returns the topics that can be deleted, id -> name, and the results for the others."""
     found: dict[bytes, str | None] = {}
     failed: list[DeletedTopic] = []
     counts = Counter(wanted)

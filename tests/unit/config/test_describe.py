@@ -1,4 +1,4 @@
-"""What DescribeConfigs tells: values, sources and synonyms."""
+"""Descriptions of configurations: values, sources and synonyms."""
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.describe import describe_broker, describe_broker_defaults, describe_topic

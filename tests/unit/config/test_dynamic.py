@@ -1,4 +1,4 @@
-"""Which broker keys may change while the broker runs."""
+"""Changes of broker keys while the broker runs."""
 
 import pytest
 

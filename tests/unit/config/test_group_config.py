@@ -1,4 +1,4 @@
-"""Which overrides a group may have."""
+"""Overrides of the configuration of groups."""
 
 from __future__ import annotations
 

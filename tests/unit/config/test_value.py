@@ -1,4 +1,4 @@
-"""Values between text and type.  The messages were read off Apache Kafka 4.3.0, asked with the same texts."""
+"""Conversion of values. The messages are those of Apache Kafka 4.3.0 for the same texts."""
 
 import json
 from pathlib import Path

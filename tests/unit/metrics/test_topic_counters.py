@@ -1,4 +1,4 @@
-"""Which topics count for themselves."""
+"""The topics that have counters of their own."""
 
 from kafkapy.metrics.topic_counters import TopicCounterTable
 

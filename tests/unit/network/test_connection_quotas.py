@@ -26,7 +26,7 @@ def broker_config(**keys: str) -> BrokerConfig:
 
 
 def test_the_broker_is_full_for_all_but_the_listener_of_brokers() -> None:
-    quotas = ConnectionQuotas(broker_config(max_connections="2"), LISTENERS, now_ms=0)
+    quotas = ConnectionQuotas(broker_config(max_connections="2"), LISTENERS, monotonic_ms=0)
     assert quotas.has_room("EXTERNAL")
     quotas.add("EXTERNAL", "10.0.0.1")
     quotas.add("EXTERNAL", "10.0.0.2")
@@ -39,12 +39,14 @@ def test_the_broker_is_full_for_all_but_the_listener_of_brokers() -> None:
 
 
 def test_a_single_listener_is_not_protected() -> None:
-    quotas = ConnectionQuotas(broker_config(max_connections="0"), ["PLAINTEXT"], now_ms=0)
+    quotas = ConnectionQuotas(broker_config(max_connections="0"), ["PLAINTEXT"], monotonic_ms=0)
     assert not quotas.has_room("PLAINTEXT")
 
 
 def test_a_listener_has_a_limit_of_its_own() -> None:
-    quotas = ConnectionQuotas(broker_config(**{"listener.name.plaintext.max.connections": "1"}), LISTENERS, now_ms=0)
+    quotas = ConnectionQuotas(
+        broker_config(**{"listener.name.plaintext.max.connections": "1"}), LISTENERS, monotonic_ms=0
+    )
     quotas.add("PLAINTEXT", "10.0.0.1")
     assert not quotas.has_room("PLAINTEXT")
     assert quotas.has_room("EXTERNAL")
@@ -54,7 +56,7 @@ def test_addresses_and_their_overrides() -> None:
     config = broker_config(
         **{"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "127.0.0.5:3, [::1]:2"}
     )
-    quotas = ConnectionQuotas(config, LISTENERS, now_ms=0)
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
     assert (quotas.address_limit("127.0.0.1"), quotas.address_limit("127.0.0.5"), quotas.address_limit("::1")) == (
         1, 3, 2,
     )  # fmt: skip
@@ -74,7 +76,7 @@ def test_the_creation_rate_of_broker_and_listener() -> None:
     config = broker_config(
         **{"max.connection.creation.rate": "5", "listener.name.external.max.connection.creation.rate": "2"}
     )
-    quotas = ConnectionQuotas(config, LISTENERS, now_ms=0)
+    quotas = ConnectionQuotas(config, LISTENERS, monotonic_ms=0)
     for _ in range(2):
         assert quotas.delay_ms("EXTERNAL", 0) == 0
         quotas.spend_rate("EXTERNAL")

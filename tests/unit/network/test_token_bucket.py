@@ -6,7 +6,7 @@ from kafkapy.network.token_bucket import TokenBucket
 
 
 def test_a_second_of_tokens_is_there_at_first_and_then_one_comes_after_the_other() -> None:
-    bucket = TokenBucket(10, now_ms=0)
+    bucket = TokenBucket(10, monotonic_ms=0)
     for _ in range(10):
         assert bucket.delay_ms(0) == 0
         bucket.take()
@@ -18,7 +18,7 @@ def test_a_second_of_tokens_is_there_at_first_and_then_one_comes_after_the_other
 
 
 def test_no_more_than_one_second_is_saved() -> None:
-    bucket = TokenBucket(5, now_ms=0)
+    bucket = TokenBucket(5, monotonic_ms=0)
     taken = 0
     while bucket.delay_ms(1_000_000) == 0:
         bucket.take()
@@ -27,18 +27,18 @@ def test_no_more_than_one_second_is_saved() -> None:
 
 
 def test_a_rate_below_one_and_a_rate_of_zero() -> None:
-    slow = TokenBucket(0.5, now_ms=0)
+    slow = TokenBucket(0.5, monotonic_ms=0)
     slow.take()
     assert slow.delay_ms(0) == 1000  # asked again then
     assert slow.delay_ms(2000) == 0
-    never = TokenBucket(0, now_ms=0)
+    never = TokenBucket(0, monotonic_ms=0)
     never.take()
     assert never.delay_ms(10_000_000) == 1000
 
 
 def test_the_rate_can_change() -> None:
-    bucket = TokenBucket(100, now_ms=0)
-    bucket.set_rate(2, now_ms=0)
+    bucket = TokenBucket(100, monotonic_ms=0)
+    bucket.set_rate(2, monotonic_ms=0)
     taken = 0
     while bucket.delay_ms(0) == 0:
         bucket.take()

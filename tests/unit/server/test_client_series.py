@@ -1,4 +1,4 @@
-"""What is kept of clients' metrics, and for how long."""
+"""Storage and expiry of the metrics that clients push."""
 
 from kafkapy.server.client_series import ClientSeriesTable
 from kafkapy.server.otlp import Point, Points

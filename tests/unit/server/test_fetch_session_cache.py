@@ -1,4 +1,4 @@
-"""Which fetch session makes room for a new one (KIP-227)."""
+"""The choice of the fetch session that a new one replaces (KIP-227)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from kafkapy.server.handlers.epochs import offset_for_leader_epoch
+from kafkapy.server.handlers.epochs import handle_offset_for_leader_epoch
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import partition_image
 
@@ -28,7 +28,9 @@ def test_offset_for_leader_epoch(tmp_path, version):
                 )
             ],
         )
-        response = harness.send(offset_for_leader_epoch, OffsetForLeaderEpochRequest(topics=[topic]), version).response
+        response = harness.send(
+            handle_offset_for_leader_epoch, OffsetForLeaderEpochRequest(topics=[topic]), version
+        ).response
         (found,) = response.topics[0].partitions
         return found.error_code, found.leader_epoch, found.end_offset
 

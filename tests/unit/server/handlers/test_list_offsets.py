@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
-from kafkapy.server.handlers.list_offsets import list_offsets
+from kafkapy.server.handlers.list_offsets import handle_list_offsets
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import NODE_ID, NOW_MS, partition_image
 
@@ -32,7 +32,7 @@ def ask(harness, timestamp, version, *, name="t", partitions=(0,), epoch=-1, rep
         ],
     )
     request = ListOffsetsRequest(replica_id=replica_id, isolation_level=isolation, topics=[topic])
-    return harness.send(list_offsets, request, version).response.topics[0].partitions
+    return harness.send(handle_list_offsets, request, version).response.topics[0].partitions
 
 
 def answer(harness, timestamp, version=11, **fields):

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from kafkapy.server.handlers.log_dirs import alter_replica_log_dirs, describe_log_dirs
+from kafkapy.server.handlers.log_dirs import handle_alter_replica_log_dirs, handle_describe_log_dirs
 from kafkapy.types import TopicPartition
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import batch, partition_image
@@ -24,7 +24,7 @@ def harness(tmp_path):
 
 
 def ask(harness, topics, version=5):
-    return harness.send(describe_log_dirs, DescribeLogDirsRequest(topics=topics), version).response
+    return harness.send(handle_describe_log_dirs, DescribeLogDirsRequest(topics=topics), version).response
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -61,7 +61,7 @@ def test_an_offline_directory(harness):
 
 
 def test_moves(harness):
-    """What was asked reaches the manager of moves, the last directory of a partition counting; its codes come back."""
+    """The moves reach their manager, with the last directory of a repeated partition; its codes are returned."""
     asked = []
 
     def alter(directories):
@@ -78,7 +78,7 @@ def test_moves(harness):
         ]
     )
     for version in range(3):
-        response = harness.send(alter_replica_log_dirs, request, version).response
+        response = harness.send(handle_alter_replica_log_dirs, request, version).response
         (found,) = response.results
         assert [(each.partition_index, each.error_code) for each in found.partitions] == [
             (0, Error.LOG_DIR_NOT_FOUND),

@@ -5,7 +5,7 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
-from kafkapy.server.handlers.metadata import describe_topic_partitions, metadata
+from kafkapy.server.handlers.metadata import handle_describe_topic_partitions, handle_metadata
 from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 from tests.harness.admin import AdminHarness
 
@@ -23,7 +23,7 @@ def harness(tmp_path):
 
 def ask(harness, version, *names, **fields):
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    return harness.send(metadata, MetadataRequest(topics=topics, **fields), version)
+    return harness.send(handle_metadata, MetadataRequest(topics=topics, **fields), version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -47,7 +47,7 @@ def test_one_topic(harness, version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_topics_and_none(harness, version):
     nothing = ask(harness, version)
-    everything = nothing if version == 0 else harness.send(metadata, MetadataRequest(topics=None), version)
+    everything = nothing if version == 0 else harness.send(handle_metadata, MetadataRequest(topics=None), version)
     assert sorted(topic.name for topic in everything.topics) == ["a", "b"]
     if version > 0:
         assert nothing.topics == []
@@ -82,12 +82,12 @@ def test_creation_can_be_forbidden(tmp_path):
 def test_by_id(harness):
     topic_id = harness.metadata.image.topics.by_name["a"].topic_id
     asked = [MetadataRequest.MetadataRequestTopic(name=None, topic_id=each) for each in (topic_id, b"x" * 16)]
-    known, unknown = harness.send(metadata, MetadataRequest(topics=asked), 12).topics
+    known, unknown = harness.send(handle_metadata, MetadataRequest(topics=asked), 12).topics
     assert (known.name, known.error_code) == ("a", 0)
     assert (unknown.name, unknown.topic_id, Error(unknown.error_code)) == (None, b"x" * 16, Error.UNKNOWN_TOPIC_ID)
     for version in (10, 11):
         [refused, _] = harness.send(
-            metadata,
+            handle_metadata,
             MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="a", topic_id=topic_id)] * 2),
             version,
         ).topics
@@ -108,7 +108,7 @@ def test_operations_when_asked_for(harness, version):
 @pytest.mark.parametrize(("version", "error"), [(0, 5), (5, 5), (6, 72), (13, 72)])
 def test_a_listener_that_the_leader_does_not_have(harness, version, error):
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="b")])
-    response = harness.send(metadata, request, version, listener="OTHER")
+    response = harness.send(handle_metadata, request, version, listener="OTHER")
     assert response.brokers == [] and response.topics[0].partitions[0].error_code == error
     assert response.topics[0].partitions[0].leader_id == -1
 
@@ -135,7 +135,7 @@ def test_without_leader(harness):
 
 def described(harness, *names, **fields):
     topics = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in names]
-    return harness.send(describe_topic_partitions, DescribeTopicPartitionsRequest(topics=topics, **fields), 0)
+    return harness.send(handle_describe_topic_partitions, DescribeTopicPartitionsRequest(topics=topics, **fields), 0)
 
 
 def cursor(topic, partition):

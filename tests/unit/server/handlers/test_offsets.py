@@ -133,7 +133,7 @@ def test_fetch_without_coordinator(tmp_path: Path, version: int) -> None:
 
 
 def test_offsets_of_a_topic_of_the_same_name(tmp_path: Path) -> None:
-    """Deleted while its coordinator was away, and made anew: the old commit is not the new topic's."""
+    """A topic is deleted without its coordinator and created again: the old commit is not the new topic's."""
     harness = GroupHandlerHarness(tmp_path)
     assert commit(harness, 10, ("t", [Partition(partition_index=0, committed_offset=5)])) == [0]
     harness.delete_topic("t")

@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
-from kafkapy.server.handlers.records import delete_records
+from kafkapy.server.handlers.records import handle_delete_records
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import partition_image
 
@@ -23,7 +23,9 @@ def test_delete_records(tmp_path, version):
             for index, offset in ((0, -1), (1, 5), (7, 0))
         ],
     )
-    response = harness.send(delete_records, DeleteRecordsRequest(topics=[topic], timeout_ms=1000), version).response
+    response = harness.send(
+        handle_delete_records, DeleteRecordsRequest(topics=[topic], timeout_ms=1000), version
+    ).response
     (answered,) = response.topics
     found = {each.partition_index: (each.error_code, each.low_watermark) for each in answered.partitions}
     assert found == {

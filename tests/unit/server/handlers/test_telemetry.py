@@ -164,7 +164,7 @@ def test_the_cache_is_bounded():
 def test_a_subscription_of_apache_kafka_that_cannot_be_read(caplog):
     configs = {(CLIENT_METRICS_RESOURCE, "java"): {"match": "client_id=\\p{Alpha}"}}
     ClientTelemetry().instance(b"1" * 16, {}, EMPTY_IMAGE._replace(configs=configs))
-    assert "The client metrics subscription java is left out: Illegal client matching pattern" in caplog.text
+    assert "The client metrics subscription java is ignored: Illegal client matching pattern" in caplog.text
 
 
 def test_an_id_tells_clients_and_wishes_apart():
