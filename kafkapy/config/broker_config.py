@@ -15,7 +15,7 @@ from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, br
 from kafkapy.config.value import default_value, parse_value
 from kafkapy.errors import ConfigError
 
-# What a broker without a configuration file uses where it differs from Kafka's defaults: one node, on loopback.
+# Values of a broker without a configuration file that differ from Kafka's defaults: one node, on loopback.
 WITHOUT_FILE = {
     "node.id": "1",
     "listeners": "PLAINTEXT://localhost:9092",
@@ -24,7 +24,7 @@ WITHOUT_FILE = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-# What stands in for a key that Kafka requires and the file leaves out.
+# Values of keys that Kafka requires and the file leaves out.
 WITHOUT_VALUE = {"node.id": 1, "process.roles": ["broker", "controller"], "controller.listener.names": []}
 
 

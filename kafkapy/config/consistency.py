@@ -10,7 +10,7 @@ from kafkapy.errors import ConfigError
 if TYPE_CHECKING:
     from kafkapy.config.broker_config import BrokerConfig
 
-# (the smaller, the larger): the first must not exceed the second
+# Pairs of keys of which the first must not exceed the second.
 _ORDERED = (
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
@@ -21,7 +21,7 @@ _ORDERED = (
     ("group.consumer.min.assignment.interval.ms", "group.consumer.max.assignment.interval.ms"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
-# Zero has no meaning in these; below zero is "never", as in Kafka.
+# Keys that must not be zero; a negative value means "never", as in Kafka.
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 # The wildcard addresses, which no client can connect to.
 _META_ADDRESSES = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")

@@ -93,7 +93,7 @@ class Row:
 
     @property
     def sensitive(self) -> bool:
-        """Whether the value must never be shown, neither in DescribeConfigs nor in logs."""
+        """True for a value that must never be shown, neither in DescribeConfigs nor in logs."""
         return self.type is PASSWORD
 
     def __repr__(self) -> str:

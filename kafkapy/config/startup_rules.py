@@ -18,7 +18,7 @@ from kafkapy.errors import ConfigError
 if TYPE_CHECKING:
     from kafkapy.config.broker_config import BrokerConfig
 
-# Key of a Java class (or of a list of such) that would change the service -> what it would do.
+# Keys of Java classes (or lists of them) that would change the service -> the purpose of the class.
 _JAVA_CLASSES = {
     "authorizer.class.name": "authorize requests; without it every request would be allowed",
     "principal.builder.class": "name the principals of connections; the built-in one might name others",
@@ -26,13 +26,13 @@ _JAVA_CLASSES = {
     "config.providers": "resolve variables in values; without it they would be taken as they stand",
 }
 
-# The same for keys whose class may be one of Python's.
+# Keys whose class may be a Python class -> the purpose of the class.
 _PYTHON_CLASSES = {
     "create.topic.policy.class.name": "judge the creation of topics; without it every topic would be allowed",
     "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
 }
 
-# Keys of Kafka 3.9 that 4.x no longer has (the ZooKeeper ones are told by their prefix).
+# Keys of Kafka 3.9 that 4.x no longer has; those of ZooKeeper are recognized by their prefix.
 REMOVED_KEYS = frozenset(
     {
         "auto.include.jmx.reporter",
@@ -59,7 +59,7 @@ REMOVED_KEYS = frozenset(
     }
 )
 
-# Keys that Kafka reads without listing them, or hands to a class that we refuse or do not have.
+# Keys that Kafka reads without listing them, or passes to a class that kafkapy refuses or does not have.
 _UNLISTED_KEYS = frozenset(
     {
         "allow.everyone.if.no.acl.found",

@@ -39,9 +39,9 @@ BROKER_MODULES = (
 )
 
 BROKER_ROWS: dict[str, Row] = {row.name: row for row in chain.from_iterable(module.ROWS for module in BROKER_MODULES)}
-# Keys that Kafka keeps to itself: read as the others, not described.
+# Keys that Kafka reads but does not describe.
 INTERNAL_ROWS: dict[str, Row] = {row.name: row for row in internal.ROWS}
-# Keys that Kafka does not have, and so does not describe.
+# Keys of kafkapy's own, which DescribeConfigs does not describe.
 OWN_ROWS: dict[str, Row] = {row.name: row for row in own.ROWS}
 # Every key that a broker's file may hold.
 STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS, **OWN_ROWS}
@@ -49,8 +49,8 @@ STATIC_ROWS: dict[str, Row] = {**BROKER_ROWS, **INTERNAL_ROWS, **OWN_ROWS}
 DYNAMIC_ONLY_ROWS: dict[str, Row] = {row.name: row for row in replication.DYNAMIC_ONLY_ROWS}
 TOPIC_ROWS: dict[str, Row] = {row.name: row for row in topic.ROWS}
 
-# Topic key -> the broker keys that give its value when the topic has none: the first that is set counts, times
-# the factor (milliseconds of a minute, of an hour).
+# Topic key -> the broker keys that supply its default: the value of the first one that is set, multiplied by the
+# factor (milliseconds of a minute, of an hour).
 _MINUTE = 60_000
 _HOUR = 3_600_000
 TOPIC_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {

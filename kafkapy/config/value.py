@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.config.row import BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, REQUIRED, SHORT, ConfigType, Row
 from kafkapy.config.validator import invalid_value
 
-# What String.trim() takes away: everything up to the space.
+# The characters that Java's String.trim() removes: all up to the space.
 _TRIMMED = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)

@@ -10,7 +10,7 @@ from kafkapy.metrics.page import Page
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/self/stat behind the name, which may hold spaces and parentheses.
+# Fields of /proc/self/stat after the name, which may hold spaces and parentheses.
 USER_TIME, SYSTEM_TIME, THREADS, START_TIME, VIRTUAL_BYTES, RESIDENT_PAGES = 11, 12, 17, 19, 20, 21
 
 

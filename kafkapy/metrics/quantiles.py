@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 WINDOW_S = 60.0
-# More scrapes than this within the window do not each keep what they read.
+# Readings within a window; more frequent scrapes store only some of theirs.
 MOST_KEPT = 16
 
 T = TypeVar("T")

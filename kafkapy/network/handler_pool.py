@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 logger = logging.getLogger("kafka.server.KafkaRequestHandler")
 
-# Runs on a pool thread; what it returns, if anything, is then run on the reactor's thread.
+# Runs on a pool thread; the callable that it returns, if any, then runs on the reactor's thread.
 Work = Callable[[], Callable[[], object] | None]
 
 

@@ -14,7 +14,7 @@ from kafkapy.network.connection_quotas import ConnectionQuotas
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
-# Ends that say something about the client or about us; the others are everyday life.
+# Ends of connections that point to a fault of the client or of this broker, and are logged as warnings.
 NOTEWORTHY = frozenset(
     (
         reactor_module.CLOSED_FOR_INVALID_SIZE,

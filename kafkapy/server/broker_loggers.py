@@ -12,7 +12,7 @@ from kafkapy.controller.result import SUCCESS, ErrorMessage
 from kafkapy.errors import ApiError, Error
 
 ROOT = "root"
-# Kafka's names of levels, those of Python's logging that come nearest.
+# Kafka's names of levels -> the nearest levels of Python's logging.
 LEVELS = {
     "TRACE": logging.DEBUG,
     "DEBUG": logging.DEBUG,

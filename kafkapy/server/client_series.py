@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.server.otlp import Points
 
-# A client that has been silent for so many of its push intervals is gone.
+# A series expires after this many push intervals of its client without a push.
 SILENT_INTERVALS = 3
 
 

@@ -14,12 +14,12 @@ from kafkapy.server.client_series import ClientSeriesTable
 
 logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
-# Clients remembered; the one that was silent for longest goes first.
+# Stored clients; the one that was silent for longest is removed first.
 LARGEST_CACHE = 16384
-# Their numbers that are kept, without a configuration that says otherwise.
+# Series of clients, unless the configuration sets another limit.
 MOST_SERIES = 2000
 NEVER = -1
-# After these errors of a push a client may ask again at once.
+# After these errors of a push a client may request its subscription again at once.
 ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESSION_TYPE])
 
 

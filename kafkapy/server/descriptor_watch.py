@@ -10,7 +10,7 @@ from collections.abc import Callable
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 CHECK_INTERVAL_MS = 10_000
-# A warning is given above the first share of the limit, and may come again after a look below the second.
+# A check above the first share of the limit warns; the next warning needs a check below the second in between.
 HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 

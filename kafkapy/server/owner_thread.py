@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError, Future
 
 logger = logging.getLogger("kafka.server.KafkaBroker")
 
-# How often the waiting thread looks whether the owner is still there.
+# The interval at which the waiting thread checks whether the owner is alive.
 LOOK_S = 1.0
 
 

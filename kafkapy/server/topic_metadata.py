@@ -13,7 +13,7 @@ from kafkapy.metadata.topics_image import (
     PartitionImage,
 )
 
-# What may be done with a topic and with the cluster, as bits: everything, while nobody is forbidden anything.
+# The permitted operations on a topic and on the cluster, as bits: all of them, because there is no authorizer.
 # READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS
 ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 # CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE

@@ -141,7 +141,7 @@ def contents(records: bytes) -> list[Any]:
     return seen
 
 
-# -- what stands on the broker before
+# -- the content of the broker before the requests
 
 
 RECORD_COUNT = 10

@@ -28,9 +28,9 @@ from kafkapy.server.exposition.topics import TopicMetrics
 from kafkapy.server.services import Services
 from kafkapy.storage.log_cleaner import LogCleaner
 
-# A page is not made anew more often than this, whoever asks.
+# The shortest time between two pages; requests in between receive the same page.
 FRESH_S = 0.25
-# How long the reactor may take to answer before the broker does not count as alive.
+# The longest time for which the reactor may not respond while the broker counts as alive.
 PATIENCE_S = 5.0
 
 

@@ -14,13 +14,13 @@ from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.server.services import Services
 
-# Kafka's, as it writes them.
+# Kafka's quantiles, as it writes them.
 QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
-# Every second power of two from 64 us on: upper ends that buckets of the meters have too.
+# Every second power of two from 64 us on; the buckets of the meters have these upper ends too.
 HISTOGRAM_ENDS_US = [1 << exponent for exponent in range(6, 26, 2)]
 BOUNDS_US = bucket_bounds()
 BOUNDS_MS = [bound / 1000 for bound in BOUNDS_US]
-# How many buckets of a meter lie below each end.
+# The number of buckets of a meter below each end.
 BUCKETS_BELOW = [BOUNDS_US.index(end) + 1 for end in HISTOGRAM_ENDS_US]
 ENDS_S = [end / 1e6 for end in HISTOGRAM_ENDS_US]
 OTHER_API = "(other)"

@@ -42,7 +42,7 @@ PARTITION_FAMILIES: dict[int, Metric] = {
     UNDER_REPLICATED: table.PARTITION_UNDER_REPLICATED,
     UNDER_MIN_ISR: table.PARTITION_UNDER_MIN_ISR,
 }
-# Partitions looked at between two looks at the clock: well below a tenth of a millisecond.
+# Partitions per slice between two checks of the clock: well below a tenth of a millisecond.
 STEP = 32
 
 

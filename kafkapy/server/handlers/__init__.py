@@ -49,5 +49,5 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "topics": (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
 }
 
-# API -> the module with its handler. That module's decorators say which versions.
+# API -> the module with its handler. The decorators in that module declare the versions.
 HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}

@@ -20,7 +20,7 @@ from kafkapy.server.request_context import RequestContext
 
 LOWEST, HIGHEST = 0, 4
 FIRST_VERSION_WITH_SOFTWARE = 3
-# Until version 3 a client refuses a feature whose lowest level is 0, so such features are not shown (KAFKA-17011).
+# Clients of versions up to 3 refuse a feature whose lowest level is 0, so such features are left out (KAFKA-17011).
 FIRST_VERSION_WITH_LEVEL_0 = 4
 # Announced only while the metrics page shows what clients push; Apache Kafka requires a receiver plugin for them.
 TELEMETRY_APIS = frozenset([ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY])

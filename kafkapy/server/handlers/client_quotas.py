@@ -24,7 +24,7 @@ from kafkapy.server.request_context import RequestContext
 
 MATCH_EXACT, MATCH_DEFAULT, MATCH_ANY = range(3)
 
-# Type -> the name wanted (None: the default's), or _ANY.
+# Entity type -> the requested name (None means the default entity), or _ANY.
 Filter = dict[str, "str | object | None"]
 _ANY = object()
 

@@ -33,10 +33,10 @@ from kafkapy.server.topic_metadata import (
 )
 from kafkapy.types import ZERO_UUID
 
-# Answers kept per image: so many, and so many bytes together.
+# Limits on the encoded responses stored per image: their number and their total size.
 MAX_STORED_RESPONSES = 256
 MAX_STORED_BYTES = 16 * 1024 * 1024
-# From these versions on: topics may be asked for by id; a leader without the listener has an error of its own.
+# The first versions in which topics may be requested by id, and a leader without the listener has its own error.
 TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
 

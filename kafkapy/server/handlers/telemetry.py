@@ -28,12 +28,12 @@ from kafkapy.types import ZERO_UUID, random_uuid, uuid_to_string
 
 logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
-# The best first, which is how Apache Kafka lists them.
+# In Apache Kafka's order, the best first.
 ACCEPTED_CODECS = [ZSTD, LZ4, GZIP, SNAPPY]
 RESERVED_IDS = frozenset([ZERO_UUID, bytes(15) + b"\x01"])
-# What a push may grow to, in times of telemetry.max.bytes.
+# The largest decompressed size of a push, as a multiple of telemetry.max.bytes.
 LARGEST_GROWTH = 16
-# Numbers of one push that are looked at; a client has some hundred.
+# The largest number of points of one push; a client has some hundred.
 MOST_POINTS = 5000
 
 

@@ -34,7 +34,7 @@ from kafkapy.server.services import Services
 from kafkapy.types import ZERO_UUID
 
 DUPLICATE_NAME = ErrorMessage(Error.INVALID_REQUEST, "Duplicate topic name.")
-# Before this version a client does not know TOPIC_DELETION_DISABLED.
+# The first version whose clients know TOPIC_DELETION_DISABLED.
 DELETION_DISABLED_VERSION = 3
 
 TopicResult = CreateTopicsResponse.CreatableTopicResult
