@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kafkapy.metrics.metric import Metric, counter, gauge, histogram, summary, untyped
 
-# BROKER_STATE of a broker that serves.
+# The BROKER_STATE of a broker that serves clients.
 RUNNING = 3
 
 # -- topics: without a label the sum of all ----------------------------------------------------------------------------
@@ -17,15 +17,15 @@ RUNNING = 3
 _TOPIC_METRICS = "kafka_server_brokertopicmetrics"
 MESSAGES_IN = counter(f"{_TOPIC_METRICS}_messagesin_total", "Records appended.", "topic")
 BYTES_IN = counter(f"{_TOPIC_METRICS}_bytesin_total", "Bytes of record batches that producers sent.", "topic")
-BYTES_OUT = counter(f"{_TOPIC_METRICS}_bytesout_total", "Bytes of record batches that consumers were sent.", "topic")
+BYTES_OUT = counter(f"{_TOPIC_METRICS}_bytesout_total", "Bytes of record batches that were sent to consumers.", "topic")
 PRODUCE_REQUESTS = counter(
-    f"{_TOPIC_METRICS}_totalproducerequests_total", "Appends asked for, one for each partition of a request.", "topic"
+    f"{_TOPIC_METRICS}_totalproducerequests_total", "Appends requested, one for each partition of a request.", "topic"
 )
 FAILED_PRODUCE_REQUESTS = counter(
     f"{_TOPIC_METRICS}_failedproducerequests_total", "Appends that were refused or failed.", "topic"
 )
 FETCH_REQUESTS = counter(
-    f"{_TOPIC_METRICS}_totalfetchrequests_total", "Reads answered, one for each partition of a fetch.", "topic"
+    f"{_TOPIC_METRICS}_totalfetchrequests_total", "Reads requested, one for each partition of a fetch.", "topic"
 )
 FAILED_FETCH_REQUESTS = counter(
     f"{_TOPIC_METRICS}_failedfetchrequests_total", "Reads that were refused or failed.", "topic"
@@ -39,11 +39,11 @@ LOG_SEGMENTS = gauge("kafka_log_log_numlogsegments", "Segments of the log.", "to
 PARTITION_REPLICAS = gauge("kafka_cluster_partition_replicascount", "Replicas assigned.", "topic", "partition")
 PARTITION_ISR = gauge("kafka_cluster_partition_insyncreplicascount", "Replicas in sync.", "topic", "partition")
 PARTITION_UNDER_REPLICATED = gauge(
-    "kafka_cluster_partition_underreplicated", "1 if replicas of a partition that is led here are missing.",
+    "kafka_cluster_partition_underreplicated", "1 if a partition led here has replicas that are not in sync.",
     "topic", "partition",
 )  # fmt: skip
 PARTITION_UNDER_MIN_ISR = gauge(
-    "kafka_cluster_partition_underminisr", "1 if a partition that is led here has too few replicas in sync to write.",
+    "kafka_cluster_partition_underminisr", "1 if a partition led here has too few replicas in sync for acks=all.",
     "topic", "partition",
 )  # fmt: skip
 
@@ -59,17 +59,21 @@ UNDER_REPLICATED = gauge(
 )
 UNDER_MIN_ISR = gauge(
     "kafka_server_replicamanager_underminisrpartitioncount",
-    "Partitions led here with fewer replicas in sync than min.insync.replicas: acks=all is refused.",
+    "Partitions led here with fewer replicas in sync than min.insync.replicas; writes with acks=all are refused.",
 )
 AT_MIN_ISR = gauge(
     "kafka_server_replicamanager_atminisrpartitioncount",
-    "Partitions led here with as many replicas in sync as min.insync.replicas asks for.",
+    "Partitions led here with exactly min.insync.replicas replicas in sync.",
 )
 REASSIGNING = gauge(
     "kafka_server_replicamanager_reassigningpartitions", "Partitions led here whose replicas are being changed."
 )
-ISR_SHRINKS = counter("kafka_server_replicamanager_isrshrinks_total", "Times a replica was taken out of the ISR.")
-ISR_EXPANDS = counter("kafka_server_replicamanager_isrexpands_total", "Times a replica came back into the ISR.")
+ISR_SHRINKS = counter(
+    "kafka_server_replicamanager_isrshrinks_total", "Number of times that a replica was removed from the ISR."
+)
+ISR_EXPANDS = counter(
+    "kafka_server_replicamanager_isrexpands_total", "Number of times that a replica was added to the ISR."
+)
 BROKER_STATE = gauge(
     "kafka_server_kafkaserver_brokerstate",
     "0 not running, 1 starting, 2 recovery, 3 running, 6 pending controlled shutdown, 7 shutting down.",
@@ -84,62 +88,66 @@ GLOBAL_TOPICS = gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topi
 GLOBAL_PARTITIONS = gauge("kafka_controller_kafkacontroller_globalpartitioncount", "Partitions of the cluster.")
 PREFERRED_IMBALANCE = gauge(
     "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
-    "Partitions that another than their preferred replica leads.",
+    "Partitions whose leader is not their preferred replica.",
 )
-ACTIVE_BROKERS = gauge("kafka_controller_kafkacontroller_activebrokercount", "Brokers that may serve.")
-FENCED_BROKERS = gauge("kafka_controller_kafkacontroller_fencedbrokercount", "Brokers registered that may not serve.")
+ACTIVE_BROKERS = gauge("kafka_controller_kafkacontroller_activebrokercount", "Registered brokers that are not fenced.")
+FENCED_BROKERS = gauge("kafka_controller_kafkacontroller_fencedbrokercount", "Registered brokers that are fenced.")
 METADATA_OFFSET = gauge(
-    "kafka_controller_kafkacontroller_lastappliedrecordoffset", "Last offset of the metadata log that is in force."
+    "kafka_controller_kafkacontroller_lastappliedrecordoffset", "Last offset of the metadata log that has been applied."
 )
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
-REQUESTS = counter("kafka_network_requestmetrics_requests_total", "Requests answered.", "request")
+REQUESTS = counter("kafka_network_requestmetrics_requests_total", "Requests that got a response.", "request")
 REQUEST_ERRORS = counter(
     "kafka_network_requestmetrics_errors_total",
-    "Errors answered: of whole answers, and of partitions of Produce and Fetch.",
+    "Errors in responses: of whole responses, and of partitions of Produce and Fetch.",
     "request", "error",
 )  # fmt: skip
 REQUEST_TIME_MS = summary(
     "kafka_network_requestmetrics_totaltimems",
-    "Milliseconds from a request's arrival to its answer, waiting for records or replicas included.",
+    "Milliseconds from a request's arrival to its response, including the wait for records or replicas.",
     "request",
 )
-REQUEST_SECONDS = histogram("kafkapy_request_seconds", "The same in seconds, as a histogram.", "request")
-REQUEST_BYTES = counter("kafkapy_request_bytes_total", "Bytes of requests answered.", "request")
+REQUEST_SECONDS = histogram(
+    "kafkapy_request_seconds", "Seconds from a request's arrival to its response, as a histogram.", "request"
+)
+REQUEST_BYTES = counter("kafkapy_request_bytes_total", "Bytes of requests that got a response.", "request")
 REQUEST_QUEUE = gauge(
     "kafka_network_requestchannel_requestqueuesize", "Requests that wait for a thread of the handler pool."
 )
-REQUESTS_IN_PROCESS = gauge("kafkapy_requests_in_process", "Requests not answered yet, those that wait included.")
+REQUESTS_IN_PROCESS = gauge(
+    "kafkapy_requests_in_process", "Requests without a response yet, including those that wait."
+)
 REQUESTS_GATED = counter("kafkapy_requests_gated_total", "Requests served without the interpreter lock.")
 HANDLER_IDLE = gauge(
     "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
-    "Share of the handler pool's threads that have nothing to do, 0 to 1.",
+    "Share of the handler pool's threads that are idle, 0 to 1.",
 )
 PROCESSOR_IDLE = gauge(
     "kafka_network_socketserver_networkprocessoravgidle_percent",
     "Share of the last minute in which the reactor waited for events, 0 to 1.",
 )
 REACTOR_IDLE = counter("kafkapy_reactor_idle_seconds_total", "Seconds in which the reactor waited for events.")
-REACTOR_WAKEUPS = counter("kafkapy_reactor_wakeups_total", "Times the reactor woke up.")
+REACTOR_WAKEUPS = counter("kafkapy_reactor_wakeups_total", "Number of times that the reactor woke up.")
 REACTOR_PYTHON_PHASES = counter("kafkapy_reactor_python_phases_total", "Wake-ups in which the reactor ran Python.")
 CONNECTIONS = gauge(
     "kafka_server_socket_server_metrics_connection_count", "Open connections.", "listener", "networkProcessor"
 )
 CONNECTIONS_CREATED = counter("kafka_server_socket_server_metrics_connection_creation_total", "Connections accepted.")
 CONNECTIONS_CLOSED = counter("kafka_server_socket_server_metrics_connection_close_total", "Connections closed.")
-BYTES_RECEIVED = counter("kafkapy_network_received_bytes_total", "Bytes that clients sent.")
-BYTES_SENT = counter("kafkapy_network_sent_bytes_total", "Bytes that clients were sent.")
+BYTES_RECEIVED = counter("kafkapy_network_received_bytes_total", "Bytes received from clients.")
+BYTES_SENT = counter("kafkapy_network_sent_bytes_total", "Bytes sent to clients.")
 PURGATORY_SIZE = gauge(
     "kafka_server_delayedoperationpurgatory_purgatorysize",
-    "Entries in the lists of what waits, one for each partition that a request waits for.",
+    "Entries in the lists of waiting requests, one for each partition that a request waits for.",
     "delayedOperation",
 )
 DELAYED_OPERATIONS = gauge(
     "kafka_server_delayedoperationpurgatory_numdelayedoperations", "Requests that wait.", "delayedOperation"
 )
 EXPIRED_OPERATIONS = counter(
-    "kafkapy_delayed_operations_expired_total", "Requests that waited until their time was over.", "delayedOperation"
+    "kafkapy_delayed_operations_expired_total", "Requests that waited until their time-out.", "delayedOperation"
 )
 FETCH_SESSIONS = gauge(
     "kafka_server_fetchsessioncache_numincrementalfetchsessions", "Incremental fetch sessions (KIP-227)."
@@ -148,25 +156,35 @@ FETCH_SESSIONS = gauge(
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 OFFLINE_DIRECTORIES = gauge("kafka_log_logmanager_offlinelogdirectorycount", "Log directories that have failed.")
-DIRECTORY_OFFLINE = gauge("kafka_log_logmanager_logdirectoryoffline", "1 if it has failed.", "logDirectory")
-DIRECTORY_USABLE = gauge("kafkapy_log_directory_usable_bytes", "Free bytes of its file system.", "logDirectory")
-DIRECTORY_TOTAL = gauge("kafkapy_log_directory_total_bytes", "Size of its file system.", "logDirectory")
+DIRECTORY_OFFLINE = gauge(
+    "kafka_log_logmanager_logdirectoryoffline", "1 if the log directory has failed.", "logDirectory"
+)
+DIRECTORY_USABLE = gauge(
+    "kafkapy_log_directory_usable_bytes", "Free bytes of the directory's file system.", "logDirectory"
+)
+DIRECTORY_TOTAL = gauge("kafkapy_log_directory_total_bytes", "Bytes of the directory's file system.", "logDirectory")
 CLEANER_DEAD_THREADS = gauge(
-    "kafka_log_logcleaner_deadthreadcount", "Threads of the log cleaner that have died: what they compacted only grows."
+    "kafka_log_logcleaner_deadthreadcount",
+    "Threads of the log cleaner that have died; compacted logs grow without them.",
 )
 CLEANER_AGE = gauge(
     "kafka_log_logcleanermanager_time_since_last_run_ms",
     "Milliseconds since a thread of the log cleaner last looked for work; 0 while it is switched off.",
 )
 CLEANER_DIRTY = gauge(
-    "kafka_log_logcleanermanager_max_dirty_percent", "Share of the filthiest compacted log that is dirty, 0 to 100."
+    "kafka_log_logcleanermanager_max_dirty_percent",
+    "Largest share of a compacted log that has not been cleaned, 0 to 100.",
 )
 UNCLEANABLE_PARTITIONS = gauge(
     "kafka_log_logcleanermanager_uncleanable_partitions_count",
-    "Compacted partitions that could not be cleaned and are left alone.",
+    "Compacted partitions that could not be cleaned and are skipped.",
     "logDirectory",
 )
-UNCLEANABLE_BYTES = gauge("kafka_log_logcleanermanager_uncleanable_bytes", "Bytes of these partitions.", "logDirectory")
+UNCLEANABLE_BYTES = gauge(
+    "kafka_log_logcleanermanager_uncleanable_bytes",
+    "Bytes of the compacted partitions that could not be cleaned.",
+    "logDirectory",
+)
 
 # -- coordinators ------------------------------------------------------------------------------------------------------
 
@@ -176,47 +194,57 @@ GROUP_OFFSETS = gauge(f"{_GROUPS}_numoffsets", "Offsets that groups have committ
 GROUPS_EMPTY = gauge(f"{_GROUPS}_numgroupsempty", "Groups without members.")
 GROUPS_PREPARING = gauge(f"{_GROUPS}_numgroupspreparingrebalance", "Groups that wait for members to join.")
 GROUPS_COMPLETING = gauge(f"{_GROUPS}_numgroupscompletingrebalance", "Groups that wait for their assignment.")
-GROUPS_STABLE = gauge(f"{_GROUPS}_numgroupsstable", "Groups at work.")
-GROUPS_DEAD = gauge(f"{_GROUPS}_numgroupsdead", "Groups about to go.")
+GROUPS_STABLE = gauge(f"{_GROUPS}_numgroupsstable", "Groups whose members have their assignment.")
+GROUPS_DEAD = gauge(f"{_GROUPS}_numgroupsdead", "Groups that are about to be removed.")
 GROUPS_BY_STATE = gauge("kafkapy_groups", "Groups by protocol (classic, consumer) and state.", "protocol", "state")
 GROUP_MEMBERS = gauge("kafka_consumergroup_members", "Members of a group.", "consumergroup")
 GROUP_OFFSET = gauge(
     "kafka_consumergroup_current_offset", "Offset that a group has committed.", "consumergroup", "topic", "partition"
 )
 GROUP_LAG = gauge(
-    "kafka_consumergroup_lag", "Offsets from there to the high watermark.", "consumergroup", "topic", "partition"
+    "kafka_consumergroup_lag",
+    "Offsets from a group's committed offset to the high watermark.",
+    "consumergroup",
+    "topic",
+    "partition",
 )
 GROUP_STABLE_LAG = gauge(
     "kafkapy_consumergroup_stable_lag",
-    "Offsets from there to the last stable offset: what a consumer with isolation.level=read_committed has before it.",
+    "Offsets from a group's committed offset to the last stable offset: the lag with isolation.level=read_committed.",
     "consumergroup", "topic", "partition",
 )  # fmt: skip
-GROUP_LAG_SUM = gauge("kafka_consumergroup_lag_sum", "The lag of a group in all of a topic.", "consumergroup", "topic")
+GROUP_LAG_SUM = gauge(
+    "kafka_consumergroup_lag_sum", "Sum of a group's lags in all partitions of a topic.", "consumergroup", "topic"
+)
 TRANSACTIONS = gauge("kafkapy_transactions", "Transactional ids by state.", "state")
 TRANSACTION_AGE = gauge(
-    "kafkapy_transaction_oldest_seconds", "Age of the oldest transaction that is open; consumers wait for its end."
+    "kafkapy_transaction_oldest_seconds",
+    "Age of the oldest open transaction; consumers with isolation.level=read_committed wait for its end.",
 )
-PRODUCERS = gauge("kafkapy_producers", "Idempotent producers that partitions remember.")
+PRODUCERS = gauge("kafkapy_producers", "Idempotent producers whose state partitions hold.")
 
 # -- clients' own metrics ----------------------------------------------------------------------------------------------
 
-CLIENT_INSTANCES = gauge("kafkapy_client_instances", "Clients that were asked for their metrics (KIP-714).")
-CLIENT_PUSHES = counter("kafkapy_client_telemetry_pushes_total", "Pushes of clients' metrics that were taken.")
+CLIENT_INSTANCES = gauge("kafkapy_client_instances", "Clients that requested a metrics subscription (KIP-714).")
+CLIENT_PUSHES = counter("kafkapy_client_telemetry_pushes_total", "Pushes of clients' metrics that were accepted.")
 CLIENT_PUSHES_REFUSED = counter("kafkapy_client_telemetry_refused_total", "Pushes that were refused.")
 CLIENT_PUSHED_BYTES = counter("kafkapy_client_telemetry_bytes_total", "Bytes of pushes, decompressed.")
 CLIENT_DROPPED = counter(
-    "kafkapy_client_telemetry_dropped_total", "Points of clients' metrics left out: no number, or no room."
+    "kafkapy_client_telemetry_dropped_total",
+    "Points of clients' metrics that were dropped: not a number, or beyond the limit of series.",
 )
 CLIENT_METRIC = untyped(
     "kafkapy_client_metric",
-    "What clients pushed: `metric` is its name, `attributes` what the client says beside it. A sum of differences is "
-    "added up; a client that is silent for three of its intervals is forgotten.",
+    "Numbers that clients pushed: `metric` is the name, `attributes` are the client's. Differences are added up; the "
+    "series of a client that has been silent for three push intervals are removed.",
     "metric", "client_id", "client_instance_id", "attributes",
 )  # fmt: skip
 
 # -- the process -------------------------------------------------------------------------------------------------------
 
-BUILD = gauge("kafkapy_build_info", "1; its labels say what runs.", "version", "node_id", "cluster_id")
+BUILD = gauge(
+    "kafkapy_build_info", "Always 1; the labels are those of the running broker.", "version", "node_id", "cluster_id"
+)
 PROCESS_CPU = counter("process_cpu_seconds_total", "User and system time in seconds.")
 PROCESS_RESIDENT = gauge("process_resident_memory_bytes", "Resident memory.")
 PROCESS_VIRTUAL = gauge("process_virtual_memory_bytes", "Virtual memory.")
@@ -225,6 +253,6 @@ PROCESS_THREADS = gauge("process_threads", "Threads.")
 PROCESS_OPEN_FILES = gauge("process_open_fds", "Open file descriptors.")
 PROCESS_MOST_FILES = gauge("process_max_fds", "File descriptors that may be open.")
 PAGES = counter("kafkapy_metrics_pages_total", "Pages of metrics rendered, this one not included.")
-PAGES_CPU = counter("kafkapy_metrics_cpu_seconds_total", "Processor time that they took.")
+PAGES_CPU = counter("kafkapy_metrics_cpu_seconds_total", "Processor time for rendering pages of metrics.")
 
 METRICS: dict[str, Metric] = {value.name: value for value in list(globals().values()) if isinstance(value, Metric)}

@@ -22,11 +22,11 @@ ROWS = (
     ),
     client_key(
         "bootstrap.servers", LIST, "", ANY, HIGH,
-        "Addresses (host:port) that the cluster is first found by.",
+        "Addresses (host:port) of the first connections to the cluster.",
     ),
     client_key(
         "client.id", STRING, "", ANY, MEDIUM,
-        "Name that requests carry, for logs and quotas.",
+        "Name of this client in its requests, for logs and quotas.",
     ),
     client_key(
         "connections.max.idle.ms", LONG, 300000, ANY, MEDIUM,
@@ -34,18 +34,18 @@ ROWS = (
     ),
     client_key(
         "default.api.timeout.ms", INT, 60000, at_least(0), MEDIUM,
-        "Longest time that a call without a timeout of its own takes.",
+        "Time-out of calls that have none of their own.",
     ),
     inert_client_key(
         "enable.metrics.push", BOOLEAN, False, ANY, LOW,
-        "Send metrics to the broker if it asks for them.",
+        "Push metrics to the broker if it requests them.",
     ),
     client_key(
         "receive.buffer.bytes", INT, 65536, at_least(-1), MEDIUM,
-        "Size of the socket's receive buffer; -1 is the system's own.",
+        "Size of the socket's receive buffer; -1 means the system's default.",
     ),
     client_key(
         "retries", INT, INT_MAX, between(0, INT_MAX), LOW,
-        "How often a failed request is sent again.",
+        "Largest number of retries of a failed request.",
     ),
 )

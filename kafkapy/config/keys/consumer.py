@@ -27,31 +27,31 @@ from kafkapy.config.validator import (
 ROWS = (
     client_key(
         "allow.auto.create.topics", BOOLEAN, True, ANY, MEDIUM,
-        "Let the broker create topics that are asked for, if it does so.",
+        "Allow the broker to create missing topics when metadata is requested for them.",
     ),
     client_key(
         "auto.commit.interval.ms", INT, 5000, at_least(0), LOW,
-        "Time between two commits of their own accord.",
+        "Time between two automatic commits.",
     ),
     client_key(
         "auto.offset.reset", STRING, "latest", AUTO_OFFSET_RESET, MEDIUM,
-        "Where to begin without a committed offset, or with one that the log no longer has.",
+        "Position without a committed offset, or with one that the log no longer has.",
     ),
     client_key(
         "bootstrap.servers", LIST, REQUIRED, ANY, HIGH,
-        "Addresses (host:port) that the cluster is first found by.",
+        "Addresses (host:port) of the first connections to the cluster.",
     ),
     client_key(
         "check.crcs", BOOLEAN, True, ANY, LOW,
-        "Check the checksum of what is fetched.",
+        "Verify the checksums of fetched batches.",
     ),
     client_key(
         "client.id", STRING, "", ANY, LOW,
-        "Name that requests carry, for logs and quotas.",
+        "Name of this client in its requests, for logs and quotas.",
     ),
     client_key(
         "client.rack", STRING, "", ANY, LOW,
-        "Where this client is, so that it may read from a replica near by.",
+        "Rack of this client, so that it may read from a near replica.",
     ),
     client_key(
         "connections.max.idle.ms", LONG, 540000, ANY, MEDIUM,
@@ -59,15 +59,15 @@ ROWS = (
     ),
     client_key(
         "default.api.timeout.ms", INT, 60000, at_least(0), MEDIUM,
-        "Longest time that a call without a timeout of its own takes.",
+        "Time-out of calls that have none of their own.",
     ),
     client_key(
         "enable.auto.commit", BOOLEAN, True, ANY, MEDIUM,
-        "Commit positions from time to time while polling.",
+        "Commit positions automatically while polling.",
     ),
     inert_client_key(
         "enable.metrics.push", BOOLEAN, True, ANY, LOW,
-        "Send metrics to the broker if it asks for them.",
+        "Push metrics to the broker if it requests them.",
     ),
     client_key(
         "exclude.internal.topics", BOOLEAN, True, ANY, MEDIUM,
@@ -75,7 +75,7 @@ ROWS = (
     ),
     client_key(
         "fetch.max.bytes", INT, 52428800, at_least(0), MEDIUM,
-        "Most bytes in one fetch, unless the first batch is larger.",
+        "Largest number of bytes in one fetch, unless the first batch is larger.",
     ),
     client_key(
         "fetch.max.wait.ms", INT, 500, at_least(0), LOW,
@@ -83,19 +83,19 @@ ROWS = (
     ),
     client_key(
         "fetch.min.bytes", INT, 1, at_least(0), HIGH,
-        "Bytes that a fetch waits for.",
+        "Bytes that the broker collects before it responds to a fetch.",
     ),
     client_key(
         "group.id", STRING, None, ANY, HIGH,
-        "Name of the group that partitions are shared and offsets committed in.",
+        "Name of the consumer group, which shares partitions and commits offsets.",
     ),
     client_key(
         "group.instance.id", STRING, None, NON_EMPTY_STRING, MEDIUM,
-        "Name of this member over restarts: a static member.",
+        "Name that makes this consumer a static member, which keeps its partitions over restarts.",
     ),
     client_key(
         "group.protocol", STRING, "classic", one_of_ignoring_case("CONSUMER", "CLASSIC"), HIGH,
-        "How the group shares partitions: classic, or consumer (KIP-848).",
+        "Protocol of the group: classic, or consumer (KIP-848).",
     ),
     client_key(
         "group.remote.assignor", STRING, None, ANY, MEDIUM,
@@ -107,19 +107,19 @@ ROWS = (
     ),
     client_key(
         "interceptor.classes", LIST, "", ANY, LOW,
-        "Objects or classes that see each record on its way.",
+        "Objects or classes that are called with each record.",
     ),
     client_key(
         "isolation.level", STRING, "read_uncommitted", one_of("read_committed", "read_uncommitted"), MEDIUM,
-        "Whether records of open and aborted transactions are seen.",
+        "Visibility of records of open and aborted transactions.",
     ),
     client_key(
         "key.deserializer", CLASS, REQUIRED, ANY, HIGH,
-        "What makes objects of keys; without one they stay bytes.",
+        "Deserializer of keys; without one they stay bytes.",
     ),
     client_key(
         "max.partition.fetch.bytes", INT, 1048576, at_least(0), HIGH,
-        "Most bytes of one partition in a fetch, unless its first batch is larger.",
+        "Largest number of bytes of one partition in a fetch, unless its first batch is larger.",
     ),
     client_key(
         "max.poll.interval.ms", INT, 300000, at_least(1), MEDIUM,
@@ -127,7 +127,7 @@ ROWS = (
     ),
     client_key(
         "max.poll.records", INT, 500, at_least(1), MEDIUM,
-        "Most records that a poll returns.",
+        "Largest number of records that a poll returns.",
     ),
     client_key(
         "partition.assignment.strategy", LIST, "class org.apache.kafka.clients.consumer.RangeAssignor,class org.apache.kafka.clients.consumer.CooperativeStickyAssignor", ANY, MEDIUM,
@@ -135,22 +135,22 @@ ROWS = (
     ),
     client_key(
         "receive.buffer.bytes", INT, 65536, at_least(-1), MEDIUM,
-        "Size of the socket's receive buffer; -1 is the system's own.",
+        "Size of the socket's receive buffer; -1 means the system's default.",
     ),
     client_key(
         "session.timeout.ms", INT, 45000, ANY, HIGH,
-        "Time without a heartbeat after which a member is taken for gone.",
+        "Time without a heartbeat after which the member is removed from its group.",
     ),
     inert_client_key(
         "share.acknowledgement.mode", STRING, "implicit", one_of("implicit", "explicit"), MEDIUM,
-        "How records of share groups are acknowledged.",
+        "Acknowledgement of the records of share groups: implicit or explicit.",
     ),
     inert_client_key(
         "share.acquire.mode", STRING, "BATCH_OPTIMIZED", one_of_any_case("batch_optimized", "record_limit"), MEDIUM,
-        "How records of share groups are acquired.",
+        "Acquisition of the records of share groups.",
     ),
     client_key(
         "value.deserializer", CLASS, REQUIRED, ANY, HIGH,
-        "What makes objects of values; without one they stay bytes.",
+        "Deserializer of values; without one they stay bytes.",
     ),
 )

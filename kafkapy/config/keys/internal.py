@@ -1,4 +1,4 @@
-"""Configuration keys: those that Kafka reads and does not list; they are not described, and matter to tests mostly."""
+"""Configuration keys that Kafka reads and does not describe; mostly tests set them."""
 
 from kafkapy.config.row import INT, LONG, LOW, READ_ONLY, key
 from kafkapy.config.validator import at_least

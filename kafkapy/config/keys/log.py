@@ -28,11 +28,11 @@ ROWS = (
     key("log.dirs", LIST, None, filled_list_of(), HIGH, READ_ONLY, "Directories of the logs."),
     key(
         "cordoned.log.dirs", LIST, "", list_of(), MEDIUM, PER_BROKER,
-        "Directories that take no new partitions; * is all of them.",
+        "Directories that get no new partitions; * means all of them.",
     ),
     inert(
         "log.dir.failure.timeout.ms", LONG, 30000, at_least(1), LOW, READ_ONLY,
-        "Stop the broker if the controller has not learned of a failed directory after this time.",
+        "Stop the broker if a failed directory could not be reported to the controller within this time.",
     ),
     key(
         "num.recovery.threads.per.data.dir", INT, 2, at_least(1), HIGH, CLUSTER_WIDE,
@@ -49,7 +49,7 @@ ROWS = (
     key("log.roll.hours", INT, 168, at_least(1), HIGH, READ_ONLY, "log.roll.ms in hours, used when that is not set."),
     key(
         "log.roll.jitter.ms", LONG, None, ANY, HIGH, CLUSTER_WIDE,
-        "Random time taken off log.roll.ms, so that segments do not roll all at once.",
+        "Largest random time subtracted from log.roll.ms, so that segments do not roll all at once.",
     ),
     key(
         "log.roll.jitter.hours", INT, 0, at_least(0), HIGH, READ_ONLY,
@@ -57,7 +57,7 @@ ROWS = (
     ),
     key(
         "log.retention.ms", LONG, None, ANY, HIGH, CLUSTER_WIDE,
-        "Delete a segment when its newest record is older; -1 is never.",
+        "Age of a segment's newest record from which on the segment is deleted; -1 means never.",
     ),
     key(
         "log.retention.minutes", INT, None, ANY, HIGH, READ_ONLY,
@@ -69,7 +69,7 @@ ROWS = (
     ),
     key(
         "log.retention.bytes", LONG, -1, ANY, HIGH, CLUSTER_WIDE,
-        "Size of a partition beyond which its oldest segments are deleted; -1 is no limit.",
+        "Size of a partition beyond which its oldest segments are deleted; -1 means no limit.",
     ),
     key(
         "log.retention.check.interval.ms", LONG, 300000, at_least(1), MEDIUM, READ_ONLY,
@@ -77,7 +77,7 @@ ROWS = (
     ),
     key(
         "log.cleanup.policy", LIST, "delete", list_of("compact", "delete"), MEDIUM, CLUSTER_WIDE,
-        "What happens to old segments: delete, compact or both.",
+        "Cleanup of old segments: delete, compact or both.",
     ),
     key(
         "log.index.interval.bytes", INT, 4096, at_least(0), MEDIUM, CLUSTER_WIDE,
@@ -111,15 +111,15 @@ ROWS = (
     ),
     key(
         "log.message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), MEDIUM, CLUSTER_WIDE,
-        "Whether a record carries its creation time or the time of its append.",
+        "Timestamp of records: the creation time, or the time of the append.",
     ),
     key(
         "log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "How far a record's timestamp may lie in the past.",
+        "Largest time by which a record's timestamp may be in the past.",
     ),
     key(
         "log.message.timestamp.after.max.ms", LONG, 3600000, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "How far a record's timestamp may lie in the future.",
+        "Largest time by which a record's timestamp may be in the future.",
     ),
     key(
         "compression.type", STRING, "producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), HIGH, CLUSTER_WIDE,
@@ -164,7 +164,7 @@ ROWS = (
     ),
     key(
         "log.cleaner.delete.retention.ms", LONG, 86400000, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "How long the cleaner keeps tombstones.",
+        "Time for which the cleaner retains tombstones.",
     ),
     key(
         "log.cleaner.min.cleanable.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, CLUSTER_WIDE,
@@ -172,7 +172,7 @@ ROWS = (
     ),
     key(
         "log.cleaner.min.compaction.lag.ms", LONG, 0, at_least(0), MEDIUM, CLUSTER_WIDE,
-        "Time that a record stays uncompacted at least.",
+        "Shortest time that a record stays uncompacted.",
     ),
     key(
         "log.cleaner.max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), MEDIUM, CLUSTER_WIDE,
@@ -180,7 +180,7 @@ ROWS = (
     ),
     key(
         "producer.id.expiration.ms", INT, 86400000, at_least(1), LOW, CLUSTER_WIDE,
-        "Forget an idle producer's state in a partition after this time.",
+        "Time after which the state of an idle producer in a partition is removed.",
     ),
     key(
         "transaction.partition.verification.enable", BOOLEAN, True, ANY, LOW, CLUSTER_WIDE,

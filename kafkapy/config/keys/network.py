@@ -25,7 +25,7 @@ ROWS = (
     ),
     key(
         "advertised.listeners", LIST, None, filled_list_of(), HIGH, READ_ONLY,
-        "Addresses told to clients, if they differ from listeners.",
+        "Addresses that clients connect to, if they differ from listeners.",
     ),
     key(
         "listener.security.protocol.map", STRING, "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", ANY, LOW, PER_BROKER,
@@ -34,11 +34,11 @@ ROWS = (
     key("inter.broker.listener.name", STRING, None, ANY, MEDIUM, READ_ONLY, "Listener for traffic between brokers."),
     key(
         "security.inter.broker.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), MEDIUM, READ_ONLY,
-        "Security protocol between brokers, if no listener name says it.",
+        "Security protocol between brokers, if inter.broker.listener.name is not set.",
     ),
     key(
         "controller.listener.names", LIST, REQUIRED, filled_list_of(), HIGH, READ_ONLY,
-        "Listeners of the controller; understood, never advertised to clients.",
+        "Listeners of the controller; they are never advertised to clients.",
     ),
     inert(
         "early.start.listeners", LIST, None, list_of(), HIGH, READ_ONLY,
@@ -83,10 +83,10 @@ ROWS = (
     ),
     inert(
         "connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW, READ_ONLY,
-        "Delay before a failed authentication is answered.",
+        "Delay before the response to a failed authentication.",
     ),
     inert(
         "connections.max.reauth.ms", LONG, 0, ANY, MEDIUM, READ_ONLY,
-        "Session time after which SASL clients must authenticate again; 0 is never.",
+        "Session time after which SASL clients must authenticate again; 0 means never.",
     ),
 )

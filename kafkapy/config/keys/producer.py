@@ -24,23 +24,23 @@ ROWS = (
     ),
     client_key(
         "batch.size", INT, 16384, at_least(0), MEDIUM,
-        "Bytes up to which records of a partition are put together in one batch.",
+        "Largest size of a batch of records for one partition.",
     ),
     client_key(
         "bootstrap.servers", LIST, REQUIRED, ANY, HIGH,
-        "Addresses (host:port) that the cluster is first found by.",
+        "Addresses (host:port) of the first connections to the cluster.",
     ),
     client_key(
         "buffer.memory", LONG, 33554432, at_least(0), HIGH,
-        "Bytes of records that may wait to be sent; then sending waits for max.block.ms.",
+        "Bytes of records that may wait to be sent; beyond them, sending waits for at most max.block.ms.",
     ),
     client_key(
         "client.id", STRING, "", ANY, MEDIUM,
-        "Name that requests carry, for logs and quotas.",
+        "Name of this client in its requests, for logs and quotas.",
     ),
     client_key(
         "compression.gzip.level", INT, -1, GZIP_LEVEL, MEDIUM,
-        "Level of gzip; -1 is the library's own.",
+        "Level of gzip; -1 means the library's default.",
     ),
     client_key(
         "compression.lz4.level", INT, 9, between(1, 17), MEDIUM,
@@ -60,23 +60,23 @@ ROWS = (
     ),
     client_key(
         "delivery.timeout.ms", INT, 120000, at_least(0), MEDIUM,
-        "Longest time from sending a record until it is known what became of it, retries included.",
+        "Longest time from sending a record until it is acknowledged or has failed, including retries.",
     ),
     client_key(
         "enable.idempotence", BOOLEAN, True, ANY, LOW,
-        "Write each record once and in order, whatever has to be sent again.",
+        "Write each record once and in order, even if requests are sent again.",
     ),
     inert_client_key(
         "enable.metrics.push", BOOLEAN, True, ANY, LOW,
-        "Send metrics to the broker if it asks for them.",
+        "Push metrics to the broker if it requests them.",
     ),
     client_key(
         "interceptor.classes", LIST, "", ANY, LOW,
-        "Objects or classes that see each record on its way.",
+        "Objects or classes that are called with each record.",
     ),
     client_key(
         "key.serializer", CLASS, REQUIRED, ANY, HIGH,
-        "What makes bytes of keys; without one keys are bytes or text.",
+        "Serializer of keys; without one keys are bytes or text.",
     ),
     client_key(
         "linger.ms", LONG, 5, at_least(0), MEDIUM,
@@ -88,7 +88,7 @@ ROWS = (
     ),
     client_key(
         "max.in.flight.requests.per.connection", INT, 5, at_least(1), LOW,
-        "Requests on their way at once to one broker.",
+        "Requests to one broker that may wait for their response at the same time.",
     ),
     client_key(
         "max.request.size", INT, 1048576, at_least(0), MEDIUM,
@@ -96,46 +96,46 @@ ROWS = (
     ),
     inert_client_key(
         "metadata.max.idle.ms", LONG, 300000, at_least(5000), LOW,
-        "Time after which a topic that nobody writes to is forgotten.",
+        "Time after which the metadata of a topic without writes is dropped.",
     ),
     inert_client_key(
         "partitioner.adaptive.partitioning.enable", BOOLEAN, True, ANY, LOW,
-        "Give more records without a key to partitions whose broker is quicker.",
+        "Prefer partitions of faster brokers for records without a key.",
     ),
     inert_client_key(
         "partitioner.availability.timeout.ms", LONG, 0, at_least(0), LOW,
-        "Time after which a partition that does not take batches gets no more records without a key; 0 is never.",
+        "Time after which a partition that does not take batches gets no more records without a key; 0 means never.",
     ),
     client_key(
         "partitioner.class", CLASS, None, ANY, MEDIUM,
-        "What chooses the partition of a record that names none.",
+        "Partitioner of records that name no partition.",
     ),
     client_key(
         "partitioner.ignore.keys", BOOLEAN, False, ANY, MEDIUM,
-        "Choose the partition as if there were no keys.",
+        "Choose partitions without regard to keys.",
     ),
     client_key(
         "receive.buffer.bytes", INT, 32768, at_least(-1), MEDIUM,
-        "Size of the socket's receive buffer; -1 is the system's own.",
+        "Size of the socket's receive buffer; -1 means the system's default.",
     ),
     client_key(
         "retries", INT, INT_MAX, between(0, INT_MAX), HIGH,
-        "How often a failed request is sent again.",
+        "Largest number of retries of a failed request.",
     ),
     client_key(
         "transaction.timeout.ms", INT, 60000, ANY, LOW,
-        "Time after which the coordinator aborts a transaction that does not end.",
+        "Time after which the coordinator aborts an open transaction.",
     ),
     inert_client_key(
         "transaction.two.phase.commit.enable", BOOLEAN, False, ANY, LOW,
-        "Take part in two-phase commits, where transactions never time out.",
+        "Take part in two-phase commits, in which transactions never time out.",
     ),
     client_key(
         "transactional.id", STRING, None, NON_EMPTY_STRING, LOW,
-        "Name that transactions of one producer are known by over restarts.",
+        "Name of a transactional producer, which stays the same over restarts.",
     ),
     client_key(
         "value.serializer", CLASS, REQUIRED, ANY, HIGH,
-        "What makes bytes of values; without one values are bytes or text.",
+        "Serializer of values; without one values are bytes or text.",
     ),
 )

@@ -10,7 +10,7 @@ ROWS = (
     ),
     inert(
         "controller.quorum.bootstrap.servers", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
-        "Where to find the quorum of a dynamic cluster.",
+        "Addresses of controllers of a dynamic quorum.",
     ),
     inert(
         "controller.quorum.append.linger.ms", INT, 25, at_least(0), MEDIUM, READ_ONLY,
@@ -70,7 +70,7 @@ ROWS = (
     ),
     inert(
         "initial.broker.registration.timeout.ms", INT, 60000, ANY, MEDIUM, READ_ONLY,
-        "Stop if the broker could not register within this time.",
+        "Time within which the broker has to register; otherwise it stops.",
     ),
     key(
         "metadata.log.dir", STRING, None, ANY, HIGH, READ_ONLY,
@@ -87,7 +87,7 @@ ROWS = (
     ),
     key(
         "metadata.log.max.snapshot.interval.ms", LONG, 3600000, at_least(0), HIGH, READ_ONLY,
-        "Time after which a snapshot is written; 0 is never.",
+        "Time after which a snapshot is written; 0 means never.",
     ),
     inert(
         "metadata.max.idle.interval.ms", INT, 500, at_least(0), LOW, READ_ONLY,

@@ -17,10 +17,10 @@ from kafkapy.config.row import (
 from kafkapy.config.validator import ANY, at_least
 
 ROWS = (
-    key("min.insync.replicas", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "In-sync replicas that acks=all needs."),
+    key("min.insync.replicas", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "In-sync replicas that a write with acks=all needs."),
     key(
         "replica.lag.time.max.ms", LONG, 30000, ANY, HIGH, READ_ONLY,
-        "Take a follower out of the in-sync replicas when it has not caught up for this long.",
+        "Time without catching up after which a follower is removed from the in-sync replicas.",
     ),
     key(
         "replica.high.watermark.checkpoint.interval.ms", LONG, 5000, ANY, HIGH, READ_ONLY,

@@ -6,7 +6,7 @@ from kafkapy.config.validator import ANY, GZIP_LEVEL, THROTTLED_REPLICAS, at_lea
 ROWS = (
     topic_key(
         "cleanup.policy", LIST, "delete", list_of("compact", "delete"), MEDIUM,
-        "What happens to old segments: delete, compact or both.",
+        "Cleanup of old segments: delete, compact or both.",
     ),
     topic_key(
         "compression.type", STRING, "producer", one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), MEDIUM,
@@ -55,15 +55,15 @@ ROWS = (
     ),
     topic_key(
         "message.timestamp.after.max.ms", LONG, 3600000, at_least(0), MEDIUM,
-        "How far a record's timestamp may lie in the future.",
+        "Largest time by which a record's timestamp may be in the future.",
     ),
     topic_key(
         "message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), MEDIUM,
-        "How far a record's timestamp may lie in the past.",
+        "Largest time by which a record's timestamp may be in the past.",
     ),
     topic_key(
         "message.timestamp.type", STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), MEDIUM,
-        "Whether a record carries its creation time or the time of its append.",
+        "Timestamp of records: the creation time, or the time of the append.",
     ),
     topic_key(
         "min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM,
@@ -80,11 +80,11 @@ ROWS = (
     topic_key("remote.storage.enable", BOOLEAN, False, ANY, MEDIUM, "Enable tiered storage for the topic."),
     topic_key(
         "retention.bytes", LONG, -1, ANY, MEDIUM,
-        "Size of a partition beyond which its oldest segments are deleted; -1 is no limit.",
+        "Size of a partition beyond which its oldest segments are deleted; -1 means no limit.",
     ),
     topic_key(
         "retention.ms", LONG, 604800000, at_least(-1), MEDIUM,
-        "Delete a segment when its newest record is older; -1 is never.",
+        "Age of a segment's newest record from which on the segment is deleted; -1 means never.",
     ),
     topic_key("segment.bytes", INT, 1073741824, at_least(1048576), MEDIUM, "Largest size of one segment file."),
     topic_key("segment.index.bytes", INT, 10485760, at_least(4), MEDIUM, "Largest size of an index file."),
@@ -95,6 +95,6 @@ ROWS = (
     ),
     topic_key(
         "unclean.leader.election.enable", BOOLEAN, False, ANY, MEDIUM,
-        "Elect a leader outside the in-sync replicas when no other is alive, at the price of records.",
+        "Elect a leader outside the in-sync replicas if none of them is alive; records may be lost.",
     ),
 )
