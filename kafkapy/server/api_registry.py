@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from kafkapy.errors import Error
 from kafkapy.protocol.api import API_TABLE, ApiKey, request_class, response_header_version
 
-Handler = Callable[[Any, Any], Any]
-OnError = Callable[[Any, int, Error, "str | None"], Any]
+# The parameters are a RequestContext and a message of the API; no response means that the handler responds later.
+Handler = Callable[[Any, Any], "Response | None"]
+OnError = Callable[[Any, int, Error, "str | None"], "Response | None"]
 H = TypeVar("H", bound=Handler)
 
 DECLARATIONS = "served_apis"
+
+
+class Response(Protocol):
+    """A message of an API's response class, or its encoded body."""
+
+    def encode_chunks(self, version: int, prefix: bytes = b"") -> list[Any]:
+        """Returns the bytes of the response after `prefix`, in parts."""
+        ...
 
 
 class ServedApi:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
-from typing import Any
 
 from kafkapy.controller.topic_name import is_valid_topic_name
-from kafkapy.controller.topics import NewTopic, PlacementRules, create_topics
+from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC
 from kafkapy.server.internal_topics import create_internal_topic
@@ -29,7 +28,7 @@ def create_missing_topic(services: Services, topic: str) -> Error:
     return Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _report(topic: str, done: Future[Any]) -> None:
+def _report(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
     failure = done.exception()
     if failure is not None:
         logger.warning("Auto topic creation of %s failed: %s", topic, failure)

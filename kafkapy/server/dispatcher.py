@@ -104,6 +104,7 @@ class Dispatcher:
         assert served is not None
         assert served.on_error is not None
         response = served.on_error(None, 0, Error.UNSUPPORTED_VERSION, None)
+        assert response is not None
         request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
 
     def _submit(self, served: ServedApi, context: RequestContext, message: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
-from typing import Any
 
-from kafkapy.controller.topics import NewTopic, PlacementRules, create_topics
+from kafkapy.config import BrokerConfig
+from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.server.services import Services
@@ -26,7 +26,7 @@ def create_internal_topic(services: Services, topic: str) -> None:
     future.add_done_callback(lambda done: _report(topic, done))
 
 
-def _described(config: Any, topic: str) -> NewTopic:
+def _described(config: BrokerConfig, topic: str) -> NewTopic:
     if topic == TRANSACTION_STATE_TOPIC:
         return NewTopic(
             topic,
@@ -54,7 +54,7 @@ def _described(config: Any, topic: str) -> NewTopic:
     )
 
 
-def _report(topic: str, done: Future[Any]) -> None:
+def _report(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
     failure = done.exception()
     if failure is not None:
         logger.warning("Auto topic creation of %s failed: %s", topic, failure)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Connection
 from kafkapy.protocol.messages.header import RequestHeader
 
 if TYPE_CHECKING:
+    from kafkapy.config.listener import Listener
+    from kafkapy.server.api_registry import Response
     from kafkapy.server.services import Services
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -59,7 +61,7 @@ class RequestContext:
         self.connection = connection
         self.session = session
         self.principal: str = session.principal
-        self.listener: Any = connection.listener
+        self.listener: Listener = connection.listener
         self.header = header
         self.api_key: int = header.request_api_key
         self.api_version: int = header.request_api_version
@@ -69,7 +71,7 @@ class RequestContext:
         self.waited_ms = waited_ms  # the time for which the gate held the request before it declined
         self.answered = False
 
-    def respond(self, response: Any) -> None:
+    def respond(self, response: Response | None) -> None:
         """Sends `response`, a message of the API's response class; None if the client expects no response (acks=0).
 
         A response that cannot be encoded is a bug: it is logged and the connection is closed, because the client would

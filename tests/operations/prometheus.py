@@ -23,7 +23,7 @@ VARIABLES = {"$__rate_interval": "1m", "$instance": ".+"}
 
 
 def programs() -> Path:
-    """The folder of `prometheus` and `promtool`, fetched if it is not there."""
+    """Returns the folder of `prometheus` and `promtool`, which is fetched if it is missing."""
     found = shutil.which("prometheus")
     if found is not None:
         return Path(found).parent
@@ -37,7 +37,7 @@ def programs() -> Path:
 
 
 class Prometheus(ServerProcess):
-    """Scrapes `targets`: an address of packaging/prometheus/prometheus.yml -> what stands for it."""
+    """A Prometheus that scrapes `targets`: addresses in packaging/prometheus/prometheus.yml -> their replacements."""
 
     ready_line = re.compile(r"Server is ready to receive web requests")
 
@@ -70,13 +70,13 @@ class Prometheus(ServerProcess):
         return found["data"]
 
     def query(self, expression: str) -> list[Any]:
-        """The series that an expression evaluates to now."""
+        """Returns the series that an expression evaluates to."""
         found: list[Any] = self.api("query", query=expression)["result"]
         return found
 
 
 def dashboard_expressions() -> list[str]:
-    """Every expression of the dashboard, its variables filled in."""
+    """Returns every expression of the dashboard with its variables filled in."""
     dashboard = json.loads((PACKAGING / "grafana" / "kafkapy.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
     for name, value in VARIABLES.items():

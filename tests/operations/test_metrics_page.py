@@ -1,4 +1,4 @@
-"""The metrics page of a broker that serves: Prometheus's parser reads it, and it says what clients did."""
+"""The metrics page of a running broker: Prometheus's parser reads it, and its numbers are those of the clients."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def consume(broker: WatchedBroker, topic: str, count: int, group: str, isolation
 
 
 def wait_for(broker: WatchedBroker, condition: Callable[[Page], bool]) -> Page:
-    """A page on which the condition holds: a page is a quarter of a second old at most, and lasts as long."""
+    """Waits for a page on which the condition holds; a page may be a quarter of a second old."""
     deadline = time.monotonic() + 30
     while not condition(page := broker.page()):
         assert time.monotonic() < deadline, page.text
@@ -165,7 +165,7 @@ def test_topics_beyond_the_limit_share_a_series(broker: WatchedBroker) -> None:
     wait_for(broker, lambda page: not any(page.values(total, topic=topic) for topic in names))
 
 
-def test_health(broker: WatchedBroker) -> None:
+def test_live_and_ready_respond(broker: WatchedBroker) -> None:
     assert broker.get("/live") == (200, "live\n")
     assert broker.get("/ready") == (200, "ready\n")
     status, text = broker.get("/")

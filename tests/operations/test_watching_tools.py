@@ -1,4 +1,4 @@
-"""`kafkapy metrics` and `kafkapy probe` against a running broker, and what they say when there is none."""
+"""`kafkapy metrics` and `kafkapy probe` with a running broker, and their messages without one."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_metrics_are_printed_and_followed(broker: WatchedBroker) -> None:
     assert float(row["value"]) > 0
 
 
-def test_nobody_there(broker: WatchedBroker, tmp_path: Path) -> None:
+def test_without_a_listener_the_tools_say_what_is_wrong(broker: WatchedBroker, tmp_path: Path) -> None:
     unwatched = tmp_path / "server.properties"
     unwatched.write_text("node.id=1\n")
     badly_watched = tmp_path / "badly.properties"

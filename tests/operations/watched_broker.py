@@ -22,7 +22,7 @@ class WatchedBroker(BrokerProcess):
         super().__init__(directory, {**listener, **(properties or {})})
 
     def get(self, path: str) -> tuple[int, str]:
-        """The status and the text of a page."""
+        """Returns the status and the text of a page."""
         connection = http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=30)
         try:
             connection.request("GET", path)

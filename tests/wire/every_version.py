@@ -1,4 +1,4 @@
-"""One request and more for each API in each of its versions, and how an answer is made comparable between brokers.
+"""Requests for each API in each of its versions, and the conversion of responses to comparable values.
 
 Requests and answers go through the reference codec, which knows the facts of Kafka's releases and nothing of ours.
 """
@@ -28,7 +28,7 @@ TOPIC = "every"
 GROUP = "every-group"
 JOINED = "every-group-joined-{version}"
 NOW_MS = 1_790_000_000_000
-# Ids, times and addresses, by the name of their field, wherever they stand.
+# Names of fields with ids, times and addresses.
 NOT_COMPARED = frozenset(
     {
         "throttle_time_ms", "cluster_id", "port", "member_id", "leader", "producer_id", "log_dir", "topic_id",
@@ -37,7 +37,7 @@ NOT_COMPARED = frozenset(
         "unknown_tagged_fields",
     }
 )  # fmt: skip
-# In no particular order in an answer.
+# Names of lists without a particular order.
 UNORDERED = frozenset(
     {
         "config_resources", "configs", "entity", "entries", "finalized_features", "groups", "partitions",
@@ -51,7 +51,7 @@ UNKNOWN_ID = bytes([9] * 16)
 
 
 class Case:
-    """One request of an API; `versions` are those in which it makes sense. Immutable."""
+    """One request of an API, for the `versions` in which it makes sense. Immutable."""
 
     __slots__ = ("key", "name", "values", "versions")
 
@@ -63,7 +63,7 @@ class Case:
 
 
 def conversation(server: ServerProcess, case: Case, version: int, ids: TopicIds) -> Any:
-    """The answer as plain values, comparable; None if the broker closes the connection."""
+    """Returns the response as comparable values, None if the broker closes the connection."""
     payload = raw_answer(server, case.key, version, request_body(case, version, ids))
     if payload is None:
         return None
@@ -76,7 +76,7 @@ def request_body(case: Case, version: int, ids: TopicIds) -> bytes:
 
 
 def fill(codec: Codec, fields: list[Values], values: Values) -> Record:
-    """A message with these values; what the version does not have is left at its default."""
+    """Returns a message with these values; fields that the version does not have keep their default."""
     names = {attribute_name(field["name"]) for field in fields}
     assert set(values) <= names, f"{set(values) - names} are no fields of {names}"
     record = Record(unknown_tagged_fields=())
@@ -93,7 +93,7 @@ def fill(codec: Codec, fields: list[Values], values: Values) -> Record:
 
 
 def header(key: ApiKey, version: int) -> bytes:
-    """A request header by the book: version 0 for ControlledShutdown only, 2 where the body is flexible."""
+    """Returns a request header: version 2 for a flexible body, otherwise 1."""
     client_id = b"tests"
     flexible = Codec(f"{API_TABLE[key].name}Request", version).flexible
     return struct.pack(">hhih", key, version, 7, len(client_id)) + client_id + (b"\0" if flexible else b"")
@@ -129,7 +129,7 @@ def comparable(value: Any, name: str = "") -> Any:
 
 
 def contents(records: bytes) -> list[Any]:
-    """(offset, timestamp, key, value) of records in whatever formats."""
+    """Returns (offset, timestamp, key, value) of records in any format."""
     seen: list[Any] = []
     position = 0
     while len(records) - position > 16 and records[position : position + 8] != b"\xff" * 8:
@@ -150,7 +150,7 @@ VERSIONS_WITH_TOPICS = 15
 
 
 def prepare(server: ServerProcess) -> TopicIds:
-    """Topics with records, groups with offsets; the ids of the topics by name."""
+    """Creates topics with records and groups with offsets; returns the ids of the topics by name."""
     numbered = [
         f"{kind}-{version}" for kind in ("produced", "grown", "gone") for version in range(VERSIONS_WITH_TOPICS)
     ]
@@ -182,7 +182,7 @@ def prepare(server: ServerProcess) -> TopicIds:
 def until_no_error(
     server: ServerProcess, key: ApiKey, version: int, body: Any, parts: Callable[[Any], list[Any]]
 ) -> None:
-    """Sends it again while a coordinator comes into being."""
+    """Sends the request until it succeeds, because a coordinator may still be loading."""
     deadline = time.monotonic() + 30
     while True:
         answer = ask(server, key, version, body)
@@ -215,7 +215,7 @@ def commit_body(group: str) -> OffsetCommitRequest:
 
 
 def records_of(version: int) -> bytes:
-    """In the format of the time."""
+    """Returns records in the format of the version's time."""
     if version < 3:
         return build_message_set([(0, NOW_MS, b"k", b"v%d" % version)], magic=1 if version >= 2 else 0)
     builder = RecordBatchBuilder()
@@ -371,7 +371,7 @@ EVERY_VERSION = range(100)
 
 
 def cases() -> list[Case]:
-    """In the order in which they are sent; what one changes the next ones see."""
+    """Returns the cases in the order in which they are sent; the changes of one are visible to the next ones."""
     return [
         Case(key, name, values, versions[0] if versions else EVERY_VERSION) for key, name, values, *versions in TABLE
     ]
@@ -401,7 +401,7 @@ ACL = {
     "resource_type": 2, "resource_name": "t", "resource_pattern_type": 3, "principal": "User:ann", "host": "*",
     "operation": 3, "permission_type": 3,
 }  # fmt: skip
-# For the code UNKNOWN (0) Kafka closes the connection, for other codes that it does not know it does not.
+# Kafka closes the connection for the code UNKNOWN (0), but not for other unknown codes.
 ACLS: list[Any] = [
     (ApiKey.DESCRIBE_ACLS, "all", always(**ACL_FILTER)),
     (ApiKey.DESCRIBE_ACLS, "codes too high", always(**ACL_FILTER | dict.fromkeys(ACL_ELEMENTS, 99))),

@@ -144,7 +144,7 @@ def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess) -> None:
 
 @pytest.mark.parametrize("server", ["kafkapy"], indirect=True)
 def test_bad_frames_cost_no_memory(server: ServerProcess) -> None:
-    """Announced sizes are not believed: two hundred half requests of 5 MB each hold what has arrived of them."""
+    """Memory is allocated for received bytes only, not for the announced 5 MB of each of two hundred half requests."""
     before = memory_mb(server)
     held = [dial(server) for _ in range(200)]
     for client in held:
@@ -173,7 +173,7 @@ def batch(codec: int = 0, *, timestamp_ms: int = NOW_MS, value: bytes = b"value"
 
 
 def resealed(data: bytes | bytearray) -> bytes:
-    """The batch with its checksum made right again."""
+    """Returns the batch with a correct checksum."""
     sealed = bytearray(data)
     struct.pack_into(">I", sealed, 17, crc32c(bytes(sealed[21:])))
     return bytes(sealed)

@@ -83,7 +83,7 @@ class Harness:
         return ask(self.server, key, version, request)
 
     def until_there(self, question: Callable[[], Any]) -> Any:
-        """A coordinator may still be loading."""
+        """Sends the request again while the coordinator is loading."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while (answer := question()).error_code in NOT_YET:
             assert time.monotonic() < deadline

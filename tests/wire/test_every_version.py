@@ -129,7 +129,7 @@ def test_telemetry_is_announced_only_while_something_receives_it(tmp_path: Path,
 
 
 def test_every_api_and_version_is_asked(ours: Answers) -> None:
-    """There is a case for whatever we announce."""
+    """There is a case for every announced API and version."""
     asked = {(key, version) for key, _, version in ours}
     # The answer to ApiVersions is made of the same table.
     served = ApiRegistry(HANDLER_MODULES).served()

@@ -1,4 +1,4 @@
-"""Hostile bytes at the socket, from the size prefix to the body: the connection is closed, the others go on.
+"""Hostile bytes at the socket, from the size prefix to the body, close their connection and no other.
 
 Each case is what Apache Kafka 4.3.0 does with the same bytes.
 """

@@ -1,4 +1,4 @@
-"""Clients that do harm cost a live broker bounded memory, and it goes on serving the others."""
+"""Hostile clients cost a broker bounded memory, and it continues to serve the others."""
 
 import socket
 from pathlib import Path

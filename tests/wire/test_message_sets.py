@@ -77,7 +77,7 @@ def message_set(*, magic: int, codec: int = 0, append_time: bool = False, record
 
 
 def wrapper(inner: bytes, *, magic: int = 1, codec: int = GZIP, key: bytes | None = None) -> bytes:
-    """A compressed message around any bytes."""
+    """Returns a compressed message around the given bytes."""
     return build_message(2, NOW_MS, key, compress(codec, inner), magic=magic, attributes=codec)
 
 
@@ -153,7 +153,7 @@ def test_what_is_refused(server: ServerProcess, name: str) -> None:
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4], ids=["gzip", "snappy", "lz4"])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_compressed_set_cut_short(server: ServerProcess, magic: int, codec: int) -> None:
-    """Cut inside the stream it cannot be read; a whole stream may end inside a message, as sets have always done."""
+    """A stream that is cut cannot be read; a whole stream may end inside a message, as message sets may."""
     stream = compress(codec, message_set(magic=magic))[:-9]
     cut = build_message(2, NOW_MS, None, stream, magic=magic, attributes=codec)
     if codec == LZ4 and magic == 0:
@@ -168,7 +168,7 @@ def test_a_compressed_set_cut_short(server: ServerProcess, magic: int, codec: in
 
 
 def stored(server: ServerProcess, topic: str, offset: int) -> Any:
-    """The one batch that an append made."""
+    """Returns the only batch that an append wrote."""
     (found,) = iterate_batches(bytes(fetch(server, topic, offset, 11).records))
     return found
 
@@ -228,7 +228,7 @@ def produced_and_stored(server: ServerProcess, name: str, topic: str) -> Any:
 
 
 def test_append_time_set_by_a_producer(server: ServerProcess) -> None:
-    """Kafka takes it where the topic has create time, and refuses it where the broker is to say the time."""
+    """Kafka accepts it for topics with create time, and refuses it for topics with append time."""
     for codec in (0, GZIP):
         records = message_set(magic=1, codec=codec, append_time=True)
         assert produce(server, "plain", records, 2).error_code == 0
@@ -236,7 +236,7 @@ def test_append_time_set_by_a_producer(server: ServerProcess) -> None:
 
 
 def test_malformed_fields_end_nothing_else(server: ServerProcess) -> None:
-    """Lengths that leave the message: Kafka fails on them, we call them corrupt; both go on."""
+    """Lengths beyond the message: Kafka fails, kafkapy responds with CORRUPT_MESSAGE; both continue to serve."""
     for at, length in ((18, 200), (23, 2**31 - 1)):
         data = bytearray(one(0))
         struct.pack_into(">i", data, at, length)

@@ -1,4 +1,4 @@
-"""Bytes that a peer should not send: hostile lengths cost nothing, and nothing but ProtocolViolation comes out."""
+"""Bytes that a peer should not send: hostile lengths cost nothing, and the only error is ProtocolViolation."""
 
 import random
 import tracemalloc
@@ -73,7 +73,7 @@ def test_number_of_elements_is_bounded():
 
 @pytest.mark.parametrize("name", sorted(facts()))
 def test_damaged_bytes_decode_or_are_refused(name):
-    """Any single damaged byte, and random bytes: a message comes out, or ProtocolViolation."""
+    """A damaged byte, or random bytes, result in a message or in ProtocolViolation."""
     decode = message_class(name).decode
     for version in message_versions(facts()[name]):
         data = MessageMaker(name, version, seed=2).make().encode(version)

@@ -1,4 +1,4 @@
-"""The broker's configuration: what starts, what is warned about, what is refused, and changes while it runs."""
+"""The broker's configuration: accepted values, warnings, refusals, and changes while it runs."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_the_shipped_file_starts(shipped):
     assert config.is_default("log.retention.ms")
 
 
-def test_without_a_file():
+def test_a_broker_without_a_file_is_one_node_on_loopback():
     config = BrokerConfig.load(None, environment={"XDG_DATA_HOME": "/data"})
     assert config.warnings == []
     assert config.node_id == 1
@@ -67,7 +67,7 @@ def test_without_a_file():
     assert user_data_directory({}).endswith("/.local/share/kafkapy/data")
 
 
-def test_overrides_win(shipped):
+def test_overrides_replace_values_of_the_file(shipped):
     config = BrokerConfig.load(shipped, {"num.io.threads": "2", "log.dirs": "/a,/b", "metadata.log.dir": "/m"})
     assert config["num.io.threads"] == 2
     assert config.log_dirs == ["/a", "/b"]
@@ -148,7 +148,7 @@ def test_keys_that_mean_nothing_are_named(key, warning):
         ({"replica.fetch.wait.max.ms": "40000"}, "less than or equal to"),
     ],
 )
-def test_refused(properties, message):
+def test_configurations_that_cannot_be_served_are_refused(properties, message):
     with pytest.raises(ConfigError, match=message):
         BrokerConfig(properties)
 

@@ -19,7 +19,7 @@ def test_untouched_topic_key_has_its_default_by_the_brokers_synonym():
 
 
 def test_weaker_synonyms_alone_do_not_describe_a_key():
-    """Apache Kafka 4.3.0 answers so: the value of log.roll.hours, and no synonyms."""
+    """The response of Apache Kafka 4.3.0: the value of log.roll.hours, and no synonyms."""
     entry = by_name(describe_topic(BrokerConfig({"log.roll.hours": "2"}), {}))["segment.ms"]
     assert entry.value == "7200000"
     assert entry.source is ConfigSource.DEFAULT

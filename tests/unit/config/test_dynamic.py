@@ -19,7 +19,7 @@ from kafkapy.errors import ApiError, Error
         ("a.custom.key", "x", False),
     ],
 )
-def test_allowed(name, value, per_broker):
+def test_changeable_keys_are_accepted_and_applied(name, value, per_broker):
     validate_broker_overrides({name: value}, per_broker=per_broker)
     config = BrokerConfig({})
     _, complaints = config.apply_dynamic({}, {name: value})
@@ -40,7 +40,7 @@ def test_allowed(name, value, per_broker):
         ("num.io.threads", "x", True, "Invalid value x for configuration num.io.threads: Not a number of type INT"),
     ],
 )
-def test_refused(name, value, per_broker, message):
+def test_fixed_keys_and_bad_values_are_refused(name, value, per_broker, message):
     with pytest.raises(ApiError) as raised:
         validate_broker_overrides({name: value}, per_broker=per_broker)
     assert raised.value.error is Error.INVALID_REQUEST

@@ -20,7 +20,7 @@ from tests.api_client import CONFIG
         ({}, []),
     ],
 )
-def test_allowed(overrides: dict[str, str], values: list[object]) -> None:
+def test_good_overrides_are_accepted(overrides: dict[str, str], values: list[object]) -> None:
     validate_group_overrides(BrokerConfig(CONFIG), overrides)
     assert [parse_value(GROUP_ROWS[name], text) for name, text in overrides.items()] == values
 
@@ -37,7 +37,7 @@ def test_allowed(overrides: dict[str, str], values: list[object]) -> None:
         ("share.auto.offset.reset", "by_duration:P", "by_duration:<PnDTnHnMn.nS>"),
     ],
 )
-def test_refused(name: str, value: str, message: str) -> None:
+def test_bad_overrides_are_refused_in_kafkas_words(name: str, value: str, message: str) -> None:
     with pytest.raises(ApiError) as raised:
         validate_group_overrides(BrokerConfig(CONFIG), {name: value})
     assert raised.value.error is Error.INVALID_CONFIG

@@ -1,4 +1,4 @@
-"""Listener lists: parsing, security protocols, and what must not be shared."""
+"""Listener lists: parsing, security protocols, and distinct names and ports."""
 
 import pytest
 
@@ -18,7 +18,7 @@ PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "INSIDE": "PLAINTEXT", "SSL": "SSL"}
         ("INSIDE://[fe80::1%eth0]:9093", ("INSIDE", "PLAINTEXT", "fe80::1%eth0", 9093)),
     ],
 )
-def test_parse(endpoint, listener):
+def test_endpoints_are_parsed(endpoint, listener):
     assert parse_listeners("listeners", [endpoint], PROTOCOLS) == [Listener(*listener)]
 
 
@@ -26,7 +26,7 @@ def test_parse(endpoint, listener):
     "endpoint",
     ["localhost:9092", "PLAINTEXT://h", "PLAINTEXT://h:x", "PLAINTEXT://h:65536", "://h:1", "PLAINTEXT://a b:1"],
 )
-def test_not_an_endpoint(endpoint):
+def test_malformed_endpoints_are_refused(endpoint):
     with pytest.raises(ConfigError, match="Unable to parse"):
         parse_listeners("listeners", [endpoint], PROTOCOLS)
 

@@ -33,7 +33,7 @@ from kafkapy.errors import ConfigError
         ("", {}),
     ],
 )
-def test_as_java(text, properties):
+def test_texts_are_read_as_java_reads_them(text, properties):
     assert parse_properties(text) == properties
 
 

@@ -23,7 +23,7 @@ CASES = [(kind, name) for kind in TABLES for name, fact in FACTS[kind].items() i
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_table_is_complete(kind):
+def test_the_table_has_exactly_kafkas_keys(kind):
     assert set(TABLES[kind]) == {name for each, name in CASES if each == kind}
 
 
@@ -33,7 +33,7 @@ def test_removed_keys_are_those_of_39_only():
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_row_is_kafkas(kind, name):
+def test_each_row_agrees_with_kafka(kind, name):
     fact, row = FACTS[kind][name], TABLES[kind][name]
     assert row.type.name.lower() == fact["type"]
     assert row.importance == fact["importance"]

@@ -1,4 +1,4 @@
-"""Topic configuration: overrides, what is inherited from the broker, and what is refused."""
+"""Topic configuration: overrides, inherited values and refusals."""
 
 import pytest
 
@@ -30,11 +30,11 @@ def topic(broker=None, overrides=None):
         ({}, "flush.ms", 2**63 - 1),
     ],
 )
-def test_inherited(broker, key, value):
+def test_values_are_inherited_from_the_broker(broker, key, value):
     assert topic(broker)[key] == value
 
 
-def test_override_wins():
+def test_an_override_replaces_the_brokers_value():
     config = topic({"log.segment.bytes": "2000000"}, {"segment.bytes": "3000000"})
     assert config["segment.bytes"] == 3_000_000
     assert not config.is_default("segment.bytes")
@@ -63,7 +63,7 @@ def test_bad_override(name, value, message):
     assert raised.value.message == message
 
 
-def test_good_override():
+def test_a_good_override_is_accepted_and_parsed():
     validate_topic_override("cleanup.policy", "compact,delete")
     config = TopicConfig(BrokerConfig({}), {"cleanup.policy": "compact,delete"})
     assert config["cleanup.policy"] == ["compact", "delete"]

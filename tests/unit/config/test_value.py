@@ -46,7 +46,7 @@ def test_bad_value_is_refused_in_kafkas_words(name, text, message):
         ("ssl.key.password", "secret", Password("secret")),
     ],
 )
-def test_good_value(name, text, value):
+def test_texts_are_parsed_to_typed_values(name, text, value):
     assert parse_value(row_of(name), text) == value
 
 

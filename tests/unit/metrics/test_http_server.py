@@ -1,4 +1,4 @@
-"""The HTTP listener: what it answers, and that nobody can hold it."""
+"""The HTTP listener: its responses, and its limits on slow and numerous clients."""
 
 import queue
 import socket
@@ -35,7 +35,7 @@ def connect(server):
 
 
 def read_answer(client):
-    """(status, headers, body) of one answer; None if the connection ends instead."""
+    """Returns (status, headers, body) of one response, None if the connection ends instead."""
     received = b""
     while b"\r\n\r\n" not in received:
         part = client.recv(65536)
@@ -125,7 +125,7 @@ def test_head_answers_without_a_body(server):
         (b"GET /page HTTP/1.1\r\n" + b"X: y\r\n" * 3000, 431),
     ],
 )
-def test_what_it_refuses(server, request_, status):
+def test_bad_requests_are_refused_and_the_server_continues(server, request_, status):
     assert ask(server, request_)[0] == status
     assert ask(server, b"GET /page HTTP/1.1\r\n\r\n")[0] == 200
 
@@ -151,7 +151,7 @@ def test_a_client_that_goes_away_amid_its_answer(server):
 
 
 class Asked:
-    """Pages that wait until the test resolves them, in the order in which they were asked for."""
+    """Pages that wait until the test resolves them, in the order of their requests."""
 
     def __init__(self, patience_s):
         self.patience_s = patience_s

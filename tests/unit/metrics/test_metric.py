@@ -1,4 +1,4 @@
-"""Rows of the table of metrics, and how their series are written."""
+"""Rows of the table of metrics, and the text of their series."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -41,7 +41,7 @@ def test_labels_are_escaped(value):
     [(0, "0"), (True, "1"), (-5, "-5"), (2**63, "9223372036854775808"), (0.1, "0.1"), (1e300, "1e+300"),
      (float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")],
 )  # fmt: skip
-def test_numbers(value, text):
+def test_numbers_are_written_as_prometheus_reads_them(value, text):
     assert format_number(value) == text
 
 

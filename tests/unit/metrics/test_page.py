@@ -1,4 +1,4 @@
-"""The native page: long families, and slices with rests in between."""
+"""The native page: long families, and slices with pauses in between."""
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -79,7 +79,7 @@ def test_errors_of_a_caller():
         page.topic_family(b"a", [object()], 0)
 
 
-def test_topics():
+def test_topic_families_have_a_line_for_each_topic():
     total = TopicCounters()
     one, other = TopicCounters(b'{topic="one"}', total), TopicCounters(b'{topic="other"}', total)
     one.count_append(3, 100)

@@ -1,4 +1,4 @@
-"""Quantiles out of buckets, and the window that they are of."""
+"""Quantiles computed from buckets, and their window."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The handler pool: continuations come back, the channel is bounded, a failure harms nobody."""
+"""The handler pool: continuations run on the reactor, the queue is bounded, a failure affects only its request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMEOUT = 20
 
 
 class Owner:
-    """Stands for the reactor: runs what is posted when asked, and notes pause and resume."""
+    """A reactor that runs posted work on demand and records pause and resume."""
 
     def __init__(self, thread_count: int, queue_limit: int) -> None:
         self.posted: deque[Callable[[], object]] = deque()

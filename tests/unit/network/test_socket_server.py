@@ -1,4 +1,4 @@
-"""Listeners on loopback: ports, limits at the door, log lines, clean close."""
+"""Listeners on loopback: ports, connection limits, log lines, clean close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token bucket, with time given."""
+"""The token bucket with explicit times."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LIMIT = 100
 
 
 def warnings_of(caplog, answers: list[int | OSError]) -> list[int]:
-    """At which looks (by number) a watch warns that finds these numbers of open files."""
+    """Returns the numbers of the checks that warn, if they find these numbers of open files."""
     remaining: Iterator[int | OSError] = iter(answers)
 
     def lowest_free() -> int:

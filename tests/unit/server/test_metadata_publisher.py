@@ -1,4 +1,4 @@
-"""The metadata publisher: what of a change waits for what."""
+"""The metadata publisher: the order of the steps of a change."""
 
 import os
 

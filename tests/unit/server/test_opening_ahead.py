@@ -1,4 +1,4 @@
-"""Batches that take long to open are opened on the pool, and appended as if they had been opened at once."""
+"""Large batches are opened on the pool, with the same result as if they had been opened at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reference.record_batch import wrap_batch
 
 
 class HeldPool:
-    """Runs what was submitted when it is told to."""
+    """A pool that runs submitted work when the test calls it."""
 
     def __init__(self):
         self.submitted = []

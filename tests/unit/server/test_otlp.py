@@ -1,4 +1,4 @@
-"""Clients' metrics in protobuf: what is read, and that no bytes do harm."""
+"""Clients' metrics in protobuf: the points read from them, and the refusal of malformed bytes."""
 
 import random
 
@@ -45,7 +45,7 @@ def test_names_and_attributes_are_bounded():
     assert len(found.attributes) < 8 * 110
 
 
-def test_values_of_attributes():
+def test_attributes_of_every_type_become_text():
     def attributed(value):
         data = field(7, field(1, b"k") + field(2, value)) + point(1)
         ((found,), _) = read_metrics(metrics_data(field(1, b"m") + field(5, field(1, data))), 10)
@@ -63,7 +63,7 @@ def test_values_of_attributes():
     [b"garbage", b"\x00\x01", b"\x0a", b"\x0a\xff\xff\xff\xff\x7f", b"\x0b", b"\x80" * 11, field(1, b"\x12\x7f"),
      b"\x09" + bytes(7)],
 )  # fmt: skip
-def test_malformed(data):
+def test_malformed_metrics_are_refused(data):
     with pytest.raises(MalformedMetrics):
         read_metrics(data, 10)
 

@@ -1,4 +1,4 @@
-"""Work handed to the owner's thread: its result, its error, and an owner that is gone."""
+"""Work on the owner's thread: its result, its error, and an owner that has ended."""
 
 from concurrent.futures import CancelledError
 

@@ -39,14 +39,14 @@ def test_fenced_brokers_when_asked_for(harness):
     assert broker.is_fenced
 
 
-def test_other_endpoint_types(harness):
+def test_other_endpoint_types_are_refused(harness):
     for kind, error in ((2, Error.MISMATCHED_ENDPOINT_TYPE), (3, Error.UNSUPPORTED_ENDPOINT_TYPE)):
         response = harness.send(handle_describe_cluster, DescribeClusterRequest(endpoint_type=kind), 1)
         assert response.error_code == error and response.error_message
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_elections(harness, version):
+def test_an_election_reports_each_partition(harness, version):
     asked = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0, 9])]
     [result] = harness.send(
         handle_elect_leaders, ElectLeadersRequest(topic_partitions=asked), version

@@ -62,7 +62,7 @@ def describe(harness, kind, name, version=4, keys=None, **fields):
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_topic(harness, version):
+def test_a_topic_is_described_with_its_override(harness, version):
     assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5")) == (Error.NONE, None)
     error, entries = describe(harness, TOPIC_RESOURCE, "t", version)
     assert error == (Error.NONE, "") and set(entries) == set(TOPIC_ROWS)
@@ -138,7 +138,7 @@ def test_groups_and_client_metrics(harness):
     }  # fmt: skip
 
 
-def test_loggers(harness):
+def test_levels_of_loggers_are_set_and_inherited(harness):
     name = "kafka.test.logger"
     logging.getLogger(name)
     assert alter(harness, BROKER_LOGGER_RESOURCE, "1", (name, SET, "DEBUG")) == (Error.NONE, None)
@@ -166,13 +166,13 @@ def test_requests_that_make_no_sense(harness, version):
     )  # fmt: skip
 
 
-def test_validate_only(harness):
+def test_validate_only_changes_nothing(harness):
     assert alter(harness, TOPIC_RESOURCE, "t", ("retention.ms", SET, "5"), validate_only=True) == (Error.NONE, None)
     assert not harness.metadata.image.config(TOPIC_RESOURCE, "t")
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_legacy_alter(harness, version):
+def test_alter_configs_replaces_all_overrides(harness, version):
     alter(harness, TOPIC_RESOURCE, "t", ("segment.bytes", SET, "1048576"))
     configs = [AlterConfigsRequest.AlterableConfig(name="retention.ms", value="9")]
     resources = [
@@ -185,7 +185,7 @@ def test_legacy_alter(harness, version):
     assert harness.metadata.image.config(TOPIC_RESOURCE, "t") == {"retention.ms": "9"}
 
 
-def test_listed_resources(harness):
+def test_resources_are_listed_by_type(harness):
     alter(harness, CLIENT_METRICS_RESOURCE, "m", ("interval.ms", SET, "1000"))
 
     def listed(version, *types):

@@ -1,4 +1,4 @@
-"""Fetch in its versions: plain, in sessions, with topic ids, and what is said of errors."""
+"""Fetch in its versions: without and with sessions, with topic ids, and its errors."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_new_leader_below_its_start_is_not_asked(tmp_path):
     assert answer(harness, LATEST, 5) == (0, -1, 1, 1)
 
 
-def test_errors(harness):
+def test_each_error_has_its_code(harness):
     assert answer(harness, LATEST, name="x")[0] == Error.UNKNOWN_TOPIC_OR_PARTITION
     assert answer(harness, LATEST, epoch=3)[0] == Error.UNKNOWN_LEADER_EPOCH
     harness.put_topic("t", [partition_image(leader_epoch=4, partition_epoch=1)])

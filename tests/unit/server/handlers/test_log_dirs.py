@@ -28,7 +28,7 @@ def ask(harness, topics, version=5):
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_everything(harness, version):
+def test_all_directories_and_partitions_are_described(harness, version):
     response = ask(harness, None, version)
     assert [result.log_dir for result in response.results] == [
         directory.path for directory in harness.log_manager.directories
@@ -46,7 +46,7 @@ def test_everything(harness, version):
         assert not result.is_cordoned
 
 
-def test_named_partitions_only(harness):
+def test_only_the_named_partitions_are_described(harness):
     topic = DescribeLogDirsRequest.DescribableLogDirTopic(topic="t", partitions=[1])
     found = [topic for result in ask(harness, [topic]).results for topic in result.topics]
     assert [(each.name, [p.partition_index for p in each.partitions]) for each in found] == [("t", [1])]
@@ -60,7 +60,7 @@ def test_an_offline_directory(harness):
     assert set(errors.values()) == {(0, 1)}
 
 
-def test_moves(harness):
+def test_moves_reach_their_manager_and_return_its_codes(harness):
     """The moves reach their manager, with the last directory of a repeated partition; its codes are returned."""
     asked = []
 

@@ -27,7 +27,7 @@ def ask(harness, version, *names, **fields):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_one_topic(harness, version):
+def test_a_named_topic_is_described(harness, version):
     response = ask(harness, version, "a")
     [topic] = response.topics
     assert (topic.error_code, topic.name, topic.is_internal) == (0, "a", False)
@@ -123,7 +123,7 @@ def test_kept_answers_go_with_the_image(harness):
     assert harness.metadata.current[1] == {}
 
 
-def test_without_leader(harness):
+def test_a_partition_without_leader_is_not_available(harness):
     harness.lifecycle.fence()
     [topic] = ask(harness, 12, "b").topics
     assert topic.partitions[0].error_code == Error.LEADER_NOT_AVAILABLE
@@ -146,7 +146,7 @@ def shape(response):
     return [(topic.name, [each.partition_index for each in topic.partitions]) for topic in response.topics]
 
 
-def test_pages(harness):
+def test_a_cursor_continues_where_the_page_ended(harness):
     first = described(harness, response_partition_limit=1)
     assert shape(first) == [("a", [0])]
     assert (first.next_cursor.topic_name, first.next_cursor.partition_index) == ("a", 1)

@@ -1,4 +1,4 @@
-"""Clients' metrics: what is asked of whom, and which pushes are taken; the answers are those of Apache Kafka 4.3."""
+"""Subscriptions to clients' metrics, and pushes. The responses are those of Apache Kafka 4.3."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def get(harness, client_instance_id=ZERO_UUID):
 
 
 def push(harness, asked, **fields):
-    """`asked` is the answer to `get`."""
+    """Pushes for the subscription `asked`, a response of `get`."""
     asked_for = {"client_instance_id": asked.client_instance_id, "subscription_id": asked.subscription_id}
     return harness.send(handle_push_telemetry, PushTelemetryRequest(**asked_for | fields), 0).error_code
 

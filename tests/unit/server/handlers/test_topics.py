@@ -63,7 +63,7 @@ def test_errors_one_by_one(harness, version):
     assert list(harness.metadata.image.topics.by_name) == ["good"]
 
 
-def test_validate_only(harness):
+def test_validate_only_creates_nothing(harness):
     answer = create(harness, 7, creatable("t", 2), validate_only=True)["t"]
     assert (answer.error_code, answer.num_partitions, answer.topic_id) == (0, 2, ZERO_UUID)
     assert not harness.metadata.image.topics.by_name

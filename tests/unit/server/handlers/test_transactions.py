@@ -1,4 +1,4 @@
-"""The course of a transaction through the handlers: who may write, what its end leaves, codes of versions."""
+"""A transaction through the handlers: permission to write, the state after its end, codes by version."""
 
 from __future__ import annotations
 
