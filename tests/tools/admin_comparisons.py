@@ -1,5 +1,7 @@
-"""The command lines by which the tools of the admin client are compared with Apache Kafka's, in the order in which they
-are run: those of `SAMPLE` in every run, with `REST` in the full one."""
+"""The command lines that compare the admin client's tools with Apache Kafka's, in the order of their execution.
+
+`SAMPLE` belongs to every run, `REST` to the full one.
+"""
 
 from __future__ import annotations
 
@@ -243,7 +245,7 @@ OTHERS_SAMPLE = (
     Comparison("transactions", "@ list"),
 )
 OTHERS_REST = (
-    Comparison("get-offsets", "@ --time -2", any_order=True),  # the ends of the offsets topic move meanwhile
+    Comparison("get-offsets", "@ --time -2", any_order=True),  # the ends of the offsets topic move
     Comparison("get-offsets", "@ --topic orders-{me} --time -3"),
     Comparison("get-offsets", "@ --topic empty --time -3"),
     Comparison("get-offsets", "@ --topic empty --time earliest-local"),

@@ -1,4 +1,4 @@
-"""A broker with topics, records, groups and a member, made twice over: for Apache Kafka's tools and for ours."""
+"""A broker with topics, records, groups and a member, one of each for Apache Kafka's tools and one for ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS = 30
 
 
 class AdminToolHarness:
-    """What the comparisons speak of."""
+    """The topics, groups and files that the comparisons name."""
 
     def __init__(self, host: ToolHost, bootstrap: str, directory: Path) -> None:
         self._host = host
@@ -44,13 +44,13 @@ class AdminToolHarness:
                 admin.alter_group_offsets(f"readers-{me}", offsets).check()
 
     def compare(self, comparison: Comparison) -> None:
-        """AssertionError if the two tools differ."""
+        """Raises AssertionError if the output of the two tools differs."""
         compare(self._host, comparison, self._bootstrap, self._directory)
 
 
 @contextmanager
 def member_of(bootstrap: str, group: str, topic: str) -> Iterator[None]:
-    """A member that stays in a group meanwhile."""
+    """Keeps a member in a group until the context ends."""
     ends = threading.Event()
     joined = threading.Event()
 

@@ -1,8 +1,8 @@
-"""Apache Kafka's tool and ours with the same words against one broker: what they write and their exit codes are equal.
+"""Comparison of Apache Kafka's tool and ours with the same words and one broker: output and exit codes are equal.
 
-A word `{me}` is one name for Apache Kafka's tool and another one, as long, for ours, so that commands which change
-something do it twice, each to a thing of its own; in what they write it becomes `{me}` again. `@` is --bootstrap-server
-with the broker's address, `{file:x}` a path.
+The word `{me}` is replaced by one name for Apache Kafka's tool and by another of the same length for ours, so that each
+command changes a topic or group of its own; in the output both names become `{me}` again. `@` is replaced by
+--bootstrap-server with the broker's address, `{file:x}` by a path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tests.tools.tool_host import Done, ToolHost, run_ours
 
 THEIRS, OURS = "zz-theirs", "zz-ours-x"
-# Ids and addresses that are made anew each time; what comes after a class of Java's exceptions is compared.
+# Ids and times that differ between runs.
 _VARYING = (
     (re.compile(r"TopicId: \S{22}"), "TopicId: ID"),
     (re.compile(r"\b1[67]\d{11}\b"), "TIME"),
@@ -22,9 +22,11 @@ _VARYING = (
 
 
 class Comparison(NamedTuple):
-    """A tool and its words. `any_order`: Java's order is that of a hash table, so that lines, and what
-    stands between commas and tabs, are compared sorted.
-    `exits`: the exit codes, theirs and ours, where they are meant to differ."""
+    """A tool and its words.
+
+    any_order: Java prints in the order of a hash table; lines and the texts between commas and tabs are sorted.
+    exits: the exit codes, theirs and ours, if they differ on purpose.
+    """
 
     tool: str
     words: str
@@ -33,7 +35,7 @@ class Comparison(NamedTuple):
 
 
 def compare(host: ToolHost, comparison: Comparison, bootstrap: str, directory: Path) -> None:
-    """Runs both; AssertionError with what each wrote."""
+    """Runs both tools. Raises AssertionError with their output if it differs."""
     theirs = host.run(comparison.tool, *_words(comparison, THEIRS, bootstrap, directory))
     ours = run_ours(comparison.tool, *_words(comparison, OURS, bootstrap, directory))
     shown = f"{comparison.tool} {comparison.words}\n--- theirs\n{theirs}\n--- ours\n{ours}"
@@ -54,7 +56,7 @@ def _words(comparison: Comparison, me: str, bootstrap: str, directory: Path) -> 
 
 
 def _normal(done: Done, comparison: Comparison) -> tuple[list[str], str]:
-    """Standard output by lines; of standard error the first line, if there is nothing else."""
+    """Returns the lines of standard output, and the first line of standard error if there are none."""
     out = _anybody(done.out)
     for pattern, instead in _VARYING:
         out = pattern.sub(instead, out)

@@ -1,7 +1,7 @@
-"""Command lines for our tools and Apache Kafka's of the same name, on one broker: what both write has to be the same.
+"""Command lines for our tools and Apache Kafka's of the same name, on one broker: both must print the same.
 
-`{bootstrap}`, `{data}`, `{topic}` and `{directory}` stand for the broker's address, its log directory, a topic with
-records of every kind, and a folder for files.
+`{bootstrap}`, `{data}`, `{topic}` and `{directory}` are replaced by the broker's address, its log directory, a topic
+with records of every kind, and a directory for files.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def as_it_is(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """For measurements: their shape, by the number of decimals up to four."""
+    """Replaces numbers, which are measurements, by their shape: the number of decimals up to four."""
 
     def shape(match: re.Match[str]) -> str:
         if match[0] in ("Infinity", "NaN"):
@@ -47,13 +47,16 @@ def without_numbers(text: str) -> str:
 
 
 def reports_left_out(text: str) -> str:
-    """Measurements without the lines of intervals, whose number is chance."""
+    """Removes the lines of intervals, whose number varies, and replaces numbers."""
     return without_numbers("\n".join(line for line in text.splitlines() if "ms max latency.\n" not in line + "\n"))
 
 
 class Case(NamedTuple):
-    """`words` are split at blanks; `normalise` is applied to both standard outputs; `error` compares the first line of
-    standard error, which for a wrong command line is Kafka's message."""
+    """A command line.
+
+    words: split at blanks. normalise: applied to both standard outputs. compares_error: whether the first line of
+    standard error is compared, which for a wrong command line is Kafka's message.
+    """
 
     tool: str
     words: str
@@ -294,20 +297,20 @@ CASES = (
 
 
 def words_of(error: str) -> str:
-    """The first line that says what is wrong, without Java's name of an exception; argparse4j's are wrapped."""
+    """Returns the first line of an error, without the class of Java's exception; argparse4j wraps its errors."""
     found = re.search(r"^\S+: error:(.*)", error, re.MULTILINE | re.DOTALL)
     if found:
         text = re.sub(r"\s+", " ", found[1].split("\n\n")[0].split("Did you mean")[0]).strip()
-        return text.replace("-- ", "--")  # it breaks lines within flags
+        return text.replace("-- ", "--")  # argparse4j breaks lines within flags
     lines = [line for line in error.splitlines() if line and not line.startswith(("The consumer rebalance", "[20"))]
     return re.sub(r"^(Exception in thread \S+ )?(\w+\.)+\w+(Exception|Error): ", "", lines[0]) if lines else ""
 
 
 def check(host: ToolHost, case: Case, places: dict[str, str]) -> None:
-    """Runs both tools, Kafka's first, and compares."""
+    """Runs both tools, Kafka's first, and compares their output."""
     words = [word.format(**places) for word in case.words.split()]
     if "--max-messages" in words:
-        words += ["--timeout-ms", "20000"]  # what hangs is a failure soon
+        words += ["--timeout-ms", "20000"]  # a consumer that waits fails soon
     theirs: Done = host.run(case.tool, *words, input=case.input)
     ours = run_ours(case.tool, *words, input=case.input)
     if not case.has_trace:
@@ -319,7 +322,7 @@ def check(host: ToolHost, case: Case, places: dict[str, str]) -> None:
 
 
 def prepare(bootstrap: str, directory: Path) -> dict[str, str]:
-    """Records, groups, transactions and files for the cases; what stands for the names in their words."""
+    """Makes records, groups, transactions and files for the cases; returns the values of the placeholders."""
     topic = "topic-of-all"
     for codec in CODECS:
         words = ("--bootstrap-server", bootstrap, "--topic", topic, "--compression-codec", codec)
@@ -336,7 +339,7 @@ def prepare(bootstrap: str, directory: Path) -> dict[str, str]:
 
 
 def make_records(bootstrap: str) -> None:
-    """Numbers, transactions committed and aborted, and a group that commits (its partition is 36)."""
+    """Writes numbers and transactions, committed and aborted, and commits offsets of a group."""
     with Producer(bootstrap_servers=bootstrap) as producer:
         producer.send("numbers", struct.pack(">d", 2.5e-7), struct.pack(">q", -7)).result(30)
         producer.send_many("perf", [b"x" * 100] * 500)
@@ -360,6 +363,6 @@ def make_records(bootstrap: str) -> None:
             consumer.commit()
 
 
-# The coordinators' partitions of these two are those in the cases: 36 and 16.
+# Their partitions of the coordinators' topics are 36 and 16, as in the cases.
 GROUP = "readers-10"
 TRANSACTIONAL_ID = "writer-26"

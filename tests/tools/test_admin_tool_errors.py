@@ -1,4 +1,4 @@
-"""The tools of the admin client when something is wrong: no broker, an interrupt, a closed pipe, ZooKeeper's flag."""
+"""Errors of the admin client's tools: no broker, an interrupt, a closed pipe, ZooKeeper's flag."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOOLS = {
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_broker_that_is_not_there(tool: str) -> None:
+def test_a_missing_broker_is_one_line(tool: str) -> None:
     done = run_ours(tool, "--bootstrap-server", f"localhost:{free_port()}", *TOOLS[tool])
     assert done.code == 1
     assert not done.out
@@ -33,7 +33,7 @@ def test_a_broker_that_is_not_there(tool: str) -> None:
     assert "could not be established" in done.err
 
 
-def test_a_broker_that_is_not_there_with_subcommands() -> None:
+def test_a_missing_broker_is_one_line_with_subcommands() -> None:
     address = ("--bootstrap-server", f"localhost:{free_port()}")
     for words in (("cluster", "cluster-id", *address), ("transactions", *address, "list")):
         done = run_ours(*words)
@@ -46,7 +46,7 @@ def test_an_unknown_flag_is_answered_in_two_lines() -> None:
     assert done.err == "foo is not a recognized option\nSee `kafkapy consumer-groups --help`.\n"
 
 
-def test_zookeeper_names_the_form_of_today() -> None:
+def test_the_error_for_zookeeper_names_the_command_to_use() -> None:
     done = run_ours("topics", "--zookeeper", "localhost:2181/kafka", "--list")
     assert done.code == 1
     assert "topics --bootstrap-server localhost:9092 --list" in done.err
@@ -54,7 +54,7 @@ def test_zookeeper_names_the_form_of_today() -> None:
 
 
 def test_an_interrupt_ends_a_tool_that_waits() -> None:
-    """The listener takes the connection and never answers."""
+    """The listener accepts the connection and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         words = ["topics", "--bootstrap-server", f"127.0.0.1:{listener.getsockname()[1]}", "--list"]
         process = subprocess.Popen(
@@ -64,9 +64,9 @@ def test_an_interrupt_ends_a_tool_that_waits() -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        # The second connection is the client's own: the first one only looks whether somebody listens.
+        # The first connection only checks that the server listens; the second one is the client's.
         listener.settimeout(60)
-        connections = [listener.accept()[0] for _ in range(2)]  # held, or they would be closed at once
+        connections = [listener.accept()[0] for _ in range(2)]  # referenced, or they would be closed at once
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         for connection in connections:

@@ -1,4 +1,4 @@
-"""The tools of the admin client beside Apache Kafka's tools of the same names; the full series is in tests/full."""
+"""Comparison of the admin client's tools with Apache Kafka's; the full series is in tests/full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tools end: interrupted, with nobody reading, without a broker, with a wrong command line."""
+"""How tools end: interrupted, with a closed pipe, without a broker, with a wrong command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOOLS_WITH_A_BROKER = {
     "consumer-perf-test": "--topic t --num-records 10",
     "end-to-end-latency": "--topic t --num-records 1 --producer-acks 1 --record-size 1",
 }
-# What goes on until it is interrupted, and what it has written by then.
+# Tools that run until they are interrupted, and output that shows that they run.
 ENDLESS = {
     "console-producer": ("--topic ending", b""),
     "console-consumer": ("--topic ending --from-beginning", b"first"),
@@ -40,7 +40,7 @@ ENDLESS = {
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts tools; those that have not ended by themselves do with the test."""
+    """Starts tools, and kills those that still run at the end of the test."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     started: list[subprocess.Popen[bytes]] = []
 
@@ -79,17 +79,17 @@ def test_a_signal_ends_a_tool_without_a_trace(broker: BrokerProcess, tool, numbe
 
 
 def _await_handler(pid: int, number: int) -> None:
-    """Until the process handles the signal itself, as /proc says."""
+    """Waits until the process has a handler for the signal, according to /proc."""
     while True:
         status = Path(f"/proc/{pid}/status").read_text()
         caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1], 16)
-        # Python itself catches SIGINT from the beginning; SIGTERM tells that the tool has set its handlers.
+        # Python catches SIGINT from the beginning; a handler of SIGTERM shows that the tool has set its own.
         if caught >> (signal.SIGTERM - 1) & 1:
             return
         time.sleep(0.01)
 
 
-def test_the_console_consumer_tells_what_it_has_read_when_interrupted(broker: BrokerProcess, start: Start):
+def test_an_interrupted_console_consumer_prints_its_count(broker: BrokerProcess, start: Start):
     words = ("--bootstrap-server", broker.bootstrap, "--topic", "interrupted", "--from-beginning")
     run_ours("console-producer", *words[:4], input="one\ntwo\n")
     process = start("console-consumer", *words, stdout=subprocess.PIPE)
@@ -139,7 +139,7 @@ def test_without_a_broker_there_is_one_line(tool):
 
 
 @pytest.mark.parametrize("tool", TOOLS_WITH_A_BROKER)
-def test_zookeeper_names_the_form_of_today(tool):
+def test_the_error_for_zookeeper_names_the_command_to_use(tool):
     done = run_ours(tool, "--zookeeper", "localhost:2181", *TOOLS_WITH_A_BROKER[tool].split())
     form = f"kafkapy {tool} --bootstrap-server localhost:9092 {TOOLS_WITH_A_BROKER[tool]}"
     assert (done.code, done.out) == (1, "")
@@ -154,7 +154,7 @@ def test_help_has_examples_and_ends_well():
 
 
 def test_a_link_with_the_name_of_kafkas_script_is_that_tool(tmp_path):
-    """With Kafka's exit code for help."""
+    """The exit code of its help is Kafka's."""
     program = tmp_path / "kafka-console-consumer.sh"
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"

@@ -1,4 +1,4 @@
-"""`--partition-size-limit-per-response` is what the broker is asked with: so many requests are counted there."""
+"""The option `--partition-size-limit-per-response` is sent to the broker, as its count of requests shows."""
 
 from __future__ import annotations
 

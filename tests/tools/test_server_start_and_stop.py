@@ -1,4 +1,4 @@
-"""server-start, in front and with -daemon, and server-stop."""
+"""The tools server-start, in the foreground and with -daemon, and server-stop."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_a_daemon_that_fails_says_why(tmp_path):
     assert "log.segment.bytes" in done.err and done.err.count("\n") == 1
 
 
-def test_without_a_file_the_usage_is_told():
+def test_without_a_file_the_usage_is_printed():
     done = run_ours("server-start", "-daemon")
     assert done.code == 1
     assert done.err.startswith("USAGE: kafkapy server-start [-daemon] server.properties [--override property=value]*\n")
 
 
 def test_the_brokers_of_this_user_are_found(tmp_path):
-    """In a /proc of our own: those of the user, by their words, and nothing else."""
+    """A simulated /proc has brokers of the user and other processes."""
     for pid, words in {
         11: ["/usr/bin/python", "-m", "kafkapy", "broker", "start", "--config", "a.properties"],
         12: ["/opt/kafkapy/kafkapy", "broker", "start", "--override", "node.id=7"],

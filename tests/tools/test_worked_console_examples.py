@@ -1,4 +1,4 @@
-"""The worked examples of a book on Kafka 0.10 that need one broker and these tools: typed as there, in today's flags.
+"""Worked examples of a book on Kafka 0.10 that need one broker and these tools, with the flags of Kafka 4.
 
 What has changed since: `--broker-list` and `--zookeeper` are `--bootstrap-server`; `--whitelist` is `--include`;
 `--property` is `--formatter-property` of the console consumer and `--reader-property` of the producer; dump-log prints
@@ -22,7 +22,7 @@ from tests.tools.tool_host import Done, run_ours
 OFFSETS = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
 SCHEMA = b'{"schema":{"type":"string","optional":false},"payload":"%s"}'
 KEY = b'{"schema":null,"payload":null}'
-# timestamp, key, value, crc: as the book's dumps show them
+# timestamp, key, value and crc in the book's dumps
 DUMPED = (
     (1490746340519, None, b"4", 442199113),
     (1490746347162, None, b"10", 4005880382),
@@ -49,7 +49,7 @@ def end_offsets(broker: BrokerProcess, topic: str, partitions: int) -> list[int]
 
 
 def test_dump_of_messages_of_format_1(tmp_path):
-    """kafka.tools.DumpLogSegments --files ... --print-data-log: positions, sizes and checksums are the book's."""
+    """The positions, sizes and checksums of dump-log with --print-data-log are the book's."""
     records = [(offset, timestamp, key, value) for offset, (timestamp, key, value, _) in enumerate(DUMPED)]
     segment = tmp_path / "00000000000000000000.log"
     segment.write_bytes(build_message_set(records, magic=1))
@@ -72,7 +72,7 @@ def test_dump_of_messages_of_format_1(tmp_path):
 
 
 def test_keyed_lines_with_a_blank_as_separator(broker: BrokerProcess, server):
-    """Sixteen lines are typed, and the ends of the three partitions add up to sixteen."""
+    """The ends of the three partitions add up to the sixteen lines that are produced."""
     make_topic(broker, "kafka-action", 3)
     lines = "".join(f"key{number} value {number}\n" for number in range(16))
     words = ("--reader-property", "parse.key=true", "--reader-property", "key.separator= ")
@@ -106,7 +106,7 @@ def test_unicast_multicast_and_a_list_of_topics(server):
 
 
 def test_committed_offsets_are_in_the_groups_partition(broker: BrokerProcess, server):
-    """abs("new-consumer-test".hashCode()) % 50 is 6, and what is committed there are the ends of the log."""
+    """The group's partition of __consumer_offsets is 6, and its committed offsets are the ends of the log."""
     make_topic(broker, "offsets-foo", 3)
     run_ours(
         "console-producer",
@@ -132,7 +132,7 @@ def test_committed_offsets_are_in_the_groups_partition(broker: BrokerProcess, se
 
 
 def test_the_lines_of_the_performance_tools(server):
-    """Six decimals of the rate, megabytes of 1,048,576 bytes, whole percentiles; the consumer's times with colons."""
+    """The rate has six decimals, a megabyte 1,048,576 bytes; percentiles are whole; the consumer prints times."""
     produced = run_ours(
         *("producer-perf-test", "--topic", "producer-perf-test", "--num-records", "1000", "--record-size", "1000"),
         *("--throughput", "-1", "--producer-props", f"bootstrap.servers={server[1]}", "acks=all"),

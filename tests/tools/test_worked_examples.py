@@ -1,14 +1,14 @@
-"""Worked examples of books on Kafka, as typed, with the output of Apache Kafka of today.
+"""Worked examples of books on Kafka, with the output of Apache Kafka 4.
 
-Where today's output is not that of the books (Apache Kafka 0.10 to 2.0), the difference is said beside it:
+The output differs from that of the books (Apache Kafka 0.10 to 2.0) in the following:
 
-- `--zookeeper host` is `--bootstrap-server broker`, whose absence the tool names;
+- `--zookeeper host` is `--bootstrap-server broker`, which the error for the former names;
 - `Created topic "x".` is `Created topic x.`;
 - `--describe` has TopicId, Elr and LastKnownElr, tabs between the columns and `Topic: x` where it was `Topic:x`;
-- keys of the broker's configuration that hold for a topic stand among its Configs (here min.insync.replicas);
-- `--alter` changes no configuration any more (kafka-configs does), and is silent when it has added partitions;
-- `--delete` is silent;
-- replicas that cannot be placed: another sentence;
+- the Configs of a topic include keys of the broker's configuration (here min.insync.replicas);
+- `--alter` no longer changes the configuration (kafka-configs does), and prints nothing when it adds partitions;
+- `--delete` prints nothing;
+- the error for replicas that cannot be placed has another text;
 - `Updated config for entity: brokers '1'.` is `Completed updating config for broker 1.`;
 - a group without members is described with its offsets and "has no active members", where it was "is rebalancing";
 - `Deleted all consumer group information for group x in zookeeper.` is `Deletion of requested consumer groups ('x') was
@@ -28,12 +28,12 @@ from kafkapy.client import Consumer, Producer
 from tests.broker_process import BrokerProcess
 from tests.tools.tool_host import Done, run_ours
 
-# What a node says of a topic by itself: the default that its features set for the cluster.
+# The configuration that every topic has: the default that the cluster's features set.
 OF_THE_CLUSTER = "min.insync.replicas=1"
 
 
 class Shell:
-    """A user in front of one broker."""
+    """A user of the tools with one broker."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -48,7 +48,7 @@ class Shell:
         return done.out
 
     def described(self, topic: str) -> list[str]:
-        """The lines of --describe, the topic's id left out."""
+        """Returns the lines of --describe without the topic's id."""
         return re.sub(r"\tTopicId: \S+", "", self.out(f"topics --describe --topic {topic}")).splitlines()
 
 
@@ -85,7 +85,7 @@ def test_create_and_list(shell: Shell) -> None:
 
 
 def test_configuration_of_a_topic(shell: Shell) -> None:
-    """The book's 4th acceptance test: create with an override, alter it, add one, delete it, add partitions."""
+    """The book's 4th acceptance test creates with an override, alters it, adds one, deletes it, adds partitions."""
     shell.out(
         "topics --create --topic config-test --partitions 3 --replication-factor 1 --config max.message.bytes=404800"
     )
@@ -114,7 +114,7 @@ def test_configuration_of_a_topic(shell: Shell) -> None:
 
 
 def test_partitions_only_grow(shell: Shell) -> None:
-    """1 -> 3 -> 1. In 2.0.0 both printed a warning about keys, and the first `Adding partitions succeeded!`."""
+    """The number of partitions is changed from 1 to 3, and a change back to 1 is refused."""
     shell.out("topics --create --topic topic-config --partitions 1")
     assert shell.out("topics --alter --topic topic-config --partitions 3") == ""
     assert shell.described("topic-config")[1:] == [line("topic-config", partition) for partition in range(3)]
@@ -130,14 +130,14 @@ def test_filters_of_a_healthy_node_choose_nothing(shell: Shell) -> None:
 
 
 def test_delete(shell: Shell) -> None:
-    """The broker's own default for delete.topic.enable is true since 1.0."""
+    """The default of delete.topic.enable is true since Kafka 1.0."""
     shell.out("topics --create --topic short-lived --partitions 1")
     assert shell.out("topics --delete --topic short-lived") == ""
     assert "short-lived" not in shell.out("topics --list")
 
 
 def test_delete_where_it_is_switched_off(tmp_path: Path) -> None:
-    """delete.topic.enable=false: the topic and its data stay. The book's tool only marked the topic."""
+    """The topic and its data remain with delete.topic.enable=false. The book's tool only marked the topic."""
     with BrokerProcess(tmp_path, {"delete.topic.enable": "false"}) as broker:
         shell = Shell(broker.bootstrap)
         shell.out("topics --create --topic kept --partitions 1")
@@ -149,7 +149,7 @@ def test_delete_where_it_is_switched_off(tmp_path: Path) -> None:
 
 
 def test_offsets_of_keyed_records(shell: Shell) -> None:
-    """Sixteen records with keys: the sum of the ends. Options by a single dash, and --time -1."""
+    """The ends add up to sixteen records. Options have a single dash, and the time is -1."""
     shell.out("topics --create --topic keyed --partitions 3")
     with Producer(bootstrap_servers=shell.bootstrap) as producer:
         for number in range(16):
@@ -163,7 +163,7 @@ def test_offsets_of_keyed_records(shell: Shell) -> None:
 
 
 def test_offsets_of_a_group(shell: Shell) -> None:
-    """Caught up the lag is 0; without members it is still described; at last the group is deleted."""
+    """The lag is 0 at the end; the group is described without members too, and deleted at last."""
     shell.out("topics --create --topic offset-test --partitions 1")
     with Producer(bootstrap_servers=shell.bootstrap) as producer:
         for number in range(29):
@@ -202,7 +202,7 @@ def test_offsets_of_a_group(shell: Shell) -> None:
 
 
 def test_throttles_and_quotas(shell: Shell) -> None:
-    """Brackets keep the commas of a list; entity flags may come twice in one command."""
+    """Brackets enclose values with commas; entity flags may be repeated in one command."""
     shell.out("topics --create --topic throttled --partitions 3")
     throttles = (
         "leader.replication.throttled.replicas=[0:1,1:1,2:1],follower.replication.throttled.replicas=[0:1,1:1,2:1]"
@@ -231,7 +231,7 @@ def test_throttles_and_quotas(shell: Shell) -> None:
 
 
 def test_preferred_leaders(shell: Shell, tmp_path: Path) -> None:
-    """With one broker every leader is the preferred one. kafka-preferred-replica-election is this tool since 2.4."""
+    """All leaders of one broker are the preferred ones. The tool replaces kafka-preferred-replica-election."""
     shell.out("topics --create --topic elected --partitions 2")
     file = tmp_path / "partitions.json"
     file.write_text('{"partitions":[{"topic":"elected","partition":1}]}')

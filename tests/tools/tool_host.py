@@ -1,4 +1,4 @@
-"""Apache Kafka's tools and ours, run with the same words: what each wrote, and its exit code."""
+"""Runs Apache Kafka's tools and ours with the same words, and returns their output and exit codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CLASSES = {
 
 
 class Done(NamedTuple):
-    """What a tool did."""
+    """The exit code and the output of a tool."""
 
     code: int
     out: str
@@ -44,10 +44,10 @@ class Done(NamedTuple):
 
 
 class ToolHost:
-    """Runs tools of a release of Apache Kafka in one Java process, one at a time.  Context manager."""
+    """A Java process that runs tools of a release of Apache Kafka, one at a time. Context manager."""
 
     def __init__(self, kafka: Path, classes: Path) -> None:
-        """`classes`: an empty directory for the compiled host."""
+        """Compiles the host into the empty directory `classes` and starts it."""
         command = ["javac", "-nowarn", "-proc:none", "-cp", f"{kafka}/libs/*", "-d", str(classes), str(SOURCE)]
         subprocess.run(command, check=True, capture_output=True, timeout=90)
         options = ["-Xmx384M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.awt.headless=true"]
@@ -60,16 +60,16 @@ class ToolHost:
         )
 
     def run(self, tool: str, *words: str, input: str = "") -> Done:
-        """Apache Kafka's tool of that name."""
+        """Runs Apache Kafka's tool of that name."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         encoded = base64.b64encode(input.encode()).decode()
         request = {"class": CLASSES[tool], "arguments": words, "input": encoded}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        out, err = (base64.b64decode(answer[name]).decode("utf-8", "replace") for name in ("out", "err"))
-        return Done(answer["code"], out, err)
+        reply = json.loads(self._process.stdout.readline())
+        out, err = (base64.b64decode(reply[name]).decode("utf-8", "replace") for name in ("out", "err"))
+        return Done(reply["code"], out, err)
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +84,7 @@ class ToolHost:
 
 
 def run_ours(tool: str, *words: str, input: str = "", **environment: str) -> Done:
-    """Our tool of that name, in a process of its own; `environment` on top of the test's."""
+    """Runs our tool of that name in a process of its own; `environment` is added to the test's."""
     done = subprocess.run(
         [sys.executable, "-m", "kafkapy", tool, *words],
         input=input.encode(),

@@ -96,11 +96,15 @@ class SimulatedDelivery:
 
 
 class SimulatedProducer:
-    """A producer that records what it sends; sends of values in `failing` fail with their error."""
+    """A producer that records what it sends; sends of values in `failing` fail with their error.
+
+    events: "begin", "send" and "commit" in their order.
+    """
 
     def __init__(self, failing: dict[bytes, Exception] | None = None) -> None:
         self._failing = failing or {}
         self.sent: list[tuple[str, bytes | None, bytes | None, Any]] = []
+        self.events: list[str] = []
 
     def send(
         self,
@@ -112,10 +116,17 @@ class SimulatedProducer:
         on_delivery: Callable[[Any, Exception | None], None] | None = None,
     ) -> SimulatedDelivery:
         self.sent.append((topic, key, value, headers))
+        self.events.append("send")
         error = self._failing.get(value)
         if on_delivery is not None:
             on_delivery(None, error)
         return SimulatedDelivery(error)
+
+    def begin_transaction(self) -> None:
+        self.events.append("begin")
+
+    def commit_transaction(self) -> None:
+        self.events.append("commit")
 
 
 def results(values: Mapping[Key, Value], errors: Mapping[Key, ApiError] | None = None) -> Results[Key, Value]:

@@ -1,4 +1,4 @@
-"""The keys and values of `kafka-configs --add-config`, and whom the flags name."""
+"""The keys and values of `kafka-configs --add-config`, and the entities that the flags name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kafkapy.tools.option_parser import OptionParser
         ("SCRAM-SHA-256=[iterations=8192,password=x]", {"SCRAM-SHA-256": "iterations=8192,password=x"}),
     ],
 )
-def test_additions(text: str, expected: dict[str, str]) -> None:
+def test_pairs_of_keys_and_values_are_parsed(text: str, expected: dict[str, str]) -> None:
     assert parse_additions(text) == expected
 
 
 @pytest.mark.parametrize("text", ["a", "a=1,b", "a=1=2"])
-def test_what_is_no_addition(text: str) -> None:
+def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(InvalidConfig, match="Invalid entity config"):
         parse_additions(text)
 
@@ -33,7 +33,7 @@ def entities(words: str) -> Entities:
     return entities_of(OptionParser(OPTIONS).parse(words.split()))
 
 
-def test_entities() -> None:
+def test_entities_have_the_order_of_their_flags() -> None:
     assert entities("--entity-type users --entity-name a --entity-type clients --entity-default") == (
         ("users", "clients"),
         ("a", ""),
@@ -43,7 +43,7 @@ def test_entities() -> None:
     assert entities("--entity-type brokers") == (("brokers",), ())
 
 
-def test_users_and_clients_only_go_together() -> None:
+def test_only_users_and_clients_may_be_combined() -> None:
     words = "--bootstrap-server a:1 --describe --entity-type {} --entity-type {}"
     assert check(OptionParser(OPTIONS).parse(words.format("users", "clients").split())).types == ("users", "clients")
     with pytest.raises(InvalidConfig, match="may be specified together"):

@@ -1,4 +1,4 @@
-"""console-consumer: its configuration, where it begins, what it prints and when it ends."""
+"""The tool console-consumer: its configuration, where it begins, what it prints and when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""consumer-groups: its command line, and what each action prints and changes, with a simulated admin client."""
+"""The tool consumer-groups: its command line, and output and effect of each action with a simulated admin client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which partitions `kafka-get-offsets` chooses, and its times."""
+"""The partitions that `kafka-get-offsets` chooses, and its times."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ PARTITIONS = [TopicPartition(topic, number) for topic in ("one", "two", "three")
         ("t.*:0,one:3", "one-3 two-0 three-0"),
     ],
 )
-def test_rules(rules: str, expected: str) -> None:
+def test_rules_choose_partitions(rules: str, expected: str) -> None:
     assert " ".join(str(where) for where in PARTITIONS if by_rules(rules)(where)) == expected
 
 
-def test_topic_and_partitions() -> None:
+def test_a_topic_and_numbers_choose_partitions() -> None:
     chosen = by_topic_and_partitions("o.*|two", "0,2")
     assert [str(where) for where in PARTITIONS if chosen(where)] == ["one-0", "one-2", "two-0", "two-2"]
     assert all(map(by_topic_and_partitions(None, ""), PARTITIONS))
 
 
-def test_what_cannot_be_chosen_by() -> None:
+def test_invalid_rules_numbers_and_times_are_refused() -> None:
     with pytest.raises(ToolError, match="Invalid rule specification: a:b"):
         by_rules("a:b")
     with pytest.raises(ToolError, match="comma separated list of numeric"):

@@ -8,7 +8,7 @@ from kafkapy.tools.group_description import PartitionRow, assignment_text, print
 from kafkapy.types import TopicPartition
 
 
-def test_widths(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_have_their_widths(capsys: pytest.CaptureFixture[str]) -> None:
     columns = [
         ("A", 3, lambda row: row[0]),
         ("B", -4, lambda row: row[1]),
@@ -20,7 +20,7 @@ def test_widths(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "A   \n"
 
 
-def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lag_needs_both_offsets(capsys: pytest.CaptureFixture[str]) -> None:
     row = PartitionRow("g", "t", 0, None, 3, 10, "-", "-", "-")
     assert row.lag == 7
     assert row._replace(current_offset=None).lag is None
@@ -28,7 +28,7 @@ def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split()[9:] == ["g", "t", "0", "3", "10", "7", "-", "-", "-"]
 
 
-def test_assignments() -> None:
+def test_assignments_are_grouped_by_topic() -> None:
     partitions = [TopicPartition("b", 1), TopicPartition("a", 2), TopicPartition("b", 0)]
     assert assignment_text(partitions) == "a:2;b:0,1"
     assert assignment_text(()) == "-"

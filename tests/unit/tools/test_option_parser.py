@@ -1,4 +1,4 @@
-"""Command lines as joptsimple and argparse4j read them."""
+"""The parsers of command lines in the manner of joptsimple and argparse4j."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse(text: str, *more: Option):
 
 
 @pytest.mark.parametrize("text", ["--topic a", "--topic=a", "-topic a", "-topic=a"])
-def test_all_ways_to_give_a_value(text):
+def test_a_value_may_be_given_in_every_form(text):
     assert parse(text)["topic"] == "a"
 
 
@@ -46,7 +46,7 @@ def test_values_of_a_repeated_flag_are_kept_in_their_order():
         parse("--config a=b --config c=d")["config"]
 
 
-def test_a_value_may_be_left_out_where_it_may():
+def test_an_optional_value_may_be_left_out():
     assert parse("--codec --list")["codec"] is None
     assert parse("--codec --list").has("codec")
     assert parse("--codec lz4")["codec"] == "lz4"
@@ -59,11 +59,11 @@ def test_defaults_are_no_arguments():
     assert arguments.values("time") == ["-1"]
 
 
-def test_separated_values():
+def test_separated_values_are_divided():
     assert parse("--brokers 1,2,3").values("brokers") == [1, 2, 3]
 
 
-def test_words_behind_two_dashes_are_no_flags():
+def test_words_after_two_dashes_are_no_flags():
     assert parse("a -- --list").positionals == ("a", "--list")
 
 
@@ -77,20 +77,20 @@ def test_words_behind_two_dashes_are_no_flags():
         ("--partitions 3000000000", "Cannot parse argument '3000000000' of option partitions"),
     ],
 )
-def test_errors(text, message):
+def test_errors_have_joptsimples_text(text, message):
     with pytest.raises(UsageError) as caught:
         parse(text)
     assert str(caught.value) == message
 
 
-def test_required_flags():
+def test_required_flags_may_be_missing_with_help():
     required = Option("group", "a group", "group", is_required=True)
     with pytest.raises(UsageError, match=r"Missing required option\(s\) \[group\]"):
         parse("--list", required)
     assert parse("--help", required).has("help")
 
 
-def test_what_goes_together():
+def test_combinations_of_flags_are_checked():
     arguments = parse("--topic a --list")
     arguments.require("topic")
     arguments.require_one_of("topic", "offset")
@@ -102,7 +102,7 @@ def test_what_goes_together():
         arguments.require_one_of("topic", "list")
 
 
-def test_key_values():
+def test_pairs_are_parsed():
     assert parse_key_values(["a=b", "c=d=e", "f", "g="]) == {"a": "b", "c": "d=e", "f": "", "g": ""}
     with pytest.raises(UsageError, match="Missing value for key f"):
         parse_key_values(["f"], accepts_missing=False)
@@ -142,7 +142,7 @@ def test_argparse4j_takes_abbreviations_and_many_values():
         ("--topic t --num-records 1 --record-size 1 --zoo", "unrecognized arguments: '--zoo'"),
     ],
 )
-def test_argparse4j_errors(text, message):
+def test_errors_have_argparse4js_text(text, message):
     with pytest.raises(UsageError) as caught:
         PERF.parse(text.split())
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""Numbers and bytes as Java prints them; dates by Java's patterns."""
+"""Numbers and bytes in Java's text form, and dates in Java's patterns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKAGE = "org.apache.kafka.common.serialization."
         (float("-inf"), "-Infinity"),
     ],
 )
-def test_doubles(value, text):
+def test_doubles_have_javas_text(value, text):
     assert java_fraction(value, struct.Struct(">d")) == text
 
 
@@ -38,7 +38,7 @@ def test_floats_have_the_digits_of_floats():
     assert JAVA_DESERIALIZERS[f"{PACKAGE}FloatDeserializer"](struct.pack(">f", 0.1)) == "0.1"
 
 
-def test_whole_numbers_and_others():
+def test_other_types_have_javas_text():
     assert JAVA_DESERIALIZERS[f"{PACKAGE}LongDeserializer"](b"\xff" * 8) == "-1"
     assert JAVA_DESERIALIZERS[f"{PACKAGE}BooleanDeserializer"](b"\1") == "true"
     assert JAVA_DESERIALIZERS[f"{PACKAGE}BytesDeserializer"](b"a\\\0") == "a\\x5C\\x00"
@@ -46,13 +46,13 @@ def test_whole_numbers_and_others():
         JAVA_DESERIALIZERS[f"{PACKAGE}IntegerDeserializer"](b"three")
 
 
-def test_decoders_by_name():
+def test_decoders_are_found_by_name():
     assert find_decoder("kafka.serializer.StringDecoder")(b"a") == "a"
     assert find_decoder("org.apache.kafka.tools.api.LongDecoder")(b"\0" * 7 + b"\7") == "7"
     assert find_text_deserializer("json")(b'{"a": 1}') == "{'a': 1}"
 
 
-def test_dates():
+def test_dates_have_javas_patterns():
     moment = datetime(2017, 3, 11, 15, 31, 27, 815_000)
     timestamp = int(moment.timestamp() * 1000)
     assert JavaDateFormat("yyyy-MM-dd HH:mm:ss:SSS").format(timestamp) == "2017-03-11 15:31:27:815"

@@ -1,4 +1,4 @@
-"""Sample data: the same for a seed, in the form that the jobs read, and of the shape that it claims."""
+"""Sample data: reproducible by a seed, in the format of the jobs, with the documented distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials as kafka-storage takes them."""
+"""The credentials of kafka-storage's --add-scram."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def test_a_password_is_salted() -> None:
     assert found == ("a b", ScramMechanism.SCRAM_SHA_512, 8192, b"salt", salted)
 
 
-def test_a_salt_is_made_for_each() -> None:
+def test_a_salt_is_generated_for_each_credential() -> None:
     first, second = (parse_scram("SCRAM-SHA-256=[name=a,password=x]") for _ in range(2))
     assert first.iterations == 4096
     assert len(first.salt) >= 16 and first.salt != second.salt
 
 
-def test_a_salted_password_stays_as_it_is() -> None:
+def test_a_salted_password_is_not_changed() -> None:
     assert parse_scram("SCRAM-SHA-256=[name=a,salt=eA==,saltedpassword=eXk=]")[3:] == (b"x", b"yy")
 
 
@@ -42,6 +42,6 @@ def test_a_salted_password_stays_as_it_is() -> None:
         ("[name=a,password=x,salt=*]", r"given salt: \*"),
     ],
 )
-def test_what_is_refused(config: str, what: str) -> None:
+def test_invalid_credentials_are_refused(config: str, what: str) -> None:
     with pytest.raises(ToolError, match=what):
         parse_scram(f"SCRAM-SHA-256={config}")

@@ -41,16 +41,16 @@ def test_an_error_is_one_line(capsys, error, line):
     assert capsys.readouterr().err == f"{line}\n"
 
 
-def test_a_bug_names_itself_and_the_way_to_its_trace(capsys):
+def test_an_unexpected_error_names_the_variable_for_its_trace(capsys):
     assert run_tool(make(raiser(KeyError("x"))), ["--topic", "a"]) == 1
     assert capsys.readouterr().err == "KeyError: 'x' (for a trace, set KAFKAPY_TRACE=1)\n"
 
 
-def test_an_interruption_ends_as_javas_does():
+def test_an_interruption_is_exit_code_130():
     assert run_tool(make(raiser(KeyboardInterrupt())), ["--topic", "a"]) == 130
 
 
-def test_exit_codes_are_the_runs(capsys):
+def test_the_exit_code_is_that_of_the_run(capsys):
     assert run_tool(make(lambda arguments: None), ["--topic", "a"]) == 0
     assert run_tool(make(lambda arguments: 3), ["--topic", "a"]) == 3
     assert run_tool(make(raiser(UsageError("no"))), ["--topic", "a"]) == 1
@@ -112,7 +112,7 @@ def test_progress_is_shown_on_terminals_only():
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_statistics():
+def test_statistics_have_percentiles():
     stats = ProducerStats(4, 1_000_000)
     for latency in (1, 2, 3, 10):
         stats.record(latency, 1000, 0)

@@ -1,4 +1,4 @@
-"""The feeder: its rate by the clock, its end, timestamps of its own, the forms of values, failed deliveries."""
+"""The feeder of topics: rate, end, timestamps, value formats, failed deliveries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.mock_clock import MockClock
 
 
 class RecordedProducer:
-    """Takes what is sent; `failure` is what every delivery ends with."""
+    """A producer that stores its records; every delivery ends with `failure`."""
 
     def __init__(self, failure=None):
         self.records = []
@@ -29,7 +29,7 @@ class RecordedProducer:
 
 
 class Hands(MockClock):
-    """A clock that waiting turns."""
+    """A clock that waiting advances."""
 
     def wait(self, seconds):
         self.advance(int(seconds * 1000))
@@ -42,14 +42,14 @@ def feeder(producer, hands, samples=None, **options):
 @pytest.mark.parametrize(
     ("rate", "count", "seconds"), [(1000, 5000, 5), (50, 100, 2), (0.5, 3, 6), (20_000, 60_000, 3)]
 )
-def test_records_go_out_at_the_rate(rate, count, seconds):
+def test_records_are_sent_at_the_rate(rate, count, seconds):
     producer, hands = RecordedProducer(), Hands()
     assert feeder(producer, hands, rate=rate).feed(count) == count
     assert len(producer.records) == count
     assert abs(hands.monotonic_ms() - seconds * 1000) <= 1000 / rate + 20
 
 
-def test_without_a_rate_nothing_is_waited_for():
+def test_without_a_rate_it_does_not_wait():
     producer, hands = RecordedProducer(), Hands()
     feeder(producer, hands).feed(2500)
     assert (len(producer.records), hands.monotonic_ms()) == (2500, 0)
@@ -70,7 +70,7 @@ def test_it_ends_when_it_is_stopped():
     assert 80 <= fed.feed() <= 120
 
 
-def test_timestamps_may_go_by_steps():
+def test_timestamps_may_have_a_fixed_distance():
     producer = RecordedProducer()
     feeder(producer, Hands(), start_ms=1000, step_ms=250).feed(3)
     assert [timestamp for *_, timestamp in producer.records] == [1000, 1250, 1500]

@@ -1,4 +1,4 @@
-"""What `kafka-topics` understands by itself: assignments, expressions, flags that do not go together."""
+"""The command line of `kafka-topics`: assignments, expressions, contradictory flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.tools.topics import OPTIONS, check, parse_assignments
 NAMES = ["b", "alpha", "a.b"]
 
 
-def test_assignments() -> None:
+def test_assignments_are_parsed() -> None:
     assert parse_assignments(None) is None
     assert parse_assignments("1:2,2:3") == [[1, 2], [2, 3]]
     with pytest.raises(ValueError, match="duplicate entries: 1"):
@@ -39,6 +39,6 @@ def test_expressions_match_the_whole_name() -> None:
         ("--describe --if-exists", "--topic or --topic-id is required"),
     ],
 )
-def test_what_does_not_go_together(words: str, what: str) -> None:
+def test_contradictory_flags_are_refused(words: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         check(OptionParser(OPTIONS).parse(["--bootstrap-server", "a:1", *words.split()]))
