@@ -340,6 +340,9 @@ class ApiError(KafkapyError):
     def __str__(self) -> str:
         return f"{self.error.name}: {self.message}"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.error.name}: {self.message})"
+
 
 class ProtocolViolation(KafkapyError):
     """The peer sent bytes that cannot be a request; the connection is closed."""

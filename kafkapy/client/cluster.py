@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkapy.errors import ConfigError, Error
 from kafkapy.protocol.messages.metadata import MetadataResponse
@@ -11,6 +11,16 @@ from kafkapy.types import ZERO_UUID, TopicPartition, uuid_to_string
 
 NO_LEADER = -1
 LARGEST_BROKER_ID = 2**31 - 1  # the connections to coordinators have greater ids
+
+
+def repr_with_text_ids(value: tuple[Any, ...]) -> str:
+    """Returns the representation of a named tuple, with ids of 16 bytes in Kafka's text form."""
+    fields: dict[str, Any] = value._asdict()  # type: ignore[attr-defined]
+    shown = (
+        f"{name}={(uuid_to_string(each) if name.endswith('_id') and isinstance(each, bytes) else each)!r}"
+        for name, each in fields.items()
+    )
+    return f"{type(value).__name__}({', '.join(shown)})"
 
 
 class Node(NamedTuple):
@@ -49,10 +59,7 @@ class TopicInfo(NamedTuple):
     partitions: tuple[PartitionInfo, ...]
 
     def __repr__(self) -> str:
-        return (
-            f"TopicInfo(name={self.name!r}, topic_id={uuid_to_string(self.topic_id)!r}, "
-            f"is_internal={self.is_internal!r}, partitions={self.partitions!r})"
-        )
+        return repr_with_text_ids(self)
 
 
 class Cluster(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from kafkapy.client.configuration import ClientConfig
 from kafkapy.client.coordinator import Coordinator, GroupMetadata, OffsetAndMetadata
 from kafkapy.client.coordinator_request import request_until_done
-from kafkapy.client.errors import RequestTimedOut
+from kafkapy.client.errors import RequestTimedOut, TransactionError
 from kafkapy.client.network import Network
 from kafkapy.client.prepared_transaction import PreparedTransaction
 from kafkapy.client.sender import Sender
@@ -24,6 +24,9 @@ from kafkapy.types import TopicPartition
 
 # The last versions that do not rely on transaction.version 2.
 _LAST_EXPLICIT_OFFSET_COMMIT, _LAST_END_TXN_WITHOUT_EPOCH = 4, 4
+
+
+__all__ = ["TransactionError", "Transactions"]
 
 
 class Transactions:

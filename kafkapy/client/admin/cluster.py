@@ -10,7 +10,7 @@ from kafkapy import __version__
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import AdminRequest, Target, constant, error_of, top_level_error
 from kafkapy.client.admin.results import Results
-from kafkapy.client.cluster import Node
+from kafkapy.client.cluster import Node, repr_with_text_ids
 from kafkapy.client.connection import SOFTWARE_NAME
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
@@ -78,6 +78,9 @@ class QuorumReplica(NamedTuple):
     log_end_offset: int
     last_fetch_timestamp: int
     last_caught_up_timestamp: int
+
+    def __repr__(self) -> str:
+        return repr_with_text_ids(self)
 
 
 class QuorumDescription(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kafkapy.client.admin.lookups import AdminLookups
 from kafkapy.client.admin.requests import constant, error_of
 from kafkapy.client.admin.results import Results
+from kafkapy.client.cluster import repr_with_text_ids
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
@@ -42,6 +43,9 @@ class CreatedTopic(NamedTuple):
     replication_factor: int
     configs: dict[str, str | None]
 
+    def __repr__(self) -> str:
+        return repr_with_text_ids(self)
+
 
 class TopicListing(NamedTuple):
     """One topic of the list."""
@@ -49,6 +53,9 @@ class TopicListing(NamedTuple):
     name: str
     topic_id: bytes
     is_internal: bool
+
+    def __repr__(self) -> str:
+        return repr_with_text_ids(self)
 
 
 class PartitionDescription(NamedTuple):
@@ -72,6 +79,9 @@ class TopicDescription(NamedTuple):
     topic_id: bytes
     is_internal: bool
     partitions: tuple[PartitionDescription, ...]
+
+    def __repr__(self) -> str:
+        return repr_with_text_ids(self)
 
 
 class NewPartitions(NamedTuple):
@@ -271,6 +281,8 @@ class TopicOperations(AdminLookups):
 
 
 def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
+    if not isinstance(topic, NewTopic):
+        raise TypeError(f"topics must be NewTopic, not {type(topic).__name__}: use NewTopic({topic!r})")
     assigned = topic.assignments or {}
     return CreateTopicsRequest.CreatableTopic(
         name=topic.name,

@@ -78,3 +78,25 @@ def test_an_admin_needs_an_address():
     with pytest.raises(ConfigError, match=r"bootstrap\.controllers"):
         admin_config()
     assert admin_config(bootstrap_controllers="c:1")["bootstrap.controllers"] == ["c:1"]
+
+
+def test_default_client_ids_are_numbered_as_in_java():
+    def number(text, prefix):
+        assert text.startswith(prefix)
+        return int(text.removeprefix(prefix))
+
+    servers = {"bootstrap.servers": "localhost:9092"}
+    first, second = (producer_config(servers)["client.id"] for _ in range(2))
+    assert number(second, "producer-") == number(first, "producer-") + 1
+    first, second = (consumer_config(servers, group_id="g")["client.id"] for _ in range(2))
+    assert number(second, "consumer-g-") == number(first, "consumer-g-") + 1
+    assert number(consumer_config(servers)["client.id"], "consumer-null-") == number(second, "consumer-g-") + 1
+    first, second = (admin_config(servers)["client.id"] for _ in range(2))
+    assert number(second, "adminclient-") == number(first, "adminclient-") + 1
+
+
+def test_default_client_ids_have_the_names_of_static_clients():
+    servers = {"bootstrap.servers": "localhost:9092"}
+    assert producer_config(servers, transactional_id="x")["client.id"] == "producer-x"
+    assert consumer_config(servers, group_id="g", group_instance_id="i")["client.id"] == "consumer-g-i"
+    assert consumer_config(servers, client_id="mine")["client.id"] == "mine"

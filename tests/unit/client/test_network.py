@@ -186,3 +186,39 @@ def test_closing_twice_closes_once(brokers):
     network.close()
     network.close()
     assert network.is_closed()
+
+
+def test_a_connection_that_the_broker_closes_while_idle_is_no_warning(brokers, caplog):
+    brokers.answers[ApiKey.LIST_GROUPS] = lambda request, version: ListGroupsResponse()
+    network = known(network_of(brokers))
+    updates = network.metadata.updates
+    brokers.close()
+    assert not network.wait_until(lambda: False, 1)
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+    assert not network.all_failed()
+    assert network.metadata.updates > updates
+    ended = ask(network)
+    assert network.wait_until(lambda: bool(ended), 5)
+    assert ended[0][2] is None
+    network.close()
+
+
+def test_a_connection_that_is_idle_for_long_is_closed_without_a_warning(brokers, caplog):
+    network = known(network_of(brokers, connections_max_idle_ms=3000, metadata_max_age_ms=100_000))
+    assert network.is_ready(-1)
+    with caplog.at_level("DEBUG", "kafkapy.client"):
+        assert not network.wait_until(lambda: False, 10)
+    assert [each.levelname for each in caplog.records if "was idle" in each.message] == ["DEBUG"]
+    assert not [each for each in caplog.records if each.levelname == "WARNING"]
+    assert network._connections == {} and not network.all_failed()
+    network.close()
+
+
+def test_a_broker_that_cannot_be_reached_is_one_warning_that_names_it(brokers, caplog):
+    brokers.down.add(1)
+    network = network_of(brokers)
+    assert not network.wait_until(lambda: False, 5)
+    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
+        "Connection to bootstrap server memory:1 failed: down"
+    ]
+    network.close()
