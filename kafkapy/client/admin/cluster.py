@@ -1,4 +1,4 @@
-"""The cluster: its brokers, what they serve, features, and the metadata quorum."""
+"""Operations on the cluster: brokers, API versions, features, and the metadata quorum."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 class ClusterDescription(NamedTuple):
-    """The cluster as one broker sees it. `fenced` are the ids of brokers that may not lead, if they were asked for;
-    `cluster_id` is None before 0.10.1, `controller` None if the broker names none."""
+    """The cluster as one broker sees it.
+
+    `fenced` are the ids of fenced brokers, if requested; `cluster_id` is None before Apache Kafka 0.10.1; `controller`
+    is None if it is unknown.
+    """
 
     cluster_id: str | None
     controller: Node | None
@@ -34,14 +37,14 @@ class ClusterDescription(NamedTuple):
 
 
 class VersionRange(NamedTuple):
-    """Levels of a feature, or versions of an API; both ends belong to it."""
+    """The lowest and highest level of a feature, or version of an API."""
 
     lowest: int
     highest: int
 
 
 class FeatureDescription(NamedTuple):
-    """`finalized` levels hold in the cluster (`epoch` counts changes, -1: unknown), `supported` ones in the broker."""
+    """The features of the cluster (`finalized`) and of a broker (`supported`); `epoch` counts changes, -1: unknown."""
 
     finalized: dict[str, VersionRange]
     epoch: int
@@ -49,14 +52,14 @@ class FeatureDescription(NamedTuple):
 
 
 class BrokerVersions(NamedTuple):
-    """What a broker serves, by API key, also of keys that nobody here knows; and its features."""
+    """The versions that a broker serves, by API key (including keys unknown to this client), and its features."""
 
     apis: dict[int, VersionRange]
     features: FeatureDescription
 
 
 class UpgradeType(IntEnum):
-    """Which way a feature may go."""
+    """The allowed direction of a change of a feature's level."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -64,14 +67,14 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """The level that a feature is to have; 0 switches it off."""
+    """The new level of a feature; 0 disables it."""
 
     level: int
     upgrade_type: UpgradeType = UpgradeType.UPGRADE
 
 
 class QuorumReplica(NamedTuple):
-    """A voter or observer; times in ms since 1970, -1: unknown."""
+    """A voter or observer of the quorum; timestamps are in ms since 1970, -1 if unknown."""
 
     node_id: int
     directory_id: bytes
@@ -84,7 +87,7 @@ class QuorumReplica(NamedTuple):
 
 
 class QuorumDescription(NamedTuple):
-    """The quorum of the metadata log. `listeners` of the nodes are addresses by listener's name."""
+    """The quorum of the metadata log. `listeners` has host and port by node id and listener name."""
 
     leader: int
     leader_epoch: int
@@ -98,12 +101,15 @@ class ClusterOperations(AdminLookups):
     """Operations on the cluster as a whole."""
 
     def describe_cluster(self, *, include_fenced: bool = False, timeout: float | None = None) -> ClusterDescription:
-        """Id, controller and brokers; `include_fenced` needs Apache Kafka 4.0 or newer."""
+        """Returns the cluster's id, controller and brokers. Blocks.
+
+        `include_fenced` needs Apache Kafka 4.0 or newer.
+        """
         deadline_ms = self._deadline_ms(timeout)
 
         def build(version: int) -> DescribeClusterRequest:
             if include_fenced and version < 2:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not tell of fenced brokers.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker does not report fenced brokers.")
             return DescribeClusterRequest(include_fenced_brokers=include_fenced)
 
         try:
@@ -125,7 +131,7 @@ class ClusterOperations(AdminLookups):
     def describe_versions(
         self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
     ) -> Results[int, BrokerVersions]:
-        """What these brokers serve, or all."""
+        """Returns the API versions and features of brokers (None: all). Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = list(self._brokers(deadline_ms) if brokers is None else brokers)
         requests = {node_id: _versions_request(self._broker(node_id)) for node_id in wanted}
@@ -136,7 +142,7 @@ class ClusterOperations(AdminLookups):
         return results
 
     def describe_features(self, *, broker: int | None = None, timeout: float | None = None) -> FeatureDescription:
-        """The features of the cluster, and what a broker (any, or this one) supports."""
+        """Returns the features of the cluster and those that a broker (None: any) supports. Blocks."""
         request = _versions_request(self._any_broker if broker is None else self._broker(broker))
         self._send_all([request], self._deadline_ms(timeout))
         return _versions(request.result()).features
@@ -144,12 +150,12 @@ class ClusterOperations(AdminLookups):
     def update_features(
         self, updates: Mapping[str, FeatureUpdate], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Changes the finalized levels of features; from Apache Kafka 4.0 on all of them or none."""
+        """Changes the finalized levels of features; from Apache Kafka 4.0 on either all or none. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
 
         def build(version: int) -> UpdateFeaturesRequest:
             if version < 1 and validate_only:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot only validate.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot validate without a change.")
             keys = []
             for name, (level, upgrade_type) in updates.items():
                 key = UpdateFeaturesRequest.FeatureUpdateKey(feature=name, max_version_level=level)
@@ -175,7 +181,7 @@ class ClusterOperations(AdminLookups):
         return results
 
     def describe_metadata_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """The voters and observers of the metadata log."""
+        """Returns the voters and observers of the metadata log. Blocks."""
         partition = DescribeQuorumRequest.PartitionData(partition_index=0)
         request = DescribeQuorumRequest(
             topics=[DescribeQuorumRequest.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
@@ -189,7 +195,7 @@ class ClusterOperations(AdminLookups):
         )
         result = response.topics[0].partitions[0] if response.topics and response.topics[0].partitions else None
         if result is None:
-            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response does not speak of the metadata log.")
+            raise ApiError(Error.UNKNOWN_SERVER_ERROR, "The response lacks the metadata log.")
         error = error_of(result)
         if error is not None:
             raise error
@@ -206,7 +212,7 @@ class ClusterOperations(AdminLookups):
         )
 
     def unregister_broker(self, broker: int, *, timeout: float | None = None) -> None:
-        """Has the cluster forget a broker that is not there any more."""
+        """Removes a broker that no longer exists from the cluster's metadata. Blocks."""
         self._request(
             self._controller,
             ApiKey.UNREGISTER_BROKER,

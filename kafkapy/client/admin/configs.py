@@ -1,4 +1,4 @@
-"""Configuration of topics, brokers, loggers, groups and client metrics: describe, change, list."""
+"""Operations on the configurations of topics, brokers, loggers, groups and client metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.list_config_resources import ListConfigResourcesR
 
 
 class ResourceType(IntEnum):
-    """Kinds of resources that have a configuration; the number is the protocol's."""
+    """The kinds of resources that have a configuration; the values are the protocol's."""
 
     TOPIC = 2
     BROKER = 4
@@ -28,14 +28,14 @@ class ResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """Something with a configuration. A broker without a name stands for the default of all brokers."""
+    """A resource that has a configuration; the broker "" is the default of all brokers."""
 
     type: ResourceType
     name: str
 
 
 class ConfigSynonym(NamedTuple):
-    """A value that is or would be used, and where it comes from (`kafkapy.config.row.ConfigSource`, 0: unknown)."""
+    """A value of a key from one source (`kafkapy.config.row.ConfigSource`, 0: unknown)."""
 
     name: str
     value: str | None
@@ -43,8 +43,11 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One key. `value` is None if unset or sensitive; `synonyms` in the order in which they count, if asked for;
-    `type` is a number of `kafkapy.config.row.ConfigType` (0: unknown)."""
+    """A key and its value, which is None if it is unset or sensitive.
+
+    `synonyms` are the values of all sources in the order of precedence, if requested; `type` is a number of
+    `kafkapy.config.row.ConfigType` (0: unknown).
+    """
 
     name: str
     value: str | None
@@ -57,7 +60,7 @@ class ConfigEntry(NamedTuple):
 
 
 class ConfigOperation(IntEnum):
-    """What is done to a key; APPEND and SUBTRACT are for lists."""
+    """The kinds of changes of a key; APPEND and SUBTRACT apply to lists."""
 
     SET = 0
     DELETE = 1
@@ -87,7 +90,10 @@ class ConfigOperations(AdminLookups):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
-        """The keys of each resource by name, in the broker's order."""
+        """Returns the configuration keys of each resource by name, in the broker's order. Blocks.
+
+        ValueError for the name of a broker that is not an id.
+        """
         groups = _by_target(resources)
         requests = []
         for node_id, wanted in groups.items():
@@ -124,7 +130,10 @@ class ConfigOperations(AdminLookups):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, None]:
-        """Changes single keys; all changes of one resource are made, or none."""
+        """Changes single keys; of one resource either all changes are made or none. Blocks.
+
+        With `validate_only` the broker only checks the changes. INVALID_CONFIG for an invalid value.
+        """
         groups = _by_target(changes)
         requests = []
         for node_id, wanted in groups.items():
@@ -150,7 +159,10 @@ class ConfigOperations(AdminLookups):
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """What has a configuration, of these kinds or of all; before Apache Kafka 4.1 CLIENT_METRICS only."""
+        """Returns the resources that have a configuration, of these kinds or of all. Blocks.
+
+        Before Apache Kafka 4.1 only CLIENT_METRICS can be listed.
+        """
         wanted = sorted(set(types))
 
         def build(version: int) -> ListConfigResourcesRequest:
@@ -175,13 +187,13 @@ class ConfigOperations(AdminLookups):
 
 
 def _by_target(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """A broker's own configuration, and its loggers, only it itself knows; anything else any broker does (None)."""
+    """Groups resources by the broker that must be asked, for brokers and their loggers; None means any broker."""
     groups: dict[int | None, list[ConfigResource]] = {}
     for kind, name in dict.fromkeys(resources):
         resource = ConfigResource(ResourceType(kind), name)
         is_of_a_broker = resource.type in _KINDS_OF_BROKERS and name != ""
         if is_of_a_broker and not (name.isascii() and name.isdigit()):
-            raise ValueError(f"{name!r} is no broker's id")
+            raise ValueError(f"{name!r} is not the id of a broker")
         groups.setdefault(int(name) if is_of_a_broker else None, []).append(resource)
     return groups
 
@@ -203,7 +215,7 @@ def _alteration(
 
 def _entry(result: Any) -> ConfigEntry:
     source = result.config_source
-    if source < 0:  # version 0 only says whether it is the default
+    if source < 0:  # version 0 only has whether it is the default
         source = ConfigSource.DEFAULT if result.is_default else 0
     return ConfigEntry(
         result.name,

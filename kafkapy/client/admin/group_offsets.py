@@ -1,4 +1,4 @@
-"""Committed offsets of groups: list, set, delete."""
+"""Operations on the committed offsets of groups: list, set, delete."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ class GroupOffsetOperations(AdminLookups):
         require_stable: bool = False,
         timeout: float | None = None,
     ) -> Results[str, Offsets]:
-        """The committed offsets of each group: of the partitions given for it, or of all (None, or groups alone).
-        Partitions without one are left out. `require_stable` waits for transactions that commit some."""
+        """Returns the committed offsets of each group, without the partitions that have none. Blocks.
+
+        `groups` maps each group to its partitions (None: all), or names groups whose partitions are all wanted. With
+        `require_stable` it waits for transactions that are committing offsets.
+        """
         wanted = dict(groups) if isinstance(groups, Mapping) else dict.fromkeys(groups)
         partitions = {group: None if each is None else as_partitions(each) for group, each in wanted.items()}
 
@@ -56,7 +59,7 @@ class GroupOffsetOperations(AdminLookups):
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Sets the offsets of a group without members."""
+        """Sets the offsets of a group; UNKNOWN_MEMBER_ID if the group has members. Blocks."""
         committed = {
             topic_partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for topic_partition, offset in as_partition_keys(offsets).items()
@@ -75,7 +78,7 @@ class GroupOffsetOperations(AdminLookups):
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Forgets a group's offsets; GROUP_SUBSCRIBED_TO_TOPIC for partitions that a member reads."""
+        """Deletes offsets of a group; GROUP_SUBSCRIBED_TO_TOPIC for a topic that a member is subscribed to. Blocks."""
         topics = [
             OffsetDeleteRequest.OffsetDeleteRequestTopic(
                 name=topic,
@@ -93,7 +96,7 @@ class GroupOffsetOperations(AdminLookups):
         return self._request_of_group(group, make_request, self._deadline_ms(timeout))
 
     def _request_of_group(self, group: str, make_request: Any, deadline_ms: int) -> Results[TopicPartition, None]:
-        """A request to one group's coordinator whose answer has an error for each partition."""
+        """Sends a request to a group's coordinator and returns the results of its partitions. Blocks."""
 
         def read_response(response: Any, keys: Collection[str]) -> Results[str, Results[TopicPartition, None]]:
             result: Results[TopicPartition, None] = Results()
@@ -107,7 +110,7 @@ class GroupOffsetOperations(AdminLookups):
         return self._request_by_key([group], self._find_coordinators(), make_request, read_response, deadline_ms)[group]
 
 
-# What a coordinator answers for all partitions at once, and what passes.
+# Retriable errors that a coordinator returns for every partition.
 _COORDINATOR_ERRORS = frozenset(
     (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR)
 )

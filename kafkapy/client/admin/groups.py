@@ -1,4 +1,4 @@
-"""Groups: list, describe, delete, and remove members."""
+"""Operations on groups: list, describe, delete, and remove members."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.types import TopicPartition
 
 CLASSIC, CONSUMER = "Classic", "Consumer"
-# Asked about as a group of the consumer protocol, it is none: ask about a classic one.
+# ConsumerGroupDescribe returns these for a group that may be a classic one.
 _NOT_OF_THIS_PROTOCOL = frozenset((Error.GROUP_ID_NOT_FOUND, Error.UNSUPPORTED_VERSION))
 
 
 class GroupListing(NamedTuple):
-    """One group. `state` is "" before Apache Kafka 2.6, `type` (Classic, Consumer, Share, Streams) "" before 3.8.
-    `protocol_type` is "" for a group that has only committed offsets."""
+    """The name and kind of a group.
+
+    `state` is "" before Apache Kafka 2.6; `type` (Classic, Consumer, Share, Streams) is "" before 3.8. `protocol_type`
+    is "" for a group that only has committed offsets.
+    """
 
     group_id: str
     protocol_type: str
@@ -35,13 +38,16 @@ class GroupListing(NamedTuple):
 
     @property
     def is_simple(self) -> bool:
-        """Returns whether it has no members because nobody ever joined it."""
+        """Returns whether the group only has committed offsets and never had members."""
         return self.protocol_type == ""
 
 
 class MemberDescription(NamedTuple):
-    """A member and its partitions. `epoch`, `target` (what it is to have) and `is_classic` (it speaks the old protocol)
-    are None in a classic group."""
+    """A member of a group and its partitions.
+
+    `epoch`, `target` (the partitions of the target assignment) and `is_classic` (a member that uses the classic
+    protocol in a group of the consumer protocol) are None in a classic group.
+    """
 
     member_id: str
     instance_id: str | None
@@ -57,8 +63,10 @@ class MemberDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A classic group or one of the consumer protocol; epochs are None in a classic one. `state` is Kafka's word:
-    Stable, Empty, PreparingRebalance, Reconciling, Dead and so on."""
+    """A group of the classic or consumer protocol; the epochs are None in a classic group.
+
+    `state` is Kafka's name: Stable, Empty, PreparingRebalance, Reconciling, Dead and so on.
+    """
 
     group_id: str
     type: str
@@ -82,14 +90,14 @@ class GroupOperations(AdminLookups):
         protocol_types: Iterable[str] = (),
         timeout: float | None = None,
     ) -> list[GroupListing]:
-        """The groups of all brokers; of these states, types and protocol types, if any are named."""
+        """Returns the groups of all brokers, or those of the given states, types and protocol types. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted_states, wanted_types = list(states), list(types)
         wanted_protocols = frozenset(protocol_types)
 
         def build(version: int) -> ListGroupsRequest:
             if (wanted_states and version < 4) or (wanted_types and version < 5):
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot choose groups by state or type.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot filter groups by state or type.")
             return ListGroupsRequest(states_filter=wanted_states, types_filter=wanted_types)
 
         requests = [
@@ -105,8 +113,10 @@ class GroupOperations(AdminLookups):
         ]
 
     def describe_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, GroupDescription]:
-        """Describes groups of the consumer protocol, and classic ones of consumers or without members.
-        GROUP_ID_NOT_FOUND for a group that is not there; before Apache Kafka 3.9 such a one is described as Dead."""
+        """Describes groups of the consumer protocol, and classic groups of consumers or without members. Blocks.
+
+        GROUP_ID_NOT_FOUND for a group that does not exist; before Apache Kafka 3.9 it is described as Dead instead.
+        """
         deadline_ms = self._deadline_ms(timeout)
         results = self._describe_consumer_groups(list(groups), deadline_ms)
         others = [group for group, error in results.errors.items() if error.error in _NOT_OF_THIS_PROTOCOL]
@@ -121,11 +131,11 @@ class GroupOperations(AdminLookups):
     def describe_classic_groups(
         self, groups: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, GroupDescription]:
-        """Describes groups of the classic protocol, of whatever protocol type (Connect's workers, for one)."""
+        """Describes groups of the classic protocol with any protocol type, such as Connect's workers. Blocks."""
         return self._describe_classic_groups(list(groups), self._deadline_ms(timeout), any_protocol=True)
 
     def delete_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, None]:
-        """Deletes groups without members, with their offsets."""
+        """Deletes groups and their offsets; NON_EMPTY_GROUP for a group that has members. Blocks."""
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             request = DeleteGroupsRequest(groups_names=keys)
@@ -149,8 +159,10 @@ class GroupOperations(AdminLookups):
         reason: str = "member was removed by an admin",
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Removes static members of a classic group by their group.instance.id; None: all members, by member id those
-        that are not static."""
+        """Removes static members of a classic group by their `group.instance.id`; None removes all members. Blocks.
+
+        The result is by instance id, or by member id for members that are not static.
+        """
         deadline_ms = self._deadline_ms(timeout)
         if instance_ids is None:
             described = self._describe_classic_groups([group], deadline_ms)[group]
@@ -240,7 +252,7 @@ def _classic_group(result: Any, coordinator: Node) -> GroupDescription:
 
 
 def _assigned(protocol_type: str, assignment: bytes) -> tuple[TopicPartition, ...]:
-    """Partitions of a consumer; what members of other protocols are given only they understand."""
+    """Decodes the partitions of a consumer; those of other protocol types cannot be decoded."""
     if protocol_type != PROTOCOL_TYPE:
         return ()
     try:

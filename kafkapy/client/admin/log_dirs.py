@@ -1,4 +1,4 @@
-"""Log directories: what lies in them, and moving replicas between those of a broker."""
+"""Operations on log directories: describe them, and move replicas between those of a broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from kafkapy.types import TopicPartition
 
 
 class ReplicaInfo(NamedTuple):
-    """A replica in a directory: bytes, records behind (the log's end, or the current replica for a future one)."""
+    """A replica in a log directory: its size in bytes, and how many records it is behind the end of the log.
+
+    A future replica, which is being moved here, is compared with the current replica.
+    """
 
     size: int
     offset_lag: int
@@ -24,7 +27,7 @@ class ReplicaInfo(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A directory; `error` if it is offline. Bytes are -1 before Apache Kafka 3.3."""
+    """A log directory; `error` is set if it is offline. The sizes in bytes are -1 before Apache Kafka 3.3."""
 
     error: ApiError | None
     replicas: dict[TopicPartition, ReplicaInfo]
@@ -47,7 +50,7 @@ class LogDirOperations(AdminLookups):
     def describe_log_dirs(
         self, brokers: Iterable[int] | None = None, *, timeout: float | None = None
     ) -> Results[int, dict[str, LogDirDescription]]:
-        """The directories of these brokers (None: all) by path, with every replica in them."""
+        """Returns the log directories of brokers (None: all) by path, with their replicas. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = list(self._brokers(deadline_ms) if brokers is None else dict.fromkeys(brokers))
         requests = {
@@ -71,8 +74,11 @@ class LogDirOperations(AdminLookups):
     def alter_replica_log_dirs(
         self, directories: Mapping[Replica, str], *, timeout: float | None = None
     ) -> Results[Replica, None]:
-        """Begins to move replicas to other directories (absolute paths) of their brokers; `describe_log_dirs` shows how
-        far that is. Where there is no replica yet, the one to come goes there and REPLICA_NOT_AVAILABLE is said."""
+        """Starts to move replicas to other log directories (absolute paths) of their brokers. Blocks.
+
+        It returns when the brokers have started; `describe_log_dirs` shows the progress. REPLICA_NOT_AVAILABLE if the
+        broker has no such replica yet, which will then be created in that directory.
+        """
         by_broker: dict[int, dict[str, list[TopicPartition]]] = {}
         for replica, path in directories.items():
             topic, number, broker = replica

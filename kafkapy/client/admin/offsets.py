@@ -1,4 +1,4 @@
-"""Offsets of partitions, by time and at their ends; and deleting the records before an offset."""
+"""Operations on the offsets of partitions: look them up by time or at the ends, and delete records before one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.types import TopicPartition
 
-# What `list_offsets` may be asked for beside times in ms since 1970.
+# The values of `list_offsets` that are not timestamps in ms since 1970.
 LATEST: Final = -1  # the offset after the last record
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3  # the record with the greatest timestamp (KIP-734)
@@ -35,10 +35,10 @@ class OffsetOperations(AdminLookups):
         read_committed: bool = False,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetAndTimestamp]:
-        """The first offset at or after a time, or one of LATEST, EARLIEST and so on, for each partition.
+        """Returns the first offset at or after a timestamp, or that of LATEST, EARLIEST and so on. Blocks.
 
-        `offset` is -1 if no record is so late. With `read_committed` LATEST is the last stable offset: where the first
-        open transaction begins.
+        The result's `offset` is -1 if no record has that timestamp or a later one. With `read_committed` LATEST is the
+        last stable offset, at which the first open transaction begins.
         """
         wanted = as_partition_keys(partitions)
         deadline_ms = self._deadline_ms(timeout)
@@ -70,7 +70,7 @@ class OffsetOperations(AdminLookups):
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout: float | None = None
     ) -> Results[TopicPartition, int]:
-        """Deletes the records before these offsets (-1: all there are); the low watermark of each partition since."""
+        """Deletes the records before these offsets (-1: all records); returns the new low watermarks. Blocks."""
         wanted = as_partition_keys(offsets)
         deadline_ms = self._deadline_ms(timeout)
 

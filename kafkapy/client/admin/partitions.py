@@ -1,4 +1,4 @@
-"""Partitions and their replicas: elections, reassignments, and the producers that write to them."""
+"""Operations on partitions: elections, reassignments, and their active producers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ from kafkapy.types import TopicPartition
 
 
 class ElectionType(IntEnum):
-    """PREFERRED: the first replica, if in sync. UNCLEAN: any that lives, if none in sync does; records are lost."""
+    """The kinds of leader elections.
+
+    PREFERRED elects the first replica if it is in sync. UNCLEAN elects any live replica if none is in sync, which may
+    lose records.
+    """
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class Reassignment(NamedTuple):
-    """A reassignment under way, by broker ids: all replicas, those that are added and those that will go."""
+    """An ongoing reassignment: the broker ids of all replicas, of those being added and of those being removed."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -35,8 +39,11 @@ class Reassignment(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """A producer that a partition remembers. `transaction_start_offset` is None without an open transaction;
-    `coordinator_epoch` -1 if none ever ended one here."""
+    """The state of an active producer in one partition.
+
+    `transaction_start_offset` is None without an open transaction; `coordinator_epoch` is -1 if none of them
+    has ended in the partition. `last_timestamp` is in ms since 1970.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -56,7 +63,7 @@ class PartitionOperations(AdminLookups):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, None]:
-        """Elects leaders of these partitions, or of all; ELECTION_NOT_NEEDED for those that have the right one."""
+        """Elects leaders of partitions (None: all); ELECTION_NOT_NEEDED for one that has the right leader. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = None
         if partitions is not None:
@@ -88,7 +95,7 @@ class PartitionOperations(AdminLookups):
         allow_replication_factor_change: bool = True,
         timeout: float | None = None,
     ) -> Results[TopicPartition, None]:
-        """Begins to move partitions to these brokers, the first preferred as leader; None cancels a move."""
+        """Starts to move partitions to these brokers, the preferred leader first; None cancels a move. Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = as_partition_keys(reassignments)
         topics = []
@@ -105,7 +112,7 @@ class PartitionOperations(AdminLookups):
 
         def build(version: int) -> AlterPartitionReassignmentsRequest:
             if version < 1 and not allow_replication_factor_change:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot hold the replication factor.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot keep the replication factor.")
             return AlterPartitionReassignmentsRequest(
                 timeout_ms=self._left_ms(deadline_ms),
                 allow_replication_factor_change=allow_replication_factor_change,
@@ -124,7 +131,7 @@ class PartitionOperations(AdminLookups):
     def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The moves under way of these partitions, or of all."""
+        """Returns the ongoing reassignments of partitions (None: all). Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = None
         if partitions is not None:
@@ -152,7 +159,7 @@ class PartitionOperations(AdminLookups):
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker: int | None = None, timeout: float | None = None
     ) -> Results[TopicPartition, list[ProducerState]]:
-        """The producers that the leaders of partitions remember, or a certain broker does."""
+        """Returns the active producers of partitions, as their leaders know them, or as `broker` does. Blocks."""
 
         def find(keys: Collection[TopicPartition], deadline_ms: int) -> Found:
             if broker is None:

@@ -1,4 +1,4 @@
-"""What is kept for users and clients: quotas, and SCRAM credentials."""
+"""Operations on the quotas and SCRAM credentials of users and clients."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _EXACT, _DEFAULT, _ANY = 0, 1, 2
 
 
 class _AnyName:
-    """Stands for every name in a filter."""
+    """The value that matches every name in a filter."""
 
     def __repr__(self) -> str:
         return "ANY_NAME"
 
 
 ANY_NAME = _AnyName()
-# Whom a quota is for: (type, name) pairs; a name of None is the default of that type.
+# The entity that a quota applies to: pairs of type and name; the name None is the default of that type.
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class ScramCredential(NamedTuple):
-    """What may be known of a credential."""
+    """The public part of a credential."""
 
     mechanism: ScramMechanism
     iterations: int
 
 
 class NewScramCredential(NamedTuple):
-    """A credential to be made; the broker gets the salted password, never the password itself."""
+    """A credential to create or replace; only the salted password is sent. Without `salt` a random one is used."""
 
     user: str
     mechanism: ScramMechanism
@@ -52,7 +52,7 @@ class NewScramCredential(NamedTuple):
 
 
 def quota_entity(**names: str | None) -> QuotaEntity:
-    """`quota_entity(user="ada", client_id=None)`: whom a quota is for, None for the default of a type."""
+    """Returns the entity that a quota applies to: `quota_entity(user="ada", client_id=None)`; None is the default."""
     return tuple(sorted((kind.replace("_", "-"), name) for kind, name in names.items()))
 
 
@@ -66,8 +66,11 @@ class PrincipalOperations(AdminLookups):
         strict: bool = False,
         timeout: float | None = None,
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """The quotas whose entity has all these parts: (type, name), None for the default, ANY_NAME for any. `strict`:
-        and no others."""
+        """Returns the quotas whose entity has all these components, by entity. Blocks.
+
+        A component is a type ("user", "client-id", "ip") and a name, None for the default or ANY_NAME for any name.
+        With `strict` the entity must have no other components.
+        """
         wanted = [
             DescribeClientQuotasRequest.ComponentData(
                 entity_type=kind,
@@ -92,7 +95,7 @@ class PrincipalOperations(AdminLookups):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[QuotaEntity, None]:
-        """Sets quotas (`producer_byte_rate`, `consumer_byte_rate`, ...), or removes them where the value is None."""
+        """Sets quotas (`producer_byte_rate`, `consumer_byte_rate` and so on); the value None removes one. Blocks."""
         entries = [
             AlterClientQuotasRequest.EntryData(
                 entity=[
@@ -119,7 +122,7 @@ class PrincipalOperations(AdminLookups):
     def describe_user_scram_credentials(
         self, users: Sequence[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, list[ScramCredential]]:
-        """The credentials of these users, or of all who have one; RESOURCE_NOT_FOUND for one without."""
+        """Returns the credentials of users, or of all users; RESOURCE_NOT_FOUND for a user without one. Blocks."""
         named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
         response = self._request(
             self._any_broker,
@@ -143,7 +146,7 @@ class PrincipalOperations(AdminLookups):
         *,
         timeout: float | None = None,
     ) -> Results[str, None]:
-        """Creates, replaces and deletes credentials."""
+        """Creates, replaces and deletes credentials; the result is by user. Blocks."""
         request = AlterUserScramCredentialsRequest(
             deletions=[
                 AlterUserScramCredentialsRequest.ScramCredentialDeletion(name=user, mechanism=mechanism)

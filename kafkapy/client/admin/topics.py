@@ -25,8 +25,11 @@ _NOT_THE_CONTROLLER = Error.NOT_CONTROLLER
 
 @dataclass(frozen=True)
 class NewTopic:
-    """A topic to be made. Counts of -1 are the broker's default; `assignments` (partition -> brokers, the first leads)
-    stand instead of both."""
+    """A topic to create.
+
+    `partitions` and `replication_factor` of -1 mean the broker's defaults. `assignments` (partition -> broker ids, the
+    preferred leader first) replaces both counts. `configs` are the topic's configuration keys.
+    """
 
     name: str
     partitions: int = -1
@@ -36,7 +39,7 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """What came of a NewTopic. Brokers before 2.4 do not tell: zeros, -1 and no configuration."""
+    """A created topic. Brokers before Apache Kafka 2.4 return zeros, -1 and no configuration."""
 
     topic_id: bytes
     partitions: int
@@ -48,7 +51,7 @@ class CreatedTopic(NamedTuple):
 
 
 class TopicListing(NamedTuple):
-    """One topic of the list."""
+    """The name, id and kind of a topic."""
 
     name: str
     topic_id: bytes
@@ -59,8 +62,10 @@ class TopicListing(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition by broker ids; `leader` is -1 without one. `elr` and `last_known_elr` (eligible leader replicas,
-    KIP-966) are None if the broker does not tell."""
+    """A partition and the broker ids of its replicas; `leader` is -1 if there is none.
+
+    `elr` and `last_known_elr` (eligible leader replicas, KIP-966) are None if the broker does not report them.
+    """
 
     partition: int
     leader: int
@@ -73,7 +78,7 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """A topic and its partitions, by number."""
+    """A topic and its partitions, ordered by number."""
 
     name: str
     topic_id: bytes
@@ -85,14 +90,14 @@ class TopicDescription(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """`total` partitions from now on; `assignments` (brokers of each new partition) if the broker shall not choose."""
+    """The new number of partitions of a topic; `assignments` are the broker ids of each added partition, if given."""
 
     total: int
     assignments: Sequence[Sequence[int]] | None = None
 
 
 def _refused_by_controller(parts: Iterable[Any]) -> ApiError | None:
-    """NOT_CONTROLLER for any part means that the whole request went to the wrong broker."""
+    """Returns NOT_CONTROLLER if any part has it, because then the whole request went to the wrong broker."""
     return next((error_of(part) for part in parts if part.error_code == _NOT_THE_CONTROLLER), None)
 
 
@@ -102,13 +107,16 @@ class TopicOperations(AdminLookups):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatedTopic]:
-        """Creates topics; with `validate_only` it is only said whether that would be possible."""
+        """Creates topics; with `validate_only` the broker only checks whether it could. Blocks.
+
+        TOPIC_ALREADY_EXISTS for an existing one. TypeError if a topic is not a NewTopic.
+        """
         deadline_ms = self._deadline_ms(timeout)
         wanted = [_creatable(topic) for topic in topics]
 
         def build(version: int) -> CreateTopicsRequest:
             if validate_only and version < 1:
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot only validate.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot validate without a change.")
             left_ms = self._left_ms(deadline_ms)
             return CreateTopicsRequest(topics=wanted, timeout_ms=left_ms, validate_only=validate_only)
 
@@ -129,7 +137,7 @@ class TopicOperations(AdminLookups):
     def delete_topics(
         self, topics: Iterable[str | bytes], *, timeout: float | None = None
     ) -> Results[str | bytes, None]:
-        """Deletes topics, by name or by id (16 bytes, Apache Kafka 2.8 or newer)."""
+        """Deletes topics by name, or by id (16 bytes, Apache Kafka 2.8 or newer). Blocks."""
         deadline_ms = self._deadline_ms(timeout)
         wanted = list(dict.fromkeys(topics))
 
@@ -161,7 +169,7 @@ class TopicOperations(AdminLookups):
         return results
 
     def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> dict[str, TopicListing]:
-        """All topics that may be seen, by name."""
+        """Returns the topics by name, internal ones only with `include_internal`. Blocks."""
         response = self._metadata(None, self._deadline_ms(timeout))
         return {
             result.name: TopicListing(result.name, result.topic_id, result.is_internal)
@@ -176,8 +184,11 @@ class TopicOperations(AdminLookups):
         page_size: int = PARTITIONS_OF_A_RESPONSE,
         timeout: float | None = None,
     ) -> Results[str, TopicDescription]:
-        """Describes topics by name; None: all, internal ones too. `page_size`: how many partitions are asked for at
-        once."""
+        """Describes topics by name; None means all topics, including internal ones. Blocks.
+
+        `page_size` is the number of partitions in one response. UNKNOWN_TOPIC_OR_PARTITION for a topic that does not
+        exist.
+        """
         deadline_ms = self._deadline_ms(timeout)
         names = sorted(set(topics)) if topics is not None else None
         if names is None:
@@ -195,7 +206,7 @@ class TopicOperations(AdminLookups):
     def describe_topic_ids(
         self, topic_ids: Iterable[bytes], *, timeout: float | None = None
     ) -> Results[bytes, TopicDescription]:
-        """Describes topics by id (Apache Kafka 3.1 or newer)."""
+        """Describes topics by id (16 bytes, Apache Kafka 3.1 or newer). Blocks."""
         wanted = list(dict.fromkeys(topic_ids))
 
         def build(version: int) -> MetadataRequest:
@@ -213,7 +224,10 @@ class TopicOperations(AdminLookups):
     def create_partitions(
         self, topics: Mapping[str, NewPartitions | int], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, None]:
-        """Adds partitions so that each topic has a total; there is no way back."""
+        """Adds partitions up to a total number for each topic, which cannot be undone. Blocks.
+
+        INVALID_PARTITIONS if a topic has that many partitions already.
+        """
         deadline_ms = self._deadline_ms(timeout)
         wanted = []
         for name, new in topics.items():
@@ -241,10 +255,10 @@ class TopicOperations(AdminLookups):
     def _describe_by_pages(
         self, names: Collection[str], page_size: int, deadline_ms: int
     ) -> Results[str, TopicDescription]:
-        """DescribeTopicPartitions, page by page, from where the page before ended; UNSUPPORTED_VERSION before 3.7."""
+        """Sends DescribeTopicPartitions page by page; ApiError with UNSUPPORTED_VERSION before Apache Kafka 3.7."""
         results: Results[str, TopicDescription] = Results()
         partitions: dict[str, list[PartitionDescription]] = {}
-        about: dict[str, Any] = {}
+        descriptions: dict[str, Any] = {}
         cursor: Any = None
         left = list(names)
         while left:
@@ -265,7 +279,7 @@ class TopicOperations(AdminLookups):
                 if error is not None:
                     results.errors[name] = error
                 else:
-                    about[name] = result
+                    descriptions[name] = result
                     partitions.setdefault(name, []).extend(map(_partition, result.partitions))
             following = response.next_cursor
             if following is None:
@@ -274,7 +288,7 @@ class TopicOperations(AdminLookups):
                 topic_name=following.topic_name, partition_index=following.partition_index
             )
             left = [name for name in left if name >= following.topic_name]
-        for name, result in about.items():
+        for name, result in descriptions.items():
             found = tuple(sorted(partitions[name]))
             results.values[name] = TopicDescription(name, result.topic_id, result.is_internal, found)
         return results
@@ -299,7 +313,7 @@ def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
 
 
 def _described(result: Any) -> TopicDescription:
-    """A topic of a metadata response."""
+    """Converts a topic of a metadata response."""
     return TopicDescription(
         result.name or "",
         result.topic_id or ZERO_UUID,

@@ -1,4 +1,4 @@
-"""Transactions: list, describe, abort those that hang, fence their producers."""
+"""Operations on transactions: list, describe, abort hanging ones, and fence producers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafkapy.types import TopicPartition
 
 
 class TransactionListing(NamedTuple):
-    """One transactional id, and the broker that coordinates it. `state` is Kafka's word: Empty, Ongoing and so on."""
+    """A transactional id and the broker that coordinates it. `state` is Kafka's name: Empty, Ongoing and so on."""
 
     transactional_id: str
     coordinator: int
@@ -29,7 +29,7 @@ class TransactionListing(NamedTuple):
 
 
 class TransactionDescription(NamedTuple):
-    """A transactional id at its coordinator; `start_time_ms` is -1 without an open transaction."""
+    """The state of a transactional id; `start_time_ms` (since 1970) is -1 without an open transaction."""
 
     coordinator: int
     state: str
@@ -41,7 +41,7 @@ class TransactionDescription(NamedTuple):
 
 
 class HangingTransaction(NamedTuple):
-    """A transaction in one partition, to be aborted there: the producer's id and epoch, its coordinator's epoch."""
+    """A transaction that is open in one partition although its coordinator does not know it."""
 
     partition: TopicPartition
     producer_id: int
@@ -61,14 +61,17 @@ class TransactionOperations(AdminLookups):
         pattern: str | None = None,
         timeout: float | None = None,
     ) -> list[TransactionListing]:
-        """The transactional ids of all brokers: in these states, of these producers, open longer than that, matching
-        an expression (RE2), as far as these are given."""
+        """Returns the transactional ids of all brokers. Blocks.
+
+        Each filter is optional: `states`, `producer_ids`, open for longer than `longer_than_ms`, matching the regular
+        expression `pattern` (RE2).
+        """
         deadline_ms = self._deadline_ms(timeout)
         wanted_states, wanted_ids = list(states), list(producer_ids)
 
         def build(version: int) -> ListTransactionsRequest:
             if (longer_than_ms >= 0 and version < 1) or (pattern and version < 2):
-                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot choose by duration or expression.")
+                raise ApiError(Error.UNSUPPORTED_VERSION, "The broker cannot filter by duration or expression.")
             return ListTransactionsRequest(
                 state_filters=wanted_states,
                 producer_id_filters=wanted_ids,
@@ -90,7 +93,7 @@ class TransactionOperations(AdminLookups):
     def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, TransactionDescription]:
-        """Describes transactional ids; TRANSACTIONAL_ID_NOT_FOUND for one that nobody uses."""
+        """Describes transactional ids; TRANSACTIONAL_ID_NOT_FOUND for an unknown one. Blocks."""
         coordinators: dict[str, int] = {}
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
@@ -111,7 +114,7 @@ class TransactionOperations(AdminLookups):
         )
 
     def abort_transaction(self, hanging: HangingTransaction, *, timeout: float | None = None) -> None:
-        """Writes an abort marker to a partition whose transaction its coordinator does not know any more (KIP-664)."""
+        """Writes an abort marker for a hanging transaction (KIP-664). Blocks."""
         topic = WriteTxnMarkersRequest.WritableTxnMarkerTopic(
             name=hanging.partition.topic, partition_indexes=[hanging.partition.partition]
         )
@@ -141,7 +144,7 @@ class TransactionOperations(AdminLookups):
     def fence_producers(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, ProducerIdentity]:
-        """Raises the epochs of transactional ids: whoever used them cannot go on, and open transactions end."""
+        """Raises the epochs of transactional ids: their producers are fenced, and open transactions aborted. Blocks."""
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             (transactional_id,) = keys
