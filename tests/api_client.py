@@ -62,7 +62,7 @@ class ApiServer:
 
 
 def request_bytes(key: int, version: int, body: Any, correlation_id: int = 7, client_id: str | None = "tests") -> bytes:
-    """Header and body; `body` is a message, or bytes as they are."""
+    """Returns the frame of a header and a body, which is a message or bytes."""
     header = RequestHeader(
         request_api_key=key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
     )
@@ -71,7 +71,7 @@ def request_bytes(key: int, version: int, body: Any, correlation_id: int = 7, cl
 
 
 def ask(client: socket.socket, key: ApiKey, version: int, body: Any, response_class: Any) -> Any:
-    """Sends one request and gives its decoded response."""
+    """Sends one request and returns its decoded response."""
     client.sendall(frame(request_bytes(key, version, body)))
     payload = receive_frame(client)
     header_version = response_header_version(key, version)

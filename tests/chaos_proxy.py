@@ -17,7 +17,7 @@ PIECE_BYTES = 4096
 
 
 class Chances(NamedTuple):
-    """How likely each fate of a piece is; `longest_delay_s` bounds the delay."""
+    """The probability of each fault of a piece of data; `longest_delay_s` bounds the delay."""
 
     delay: float = 0.0
     longest_delay_s: float = 0.05
@@ -57,7 +57,7 @@ class ChaosProxy:
         self._loop.close()
 
     def sever(self) -> None:
-        """Breaks all connections, the silent ones too."""
+        """Breaks all connections, including idle ones."""
         self._loop.call_soon_threadsafe(self._sever)
 
     def _sever(self) -> None:
@@ -105,7 +105,7 @@ class ChaosProxy:
             elif fate == "drop":
                 raise EOFError
             elif fate == "silence":
-                await self._loop.create_future()  # until somebody severs
+                await self._loop.create_future()  # until the connection is severed
             elif fate == "cut":
                 writer.write(piece[: self._chance.randrange(len(piece))])
                 await writer.drain()

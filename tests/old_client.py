@@ -21,7 +21,7 @@ NOT_LED_YET = (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.NOT_LEADER_OR_FOLLOWER)
 
 
 def ask(server: ServerProcess, key: ApiKey, version: int, body: Any) -> Any:
-    """The decoded response to one request."""
+    """Returns the decoded response to one request."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
         client.sendall(frame(request_bytes(key, version, body)))
         payload = receive_frame(client)
@@ -30,7 +30,7 @@ def ask(server: ServerProcess, key: ApiKey, version: int, body: Any) -> Any:
 
 
 def create_topic(server: ServerProcess, name: str, **configs: str) -> None:
-    """A topic of one partition; `compression_type="zstd"` stands for compression.type=zstd."""
+    """Creates a topic of one partition; `compression_type="zstd"` stands for compression.type=zstd."""
     topic = CreateTopicsRequest.CreatableTopic(
         name=name,
         num_partitions=1,
@@ -50,7 +50,7 @@ def create_topic(server: ServerProcess, name: str, **configs: str) -> None:
 
 
 def produce(server: ServerProcess, topic: str, records: bytes | None, version: int) -> Any:
-    """The answer for partition 0."""
+    """Returns the response for partition 0."""
     data = ProduceRequest.PartitionProduceData(index=0, records=records)
     topics = [ProduceRequest.TopicProduceData(name=topic, partition_data=[data])]
     request = ProduceRequest(acks=1, timeout_ms=TIMEOUT_MS, topic_data=topics)
@@ -58,7 +58,7 @@ def produce(server: ServerProcess, topic: str, records: bytes | None, version: i
 
 
 def fetch(server: ServerProcess, topic: str, offset: int, version: int, *, max_bytes: int = 1 << 20) -> Any:
-    """The answer for partition 0, at once; `max_bytes` of the partition."""
+    """Returns the response for partition 0 without waiting; `max_bytes` is the partition's limit."""
     partition = FetchRequest.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
     request = FetchRequest(
         replica_id=-1,

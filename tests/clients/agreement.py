@@ -1,4 +1,4 @@
-"""What Java's client computes and ours has to compute too: hashes of keys, assignments of partitions.
+"""Compares our client's hashes of keys and assignments of partitions with those of Java's client.
 
 Java's sticky assignors go through some hash tables, and where two ways are as good the order of the table decides. Ours
 take the order of the alphabet, and of partitions the last first. Ids of members and names of topics are such here that
@@ -28,7 +28,7 @@ MOST_PARTITIONS = 12
 
 
 def ask_java(kafka: Path, classes: Path, questions: Sequence[dict[str, Any]], timeout_s: float) -> list[Any]:
-    """Java's answers; `classes` is an empty directory for the compiled program."""
+    """Returns Java's results; `classes` is an empty directory for the compiled program."""
     class_path = f"{classes}:{kafka}/libs/*"
     compile_it = ["javac", "-nowarn", "-proc:none", "-cp", class_path, "-d", str(classes), str(SOURCE)]
     subprocess.run(compile_it, check=True, capture_output=True, timeout=timeout_s)
@@ -49,14 +49,14 @@ def ask_java(kafka: Path, classes: Path, questions: Sequence[dict[str, Any]], ti
 
 
 def hash_questions(count: int, seed: int) -> list[tuple[bytes, dict[str, Any]]]:
-    """Keys of every length up to 64 bytes."""
+    """Returns keys of every length up to 64 bytes."""
     chance = random.Random(seed)
     keys = [chance.randbytes(chance.randrange(65)) for _ in range(count)]
     return [(key, {"murmur2": key.hex()}) for key in keys]
 
 
 def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, int]]:
-    """A group: mostly members that know each other from a generation before, some new, some with other topics."""
+    """Returns a group in which most members were in an earlier generation, some are new, and some have other topics."""
     counts = {topic: chance.randrange(MOST_PARTITIONS + 1) for topic in TOPICS}
     same = chance.random() < 0.5
     common = chance.sample(TOPICS, chance.randrange(1, len(TOPICS) + 1))
@@ -87,7 +87,7 @@ def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, i
 
 
 def assignment_question(name: str, members: dict[str, GroupMember], counts: dict[str, int]) -> dict[str, Any]:
-    """The question for Java: every member says what it would say to its group's coordinator."""
+    """Returns the input for Java: the subscription of every member as it would send it to the coordinator."""
     return {
         "assignor": name,
         "counts": {topic: count for topic, count in counts.items() if count},
@@ -104,7 +104,7 @@ def assignment_question(name: str, members: dict[str, GroupMember], counts: dict
 
 
 def our_assignment(question: dict[str, Any]) -> dict[str, list[str]]:
-    """Our answer to the same question, from the same bytes."""
+    """Returns our assignment for the same bytes."""
     assignor = ASSIGNORS[question["assignor"]]
     members = {
         member_id: decode_subscription(assignor, bytes.fromhex(each["subscription"]), each["instance"])
@@ -115,7 +115,7 @@ def our_assignment(question: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def assert_agreement(kafka: Path, classes: Path, count: int, seed: int, timeout_s: float) -> None:
-    """`count` keys, and `count` groups with each assignor: Java and we come to the same."""
+    """Compares `count` keys, and `count` groups with each assignor."""
     chance = random.Random(seed)
     hashes = hash_questions(count, seed)
     groups = [group_of(chance) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""aiokafka."""
+"""The client library aiokafka."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AiokafkaClient(GroupClient):
     name = "aiokafka"
 
     def can_carry(self, record: SentRecord) -> bool:
-        """It refuses a record without key and value."""
+        """Returns False for a record without key and value."""
         return record.key is not None or record.value is not None
 
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:

@@ -25,7 +25,7 @@ _QUICK = {"reconnect.backoff.ms": 10, "retry.backoff.ms": 10, "request.timeout.m
 
 
 class Deliveries:
-    """What the members of a group were given. Thread-safe."""
+    """The records that the members of a group have read. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,7 +65,7 @@ class ChaosHarness:
         self.sent: dict[str, list[bytes]] = {protocol: [] for protocol in PROTOCOLS}
 
     def round(self, number: int) -> None:
-        """One round; AssertionError that names the round and the seed."""
+        """Runs one round; AssertionError that names the round and the seed."""
         chance = random.Random(self.seed * 1000 + number)
         protocol = PROTOCOLS[number % 2]
         name = f"round {number} of seed {self.seed} ({protocol})"
@@ -173,7 +173,7 @@ class ChaosHarness:
 
 
 def run_rounds(directory: Path, rounds: int, seed: int) -> dict[str, int]:
-    """So many rounds with one broker; how many faults there were of each kind."""
+    """Runs rounds with one broker; returns how many faults of each kind there were."""
     harness = ChaosHarness(directory, seed)
     with harness.broker, harness.proxy:
         for protocol in PROTOCOLS:

@@ -1,4 +1,4 @@
-"""What a test asks of a client: write records, read them back, be a member of a group."""
+"""The interface of a client under test: write records, read them back, be a member of a group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Client(ABC):
     name: str
 
     def can_carry(self, record: SentRecord) -> bool:
-        """Returns whether the client's own interface has a way to say it."""
+        """Returns whether the client can send such a record."""
         return True
 
     @abstractmethod
@@ -27,7 +27,7 @@ class Client(ABC):
 
 
 class GroupClient(Client):
-    """One that can be told its group."""
+    """A client whose group can be set."""
 
     @abstractmethod
     def consume_in_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[SentRecord]:

@@ -1,4 +1,4 @@
-"""confluent-kafka: librdkafka in Python."""
+"""The client library confluent-kafka, which is librdkafka in Python."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def poll_until(consumer: Consumer, is_enough: Callable[[list[SentRecord]], bool]
 
 
 def _positions(consumer: Consumer) -> str:
-    """Where the consumer stands, and between which offsets the broker says that there is something."""
+    """Returns the consumer's positions and the offset ranges that the broker reports."""
     shown = []
     for entry in consumer.position(consumer.assignment()):
         low, high = consumer.get_watermark_offsets(entry, 10)

@@ -1,4 +1,4 @@
-"""Members of consumer groups (KIP-848) that run beside a test: librdkafka on a thread, Java in a process."""
+"""Members of consumer groups (KIP-848) that run during a test: librdkafka on a thread, Java in a process."""
 
 from __future__ import annotations
 

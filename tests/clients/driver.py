@@ -23,7 +23,7 @@ ANSWER_SECONDS = 90.0
 
 
 class DriverError(Exception):
-    """What a client has raised; `error` is the name of Kafka's error."""
+    """An error that a client has raised; `error` is the name of Kafka's error."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(f"{error}: {message}")
@@ -71,7 +71,7 @@ class OurDriver:
             each.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """What the command of that name returns; DriverError."""
+        """Returns the result of a command; DriverError."""
         try:
             return getattr(self, f"_{what}")(name, **arguments)
         except ApiError as error:
@@ -193,7 +193,7 @@ class OurDriver:
 
 
 class _Listener:
-    """Notes what comes (+), goes (-) and is lost (!)."""
+    """Records assigned (+), revoked (-) and lost (!) partitions."""
 
     def __init__(self, heard: list[str]) -> None:
         self._heard = heard
@@ -247,7 +247,7 @@ class JavaDriver:
         self._log.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """As OurDriver's."""
+        """Returns the result of a command; DriverError."""
         if "records" in arguments:
             arguments["records"] = [_sent_in_hex(each) for each in arguments["records"]]
         stdin, stdout = self._process.stdin, self._process.stdout

@@ -33,7 +33,7 @@ class JavaClient(GroupClient):
         return _records(self._probe("group", bootstrap, topic, str(count), group, *settings))
 
     def member(self, bootstrap: str, topic: str, group: str, count: int, *settings: str) -> subprocess.Popen[str]:
-        """A member that runs beside the test; what it read comes from `records_of`."""
+        """Starts a member that runs during the test; `records_of` returns what it has read."""
         command = self._command("group", bootstrap, topic, str(count), group, *settings)
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

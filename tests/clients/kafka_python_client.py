@@ -1,4 +1,4 @@
-"""kafka-python."""
+"""The client library kafka-python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class KafkaPythonClient(GroupClient):
     name = "kafka-python"
 
     def can_carry(self, record: SentRecord) -> bool:
-        """It refuses a record without key and value, and a header without value."""
+        """Returns False for a record without key and value, and a header without value."""
         has_content = record.key is not None or record.value is not None
         return has_content and all(value is not None for _, value in record.headers)
 

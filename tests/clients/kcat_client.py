@@ -1,4 +1,7 @@
-"""kcat: librdkafka on the command line. It sets no timestamps, and the same headers for all records of a run."""
+"""The tool kcat, which is librdkafka on the command line.
+
+It sets no timestamps, and the same headers for all records of a run.
+"""
 
 from __future__ import annotations
 

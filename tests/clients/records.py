@@ -1,4 +1,4 @@
-"""What the clients carry: records that use every part of the format, and their form as a line of text."""
+"""Test records that use every part of the format, and their form as a line of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SentRecord(NamedTuple):
     offset: int = -1
 
     def line(self) -> str:
-        """Partition, offset, timestamp, key, value and headers between tabs, bytes in hex, null as `-`."""
+        """Returns partition, offset, timestamp, key, value and headers between tabs, bytes in hex, null as `-`."""
         headers = ",".join(f"{name.encode().hex()}={_hex(value)}" for name, value in self.headers)
         return "\t".join(
             [str(self.partition), str(self.offset), str(self.timestamp), _hex(self.key), _hex(self.value), headers]
@@ -77,7 +77,7 @@ def _any(chance: random.Random, index: int, partitions: int) -> SentRecord:
 
 
 def by_partition(records: Iterable[SentRecord], *, with_offset: bool = False) -> dict[int, list[SentRecord]]:
-    """The records of each partition in their order; without `with_offset` their offsets do not count."""
+    """Returns the records of each partition in their order, without offsets unless `with_offset`."""
     found: dict[int, list[SentRecord]] = {}
     for record in records:
         found.setdefault(record.partition, []).append(record if with_offset else record._replace(offset=-1))
@@ -85,7 +85,7 @@ def by_partition(records: Iterable[SentRecord], *, with_offset: bool = False) ->
 
 
 def assert_same(sent: list[SentRecord], received: list[SentRecord]) -> None:
-    """Every record once, unchanged, in order, and the offsets of each partition dense from 0."""
+    """Checks that every record arrived once, unchanged and in order, with dense offsets from 0."""
     for partition, records in by_partition(received, with_offset=True).items():
         offsets = [record.offset for record in records]
         assert offsets == list(range(len(offsets))), f"partition {partition}"

@@ -1,4 +1,4 @@
-"""DescribeConfigs of kafkapy beside that of Apache Kafka: the same file and the same changes give the same answers."""
+"""DescribeConfigs of kafkapy compared with Apache Kafka: the same file and changes lead to the same responses."""
 
 from __future__ import annotations
 

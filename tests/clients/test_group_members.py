@@ -61,7 +61,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> MemberPrograms:
 
 @pytest.fixture
 def name() -> str:
-    """Of the test's topic and of its group."""
+    """Returns the names of the test's topic and group."""
     return f"members-{uuid.uuid4()}"
 
 
@@ -81,7 +81,7 @@ def new_group(server: ServerProcess, programs: MemberPrograms, name: str, tmp_pa
 
 
 class Course:
-    """What is written, and that it is read: by each member what it owns, and never twice."""
+    """Writes records and checks that each member reads those of its partitions, and none twice."""
 
     def __init__(self, server: ServerProcess, topic: str, group: GroupOfMembers) -> None:
         self._producer = Producer({"bootstrap.servers": server.bootstrap})

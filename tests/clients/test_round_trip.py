@@ -29,7 +29,7 @@ def test_library(
 
 
 def sent_by(client: Client, count: int, seed: int = 0) -> list[SentRecord]:
-    """As many records as asked for, among them nothing that the client refuses to send."""
+    """Returns `count` records, none of which the client refuses to send."""
     return [record for record in make_records(2 * count, PARTITIONS, seed) if client.can_carry(record)][:count]
 
 

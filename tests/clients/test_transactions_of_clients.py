@@ -79,7 +79,7 @@ def test_open_committed_aborted(client: Transactor, bootstrap: str, topic: str, 
     client.ask("send", "one", topic, "aborted")
     client.ask("abort", "one")
     assert both(client, bootstrap, topic) == (VALUES, [*VALUES, "aborted"])
-    whole_transaction(client, "one", topic, "next")  # whoever reads has moved past what was aborted
+    whole_transaction(client, "one", topic, "next")  # readers have moved past the aborted records
     assert both(client, bootstrap, topic) == ([*VALUES, "next"], [*VALUES, "aborted", "next"])
 
 

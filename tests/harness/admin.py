@@ -1,4 +1,4 @@
-"""Admin-plane handlers on a real controller: requests are encoded and decoded, answers wait for the commit."""
+"""The harness of admin handlers on a real controller: requests are encoded and decoded, responses wait for commits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.harness.metadata import QuorumHarness
 
 
 class QueueReactor:
-    """Keeps what is posted until the test's thread runs it."""
+    """A reactor that queues posted callbacks for the test's thread."""
 
     def __init__(self) -> None:
         self.posted: queue.Queue[Any] = queue.Queue()
@@ -32,7 +32,7 @@ class QueueReactor:
 
 
 class QueuePool:
-    """Does what it is given at once; what is to follow waits in the reactor's queue."""
+    """A pool that runs work at once and posts the continuation to the reactor."""
 
     def __init__(self, reactor: QueueReactor) -> None:
         self._reactor = reactor
@@ -44,7 +44,7 @@ class QueuePool:
 
 
 class AdminHarness(QuorumHarness):
-    """A registered broker with its controller; `send` answers with the decoded response."""
+    """A registered broker with its controller; `send` returns the decoded response."""
 
     def __init__(self, directory: Path, **properties: str) -> None:
         super().__init__(directory, **properties)
@@ -66,7 +66,7 @@ class AdminHarness(QuorumHarness):
         self.config.apply_dynamic(image.config(BROKER_RESOURCE, ""), image.config(BROKER_RESOURCE, "1"))
 
     def send(self, handler: Any, request: Any, version: int, listener: str = "PLAINTEXT") -> Any:
-        """As the dispatcher does it, and then as the reactor's thread would go on."""
+        """Serves a request as the dispatcher and then the reactor's thread would."""
         (served,) = getattr(handler, DECLARATIONS)
         assert served.lowest <= version <= served.highest
         decoded = request_class(served.key).decode(memoryview(bytearray(request.encode(version))), version)

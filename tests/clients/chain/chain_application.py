@@ -21,8 +21,8 @@ def run(bootstrap: str, source: str, target: str, group: str, transactional_id: 
             "bootstrap.servers": bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": 10_000,
-            # After a rebootstrap librdkafka 2.16 sends a group's offsets to a broker that it has let go of, and waits
-            # for ever.
+            # After a rebootstrap librdkafka 2.16 sends a group's offsets to a broker that it no longer uses, and waits
+            # forever.
             "metadata.recovery.strategy": "none",
         }
     )

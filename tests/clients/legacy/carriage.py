@@ -1,4 +1,4 @@
-"""What one client writes the others read: the records that were written, and what each reader must see of them."""
+"""Records that one client writes and the others read, and what each reader must see of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITNESS = "java-4.3.0"
 
 
 class Content(Enum):
-    """What kind of records a topic holds."""
+    """The kind of records in a topic."""
 
     ANYTHING = "anything"
     NO_NULL_HEADERS = "no null headers"
@@ -27,7 +27,7 @@ class Content(Enum):
 
 
 class Written(NamedTuple):
-    """A topic with what stands in it, as a reader that knows everything sees it."""
+    """A topic and its records, as a reader that supports every feature sees them."""
 
     topic: str
     records: list[SentRecord]
@@ -78,7 +78,7 @@ def content_for(writer: TriedClient, reader: TriedClient) -> Content:
 
 
 def records_for(writer: TriedClient, count: int, content: Content) -> list[SentRecord]:
-    """As many records as asked for, with nothing that the writer has no word for, and the offsets they will get."""
+    """Returns `count` records that the writer can express, with the offsets that they will get."""
     return _records(
         count,
         content,
@@ -109,7 +109,7 @@ def _records(count: int, content: Content, headers: bool, empty_records: bool, t
 
 
 def assert_seen(reader: TriedClient, written: list[SentRecord], received: list[SentRecord]) -> None:
-    """All of it, once, in the order of each partition, byte for byte; without what the reader has no word for."""
+    """Checks that all records arrived once, in order, byte for byte, as far as the reader can express them."""
     if any(record.partition == UNKNOWN_PARTITION for record in received):
         received = _placed(written, received)
     expected = by_partition((_as_seen(reader, record) for record in written), with_offset=True)
@@ -128,7 +128,7 @@ def _as_seen(reader: TriedClient, record: SentRecord) -> SentRecord:
 
 
 def _placed(written: list[SentRecord], received: list[SentRecord]) -> list[SentRecord]:
-    """With the partitions and offsets that the keys belong to, which are unique in text."""
+    """Adds the partitions and offsets by the keys, which are unique in text."""
     places = {record.key: (record.partition, record.offset) for record in written}
     missing = [record for record in received if record.key not in places]
     assert not missing, f"nobody wrote {missing[:3]}"

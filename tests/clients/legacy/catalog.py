@@ -1,4 +1,4 @@
-"""Every client tried against the broker, in one table: the tests run what stands here, docs/compatibility.md shows it.
+"""The table of the clients that are tested against the broker; docs/compatibility.md shows it.
 
 Imports nothing that has to be installed.
 """
@@ -32,7 +32,7 @@ class TriedClient(NamedTuple):
 
 
 def _kafka_python(release: str) -> list[TriedClient]:
-    """As released, and as each kind of old broker makes it speak."""
+    """Returns the client as released, and with the versions of each kind of old broker."""
     rows = []
     for version in ("", "0.8.2", "0.9", "0.10", "0.11"):
         knows_headers = version in ("", "0.11")

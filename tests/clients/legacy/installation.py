@@ -61,7 +61,7 @@ def java_command() -> list[str]:
 
 
 def kafkajs(release: str) -> list[str]:
-    """KafkaJS of the release that package.json names."""
+    """Installs KafkaJS in the release that package.json names."""
     source = PROGRAMS / "kafkajs"
     names = ("package.json", "package-lock.json")
 
@@ -76,7 +76,7 @@ def kafkajs(release: str) -> list[str]:
 
 
 def franz_go(release: str) -> list[str]:
-    """franz-go of the release that go.mod names."""
+    """Installs franz-go in the release that go.mod names."""
     source = PROGRAMS / "franz_go"
 
     def make(directory: Path) -> None:
@@ -88,7 +88,7 @@ def franz_go(release: str) -> list[str]:
 
 
 def _python_for_old_releases() -> str:
-    """kafka-python before 2.1 carries a copy of six that Python 3.12 does not load any more."""
+    """Installs kafka-python; before 2.1 it carries a copy of six that Python 3.12 does not load any more."""
     if sys.version_info < (3, 12):
         return sys.executable
     found = os.environ.get("KAFKAPY_PYTHON_3_11") or shutil.which("python3.11")

@@ -1,4 +1,4 @@
-"""What any client writes any other reads, from 0.8 to 4.3.
+"""Every client reads what every other client writes, from 0.8 to 4.3.
 
 A sample of the pairs with a few records; KAFKAPY_LEGACY_PAIRS=WRITER takes every reader of what that client writes,
 with every codec that both know, as tests/full does.

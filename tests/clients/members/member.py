@@ -91,7 +91,7 @@ class GroupOfMembers:
         return [member for member in self.members if member.is_running]
 
     def records(self) -> list[tuple[int, int]]:
-        """What all of them have read, as often as it was read."""
+        """Returns all records that the members have read, each as often as it was read."""
         return sorted(record for member in self.members for record in member.records())
 
     def wait_for_shares(self, partitions: int, *shares: int, among: list[Member] | None = None) -> None:

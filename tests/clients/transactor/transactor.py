@@ -68,7 +68,7 @@ class Transactor:
         raise AssertionError(f"{words}: the program ended:\n{self._log.read_text(errors='replace')[-4000:]}")
 
     def kill(self) -> None:
-        """As a crash: nothing is said to the broker."""
+        """Kills the process, as a crash would, without a message to the broker."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()

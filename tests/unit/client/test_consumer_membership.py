@@ -287,7 +287,7 @@ def test_the_classic_protocol_has_no_patterns_of_the_coordinator(coordinator):
 def test_commits_carry_the_member_and_its_epoch(coordinator):
     coordinator.give({coordinator.t: [0]})
     with consumer_of(coordinator) as consumer:
-        consumer.commit({TopicPartition("t", 0): 5})  # of somebody who is no member
+        consumer.commit({TopicPartition("t", 0): 5})  # this consumer is not a member
         consumer.subscribe(["t"])
         polled(consumer, lambda: numbers(consumer) == [0])
         consumer.commit({TopicPartition("t", 0): 6})

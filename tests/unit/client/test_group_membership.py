@@ -1,4 +1,4 @@
-"""What both protocols' memberships share: the time between polls, and the assignment that `poll` applies."""
+"""The common part of both protocols' memberships: the time between polls, and the assignment that `poll` applies."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kafkapy.client.held_signals import HELD, HeldSignals
 
 
 class Interrupted(BaseException):
-    """What the handlers of these tests raise."""
+    """The exception that the handlers of these tests raise."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Where records without a key go, and pauses between attempts."""
+"""The partition of records without a key, and the pauses between attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a producer's batches: when they leave, in what order, and what each answer of the broker means."""
+"""Sending batches: when they are sent, in what order, and how each error of the broker is handled."""
 
 from __future__ import annotations
 

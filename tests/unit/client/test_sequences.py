@@ -1,4 +1,4 @@
-"""Sequences of an idempotent producer: assigned once, kept over attempts, anew with an epoch."""
+"""Sequences of an idempotent producer: assigned once, kept over attempts, restarted with a new epoch."""
 
 from __future__ import annotations
 

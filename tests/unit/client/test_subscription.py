@@ -1,4 +1,4 @@
-"""What a consumer reads: kinds that exclude each other, positions, durations."""
+"""A consumer's subscription: kinds that exclude each other, positions, durations."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Answer = Callable[[Any, int, Exception | None], None]
 
 
 class LoopbackNetwork:
-    """What the queue asks of a network; the test answers."""
+    """The part of a network that the queue uses; the test responds."""
 
     def __init__(self) -> None:
         self.clock = MockClock()

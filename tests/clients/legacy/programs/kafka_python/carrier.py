@@ -1,4 +1,6 @@
-"""kafka-python from 1.4.7 on: see PROTOCOL.md. Runs in an environment of its own, with nothing of this repository.
+"""The program for kafka-python from 1.4.7 on: see PROTOCOL.md.
+
+It runs in an environment of its own, without this repository.
 
 Arguments: `api_version=0.8.2`.
 """
@@ -64,7 +66,7 @@ def _offset_and_metadata(offset):
 
 
 def _commit(consumer, partitions):
-    """What was read. Said in so many words, for a client with partitions of its own choice has no other way."""
+    """Prints the records that were read."""
     consumer.commit({each: _offset_and_metadata(consumer.position(each)) for each in partitions})
 
 
