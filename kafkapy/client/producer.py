@@ -57,6 +57,8 @@ class Producer(RecordAccumulator):
     All time-outs are in seconds. The transactional methods need a `transactional.id`, and block at most `max.block.ms`
     unless a time-out is given: RequestTimedOut. Every one of them raises ApiError if the coordinator refuses, with
     PRODUCER_FENCED if another producer has taken over the transactional id, and TransactionError in the wrong order.
+
+    The members inherited from RecordAccumulator are internal, except `send` and `send_many`.
     """
 
     _environment = SYSTEM
