@@ -162,9 +162,12 @@ class Producer(RecordAccumulator):
             self.takes_plain_records = False
         self._abort_open_transaction(timeout)
         self.flush(timeout)
+        closed = ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery")
         with self._network.lock:
-            self._sender.fail_all(ApiError(Error.NETWORK_EXCEPTION, "The producer was closed before delivery"))
+            self._sender.fail_all(closed)
         self._network.close()
+        with self._network.lock:
+            self._sender.fail_all(closed)  # batches that were in flight and are waiting to be sent again
         self._interceptors.notify("close")
 
     def __enter__(self) -> Self:

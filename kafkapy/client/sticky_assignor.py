@@ -121,6 +121,7 @@ class _EqualShares:
     """The assignment of members that all read the same topics.
 
     `at_least` is the floor of the even share, `at_most` its ceiling; `over_count` members get more than `at_least`.
+    `owned` has the members in alphabetical order, in which all lists of members therefore are.
     """
 
     def __init__(self, counts: PartitionCounts, owned: Assignment, disputed: set[TopicPartition]) -> None:
@@ -166,8 +167,7 @@ class _EqualShares:
     def _assign_rest(self) -> None:
         """Assigns the rest in turn to the members with too few, then to those that may get one more."""
         taken = {topic_partition for each in self.assigned.values() for topic_partition in each}
-        self.under.sort()
-        even = deque(sorted(self.even))
+        even = deque(self.even)
         index = 0
         for topic_partition in self.partitions:
             if topic_partition in taken:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 from itertools import pairwise
 
 import pytest
@@ -221,4 +222,68 @@ def test_a_broker_that_cannot_be_reached_is_one_warning_that_names_it(brokers, c
     assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
         "Connection to bootstrap server memory:1 failed: down"
     ]
+    network.close()
+
+
+def test_the_thread_runs_the_tasks_while_no_caller_waits(brokers):
+    runs = []
+    has_run_often = threading.Event()
+
+    class Repeated:
+        def run(self, monotonic_ms):
+            runs.append(monotonic_ms)
+            if len(runs) == 5:
+                has_run_often.set()
+            return monotonic_ms + 1000
+
+    network = brokers.network(producer_config(client_settings()), has_thread=True)
+    network.tasks.append(Repeated())
+    network.start()
+    assert has_run_often.wait(60)
+    network.close()
+    assert not network._thread.is_alive()
+    assert all(second - first <= 1100 for first, second in pairwise(runs[:5]))
+
+
+def test_a_client_that_is_never_used_starts_no_thread_but_closes(brokers):
+    network = brokers.network(producer_config(client_settings()), has_thread=False)
+    network.start()
+    assert not network._thread.is_alive()
+    network.close()
+
+
+def test_a_callback_must_not_wait(brokers):
+    network = known(network_of(brokers))
+    raised = []
+
+    class Waiting:
+        def run(self, monotonic_ms):
+            try:
+                network.wait_until(lambda: True, 1)
+            except RuntimeError as error:
+                raised.append(str(error))
+            return NEVER
+
+    network.tasks.append(Waiting())
+    network.try_step()
+    assert raised == ["a callback must not wait for the client that calls it"]
+    network.tasks.clear()
+    network.close()
+
+
+def test_a_step_that_fails_is_logged_and_the_loop_goes_on(brokers, caplog):
+    network = known(network_of(brokers))
+
+    class Failing:
+        runs = 0
+
+        def run(self, monotonic_ms):
+            self.runs += 1
+            if self.runs < 3:
+                raise RuntimeError("broken")
+            return NEVER
+
+    network.tasks.append(task := Failing())
+    assert network.wait_until(lambda: task.runs >= 3, 60)
+    assert "A step of the client's network loop failed" in caplog.text
     network.close()
