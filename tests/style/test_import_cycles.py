@@ -14,8 +14,6 @@ from tests.style.sources import imports, modules
 Graph = Mapping[str, set[str]]
 # Each with the reason why the modules need each other's names. At most five; remove what is no longer found.
 CYCLES_OF_ANNOTATIONS = {
-    "kafkapy.client.metadata_updater <-> kafkapy.client.network": "the updater sends requests through the network",
-    "kafkapy.client.producer_id <-> kafkapy.client.sender": "both look at the batches in flight",
     "kafkapy.config.broker_config <-> kafkapy.config.broker_file "
     "<-> kafkapy.config.consistency <-> kafkapy.config.startup_rules": (
         "the rules receive the configuration that calls them"
