@@ -1,6 +1,6 @@
 """Fixtures of all tests: the peer's releases, a running broker, free ports.
 
-The peer is never skipped: a test that needs it fails with what to install when Java or Maven is missing.
+Tests that need the peer are never skipped; without Java or Maven they fail and name what to install.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from tests.peers import kafka_directory
 
 @pytest.fixture(scope="session")
 def kafka_43() -> Path:
-    """The jars of Apache Kafka 4.3.0, for `tests.peers.ApacheKafka` and `run_tool`."""
+    """Returns the jars of Apache Kafka 4.3.0, for `tests.peers.ApacheKafka` and `run_tool`."""
     return kafka_directory("4.3.0")
 
 
 @pytest.fixture(scope="session")
 def kafka_39() -> Path:
-    """The jars of Apache Kafka 3.9.1."""
+    """Returns the jars of Apache Kafka 3.9.1."""
     return kafka_directory("3.9.1")
 
 
 @pytest.fixture
 def free_port() -> int:
-    """A TCP port on loopback that nobody listens on."""
+    """Returns a TCP port on loopback on which no process listens."""
     return ports.free_port()
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """A running kafkapy on an empty directory."""
+    """Yields a running kafkapy on an empty directory."""
     with BrokerProcess(tmp_path / "kafkapy") as process:
         yield process

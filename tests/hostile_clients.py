@@ -1,4 +1,4 @@
-"""Clients that do a broker harm: slow or absent readers, one-byte batches, connections by the thousand."""
+"""Clients that harm a broker: slow or absent readers, one-byte batches, thousands of connections."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FETCH_BYTES = 1_048_576
 
 
 def frame(api: int, version: int, body: bytes) -> bytes:
-    """A request without a client id, with its size in front."""
+    """Returns a request without a client id, preceded by its size."""
     header = struct.pack(">hhih", api, version, 1, -1)
     return struct.pack(">i", len(header) + len(body)) + header + body
 
 
 def fetch_request(topic: str, offset: int = 0, max_bytes: int = FETCH_BYTES) -> bytes:
-    """Fetch v4 of partition 0."""
+    """Returns Fetch v4 of partition 0."""
     name = topic.encode()
     body = struct.pack(">iiiibi", -1, 500, 1, max_bytes, 0, 1) + struct.pack(">h", len(name)) + name
     return frame(1, 4, body + struct.pack(">iiqi", 1, 0, offset, max_bytes))
 
 
 def produce_request(topic: str, value: bytes, acks: int = 1, records: int = 1) -> bytes:
-    """Produce v7 to partition 0: one batch of so many equal records."""
+    """Returns Produce v7 to partition 0 with one batch of `count` equal records."""
     batch = RecordBatchBuilder()
     for _ in range(records):
         batch.append(int(time.time() * 1000), None, value)
@@ -41,12 +41,12 @@ def produce_request(topic: str, value: bytes, acks: int = 1, records: int = 1) -
 
 
 def read_answer(client: socket.socket) -> bytes:
-    """One whole answer, without its size."""
+    """Reads one response and returns it without its size."""
     return read_exactly(client, int.from_bytes(read_exactly(client, 4)))
 
 
 def read_exactly(client: socket.socket, size: int) -> bytes:
-    """ConnectionError when the broker closes before."""
+    """Reads `count` bytes; raises ConnectionError when the broker closes the connection earlier."""
     data = bytearray()
     while len(data) < size:
         part = client.recv(size - len(data))
@@ -57,12 +57,12 @@ def read_exactly(client: socket.socket, size: int) -> bytes:
 
 
 class HostileClient(ABC):
-    """Does what it does from entering to leaving the `with`, in a thread of its own. `topic` holds some megabytes."""
+    """A client that does harm in a thread of its own while its `with` block runs. `topic` holds some megabytes."""
 
     def __init__(self, port: int, topic: str) -> None:
         self.port = port
         self.topic = topic
-        self.done = 0  # how often it has done it, so that nobody takes a client that hangs for a harmless broker
+        self.done = 0  # the number of rounds, so that a client that hangs is not mistaken for a harmless one
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -81,7 +81,7 @@ class HostileClient(ABC):
 
     @abstractmethod
     def harm(self) -> None:
-        """One turn; raises OSError when the broker has had enough."""
+        """Does one round of harm; raises OSError when the broker closes the connection."""
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -90,7 +90,7 @@ class HostileClient(ABC):
 
 
 class Readers(HostileClient):
-    """Connections that have asked for more than they read."""
+    """Connections that have requested more than they read."""
 
     def __init__(self, port: int, topic: str) -> None:
         super().__init__(port, topic)
@@ -108,7 +108,7 @@ class Readers(HostileClient):
 
 
 class SlowReader(Readers):
-    """Fetches a megabyte after the other and reads a hundred thousand bytes a second."""
+    """Fetches megabytes and reads a hundred thousand bytes per second."""
 
     def harm(self) -> None:
         for client in self.clients:
@@ -120,7 +120,7 @@ class SlowReader(Readers):
 
 
 class SilentReader(Readers):
-    """Sends fetch requests as long as the socket takes them, and never reads an answer."""
+    """Sends fetch requests as long as the socket accepts them, and never reads a response."""
 
     def harm(self) -> None:
         for client in self.clients:
@@ -130,7 +130,7 @@ class SilentReader(Readers):
 
 
 class OneByteBatches(HostileClient):
-    """Batches of one record of one byte, a hundred requests in flight."""
+    """Sends batches of one record of one byte, with a hundred requests in flight."""
 
     def harm(self) -> None:
         request = produce_request(self.topic, b"x") * 100
@@ -143,7 +143,7 @@ class OneByteBatches(HostileClient):
 
 
 class Connector(HostileClient):
-    """Opens a thousand connections a second and drops them, every second one in the midst of a request."""
+    """Opens a thousand connections per second and closes them, every second one within a request."""
 
     def harm(self) -> None:
         begin = time.monotonic()

@@ -1,10 +1,10 @@
-"""A clock that stands still until the test moves it."""
+"""A clock that only the test advances."""
 
 from __future__ import annotations
 
 
 class MockClock:
-    """Both clocks of `kafkapy.types.Clock`, moved together by `advance`."""
+    """Both clocks of `kafkapy.types.Clock`, which `advance` moves together."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
         self._now_ms = now_ms
@@ -21,5 +21,5 @@ class MockClock:
         self._monotonic_ms += elapsed_ms
 
     def set_now_ms(self, now_ms: int) -> None:
-        """The wall clock jumps (set by hand, NTP); the monotonic one does not notice."""
+        """Sets the wall clock, as an administrator or NTP does; the monotonic clock does not change."""
         self._now_ms = now_ms

@@ -1,4 +1,4 @@
-"""The reactor's `schedule` without a reactor: time moves when the test says so."""
+"""The reactor's `schedule` without a reactor; only the test advances the time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class MockEntry:
 
 
 class MockScheduler:
-    """Runs callbacks in the order of their due times, at exactly those times of `clock`."""
+    """Runs callbacks in the order of their due times, and sets `clock` to exactly those times."""
 
     def __init__(self, clock=None):
         self.clock = clock or MockClock()

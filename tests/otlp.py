@@ -1,4 +1,4 @@
-"""Makes what a client pushes of its metrics: OpenTelemetry's MetricsData, as Apache Kafka's clients fill it."""
+"""Builds the metrics that a client pushes: OpenTelemetry's MetricsData, as Apache Kafka's clients fill it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A message, a text or other bytes."""
+    """Encodes a field with a message, a text or other bytes."""
     return varint(number << 3 | 2) + varint(len(content)) + content
 
 
@@ -44,5 +44,5 @@ def metrics_data(*metrics: bytes) -> bytes:
 
 
 def pushed(*metrics: tuple[str, float] | tuple[str, float, int]) -> bytes:
-    """A push of (name, value) or (name, value, kind)."""
+    """Encodes a push of (name, value) or (name, value, kind)."""
     return metrics_data(*(metric(*each) for each in metrics))

@@ -1,4 +1,4 @@
-"""Policies as an administrator might write them, which object by the name of the topic or the value of retention.ms."""
+"""Policies like an administrator's, which refuse by the topic's name or the value of retention.ms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.errors import ApiError, Error
 
 
 class RecordingPolicy:
-    """`seen`: what the policy made last was asked; `calls`: configure and close."""
+    """A policy that records requests in `seen` and calls of configure and close in `calls`."""
 
     seen: ClassVar[list[Any]] = []
     calls: ClassVar[list[str]] = []

@@ -1,4 +1,4 @@
-"""Free TCP ports on loopback, below those that the system gives to connections, apart from those of other test runs."""
+"""Free TCP ports on loopback, below the system's ephemeral ports and apart from those of other test runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import socket
 
 LOWEST, HIGHEST = 15_000, 32_000
-# Each process of a run looks in its own part, and goes round in it: a port that was free stays free until it is used.
-# Runs of other working copies have other places in the part: processes follow each other, so their numbers are spread.
+# Each process of a run searches its own part of the range in a cycle, so that a free port stays free until it is used.
+# Runs of other working copies begin at other places, because they have other process ids.
 _PART = 1_000
 _PARTS = (HIGHEST - LOWEST) // _PART
 _FIRST = LOWEST + os.getpid() % _PARTS * _PART
@@ -17,7 +17,7 @@ _candidates = itertools.cycle(_FIRST + (_START + step) % _PART for step in range
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct ports that nobody listened on a moment ago."""
+    """Returns distinct ports on which no process was listening."""
     ports: list[int] = []
     while len(ports) < count:
         port = next(_candidates)

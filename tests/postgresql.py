@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for tests: Debian's package, a new cluster on loopback, `psql` to ask it."""
+"""A PostgreSQL server for tests: Debian's package, a new cluster on loopback, queried with `psql`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Self
 from tests.peers import peers_directory
 from tests.ports import free_ports
 
-# PostgreSQL does not run as root; the package makes this user.
+# PostgreSQL does not run as root; the package creates this user.
 SERVER_USER = "postgres"
 DRIVER = "org.postgresql:postgresql:42.7.7"
 
 
 def programs() -> Path:
-    """The folder of the newest version's programs."""
+    """Returns the folder of the newest version's programs."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     if not found:
         raise RuntimeError("there is no PostgreSQL; ./run-tests installs it, or says what to install")
@@ -28,7 +28,7 @@ def programs() -> Path:
 
 
 def jdbc_driver() -> Path:
-    """The driver's jar, fetched by Maven once."""
+    """Returns the JDBC driver's jar, which Maven fetches once."""
     directory = peers_directory() / "postgresql-driver"
     jar = directory / f"postgresql-{DRIVER.rpartition(':')[2]}.jar"
     if not jar.exists():
@@ -38,7 +38,7 @@ def jdbc_driver() -> Path:
 
 
 class PostgreSQL:
-    """A server on loopback without passwords, with a database `postgres`.  A context manager; gone at its end."""
+    """A server on loopback without passwords, with a database `postgres`. Its context manager removes it at the end."""
 
     def __init__(self) -> None:
         (self.port,) = free_ports(1)
@@ -50,7 +50,7 @@ class PostgreSQL:
 
     @property
     def url(self) -> str:
-        """For JDBC."""
+        """Returns the URL for JDBC."""
         return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
 
     def __enter__(self) -> Self:
@@ -70,7 +70,7 @@ class PostgreSQL:
         shutil.rmtree(self._directory)
 
     def query(self, statement: str) -> list[list[str]]:
-        """The rows of a statement, each value as text."""
+        """Returns the rows of a statement, with each value as text."""
         where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", "postgres"]
         output = self._run("psql", *where, "-X", "-A", "-t", "-F", "\t", "-c", statement)
         return [line.split("\t") for line in output.splitlines()]
@@ -78,7 +78,7 @@ class PostgreSQL:
     def _run(self, program: str, *arguments: str) -> str:
         user = self._user if os.geteuid() == 0 else None
         log = self._directory / "output"
-        # The server inherits the output of pg_ctl: a pipe would stay open as long as it runs.
+        # The server inherits the output of pg_ctl; a pipe would stay open as long as the server runs.
         with log.open("wb") as output:
             command = [programs() / program, *arguments]
             code = subprocess.run(

@@ -1,4 +1,4 @@
-"""Finds the generated class of every message, and makes values of them for tests: random, but the same for a seed."""
+"""Finds the generated class of every message, and creates random values of them that a seed reproduces."""
 
 import random
 from functools import cache
@@ -17,7 +17,7 @@ LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 @cache
 def modules() -> dict[str, str]:
-    """Name of a message -> name of the module that has its class."""
+    """Returns the name of the module of each message's class, by message name."""
     found = {}
     for definition in read_definitions(DEFINITIONS):
         module = definition.name
@@ -38,7 +38,7 @@ def every_version() -> list[tuple[str, int]]:
 
 
 class MessageMaker:
-    """Makes messages of one class that can be written in `version`."""
+    """Creates messages of one class that can be encoded in `version`."""
 
     def __init__(self, name: str, version: int, seed: int) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""The clients side by side: the table's arithmetic, and a small run of ours and the loopback end to end."""
+"""The benchmark of clients: the table's arithmetic, and a small run of our client and the loopback."""
 
 import argparse
 
@@ -32,7 +32,7 @@ def test_a_small_run(tmp_path):
         loads=["produce-batches", "consume-arrow"],
         clients=["kafkapy", "loopback"],
         server="kafkapy",
-        scale=0.03,  # more records than the first batch of columns holds
+        scale=0.03,  # more records than the first batch of columns can hold
     )
     comparison = Comparison(options, tmp_path)
     comparison.run()

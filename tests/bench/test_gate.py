@@ -1,4 +1,4 @@
-"""The gate on micro benchmarks: the best of the turns counts, what only one side has does not, the margin is wide."""
+"""The gate on micro benchmarks: the best turn counts, benchmarks of one side only do not, and the margin is wide."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Goals: ratios within one run, and what a run has not is not judged."""
+"""Goals are ratios within one run; a goal whose figures are missing is not judged."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The benchmark end to end, on a small scale: kafkapy beside the ceiling, with its report; and the soak's verdict."""
+"""The benchmark on a small scale: kafkapy and the ceiling with the report, and the soak's verdict."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Rounds: disturbed turns are repeated, the least disturbed one counts, medians are taken of what every round has."""
+"""Rounds: disturbed turns are repeated, the least disturbed one counts, medians cover figures of every round."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from bench.run import Run
 
 
 class Turns:
-    """Turns with the foreign CPU that the test says."""
+    """Turns with the foreign CPU that the test defines."""
 
     def __init__(self, *foreign):
         self.foreign = list(foreign)
@@ -40,7 +40,7 @@ def test_medians_are_of_what_every_round_has():
 
 
 class BusyServer:
-    """A process that burns CPU in place of a broker."""
+    """A process that uses CPU instead of a broker."""
 
     def __init__(self):
         self.process = subprocess.Popen([sys.executable, "-c", "while True: pass"])

@@ -1,4 +1,4 @@
-"""Every command line of the tools of the admin client beside Apache Kafka's tools: `KAFKAPY_PEERS` has the jars."""
+"""Every command line of the admin client's tools, compared with Apache Kafka's tools."""
 
 from __future__ import annotations
 

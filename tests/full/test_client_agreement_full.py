@@ -1,4 +1,4 @@
-"""10,000 keys, and 10,000 groups with each assignor: Java's client and ours come to the same."""
+"""Java's client and ours agree on 10,000 keys, and on 10,000 groups with each assignor."""
 
 from __future__ import annotations
 

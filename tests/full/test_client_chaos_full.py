@@ -1,4 +1,4 @@
-"""A hundred rounds of chaos between our client and the broker; KAFKAPY_CHAOS_SEED: another hundred."""
+"""A hundred rounds of chaos between our client and the broker; KAFKAPY_CHAOS_SEED selects another hundred."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Each pair of writer and reader among the clients of every release, with every codec that both know.
 
-KAFKAPY_LEGACY_RECORDS: how many records with each codec (25,000: with four codecs and more, 100,000 for each pair).
-KAFKAPY_LEGACY_WRITERS: a part of the writers' names, for a run in parts.
+KAFKAPY_LEGACY_RECORDS: the number of records per codec (25,000, which is 100,000 for a pair with four codecs).
+KAFKAPY_LEGACY_WRITERS: a part of the writers' names, to divide the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WRITERS = [each.name for each in TRIED_CLIENTS if os.environ.get("KAFKAPY_LEGACY
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("writer", WRITERS)
 def test_every_reader_of(writer: str, tmp_path: Path) -> None:
-    """In a run of its own, with a broker of its own: what it has written is gone with it."""
+    """Runs with a broker of its own, whose data is deleted afterwards."""
     command = [sys.executable, "-m", "pytest", "-q", f"--basetemp={tmp_path / 'pairs'}", "--tb=short"]
     command.append("tests/clients/legacy/test_pairs.py")
     count = os.environ.get("KAFKAPY_LEGACY_RECORDS", "25000")

@@ -1,4 +1,4 @@
-"""Every client with 100,000 records in every codec: the client tests once more, with more."""
+"""Every client with 100,000 records in every codec: the client tests with more records."""
 
 from __future__ import annotations
 

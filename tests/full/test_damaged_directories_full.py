@@ -1,4 +1,4 @@
-"""Every damage of a log directory that both brokers are asked about, beside the sample of each run."""
+"""Both brokers start on every kind of damaged log directory; the usual run takes a sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Debian package in a Debian with systemd, without Python: ready, killed, stopped, upgraded, removed."""
+"""The Debian package on a machine with systemd and without Python: start, kill, stop, upgrade, removal."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def journal(machine: DebianMachine) -> str:
 
 
 def produce(machine: DebianMachine, *values: str) -> None:
-    """With this machine's kcat, on that one's network."""
+    """Runs this machine's kcat on the other machine's network."""
     command = ("kcat", "-P", "-b", "localhost:9092", "-t", "kept", "-X", "acks=all")
     machine.run(*command, network_only=True, input="".join(f"{value}\n" for value in values))
 
@@ -73,7 +73,7 @@ def consume(machine: DebianMachine) -> list[str]:
 
 
 def test_a_life(machine: DebianMachine):
-    """In the order in which it happens: each step stands on those before it."""
+    """Runs the steps in order; each depends on the previous ones."""
     assert machine.run("sh", "-c", "command -v python3 python java", check=False).stdout == ""
     installed(machine)
     killed(machine)
@@ -113,7 +113,7 @@ def killed(machine: DebianMachine) -> None:
 
 
 def asked_for_an_unwritable_directory(machine: DebianMachine) -> None:
-    """As the broker's user, by hand: one line and status 1."""
+    """Starts the program as the broker's user, by hand: one line of output and status 1."""
     command = "kafkapy broker start --override listeners=PLAINTEXT://localhost:9093 --override log.dirs=/srv/kafka"
     done = machine.run("setpriv", "--reuid=kafkapy", "--regid=kafkapy", "--clear-groups", *command.split(), check=False)
     assert done.returncode == 1
@@ -130,7 +130,7 @@ def stopped(machine: DebianMachine) -> None:
 
 
 def installed_again(machine: DebianMachine) -> None:
-    """An upgrade, to the same: the configuration that was changed stays, data too, the service runs afterwards."""
+    """Upgrades to the same version: changed configuration and data are kept, and the service runs afterwards."""
     with (machine.root / "etc/kafkapy/server.properties").open("a") as file:
         file.write("num.partitions=3\n")
     machine.run("systemctl", "start", UNIT)

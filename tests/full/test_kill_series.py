@@ -1,4 +1,4 @@
-"""kill -9 at 200 random moments under load; afterwards the files agree, also in the eyes of Apache Kafka's tool."""
+"""kill -9 at 200 random moments under load; afterwards our checks and Apache Kafka's tool accept the files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.peers import run_tool
 from tests.swap.dump import TIMEOUT_S, TOOL, dump_everything
 
 KILLS = 200
-# Small segments, so that kills hit rolls and recoveries of several segments too.
+# Segments are small, so that kills also hit rolls and recoveries of several segments.
 SMALL_SEGMENTS = {"log.segment.bytes": "1048576"}
 
 

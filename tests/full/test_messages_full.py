@@ -1,4 +1,4 @@
-"""Every message in every version, with many more values than each run takes."""
+"""Every message in every version, with many more values than the usual run."""
 
 import pytest
 

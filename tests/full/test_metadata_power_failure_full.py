@@ -1,4 +1,4 @@
-"""Pulls the plug at every single sync of a metadata log's life; tests/crash does it at a sample of them."""
+"""Simulates a power failure at every sync of a metadata log; tests/crash does so at a sample of them."""
 
 from tests.crash.test_metadata_power_failure import check_moment, syncs_of_a_life
 

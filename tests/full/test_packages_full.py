@@ -16,14 +16,14 @@ from tests.broker_process import BrokerProcess
 from tests.clients.conftest import create_topic
 
 ROOT = Path(__file__).parents[2]
-# What `pip install kafkapy` brings: what the broker needs, and nothing else.
+# The packages that `pip install kafkapy` installs: those that the broker needs.
 DEPENDENCIES = {"cramjam", "kafkapy", "lz4", "msgpack", "prometheus_client", "zstandard"}
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
 class InstalledBroker(BrokerProcess):
-    """A broker of an environment of its own."""
+    """A broker that runs in an environment of its own."""
 
     def __init__(self, directory: Path, program: Path) -> None:
         super().__init__(directory)
@@ -37,7 +37,7 @@ class InstalledBroker(BrokerProcess):
 
 
 def build(clone: Path, *steps: str) -> Path:
-    """Runs `packaging/build` in a clone; its dist/."""
+    """Runs `packaging/build` in a clone; returns its dist/."""
     environment = {**os.environ, "KAFKAPY_PYTHON": sys.executable}
     done = subprocess.run(
         [clone / "packaging" / "build", *steps],
@@ -70,7 +70,7 @@ def commit_of(clone: Path) -> str:
 
 @pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"], ids=["wheel", "sdist"])
 def test_a_fresh_environment(kind: str, dist: Path, clone: Path, tmp_path: Path):
-    """Away from the clone: no git, no compiled files; the sdist is compiled by the compiler alone."""
+    """Installs away from the clone: without git and compiled files, the sdist needs only the compiler."""
     (package,) = dist.glob(kind)
     environment = tmp_path / "environment"
     venv.create(environment, with_pip=True)
@@ -91,7 +91,7 @@ def test_the_wheel_is_for_many_linuxes(dist: Path):
 
 
 def test_the_same_sources_give_the_same_bytes(dist: Path, clone: Path, tmp_path: Path):
-    """The same clone, made anew under the same path: all but the tools' own version is in the sources."""
+    """Builds twice in clones under the same path and compares the files byte for byte."""
     first = {path.name: path.read_bytes() for path in dist.iterdir()}
     shutil.rmtree(clone / "build" / "packaging" / "folder")
     second = {path.name: path.read_bytes() for path in build(clone).iterdir()}

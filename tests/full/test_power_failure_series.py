@@ -1,4 +1,4 @@
-"""The power fails at every sync of a broker's life, and at random ones of many lives in a row."""
+"""The power fails at every sync of a broker's run, and at random syncs of many consecutive runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_sync_of_a_life(by_chance: bool, log_dirs: int, tmp_path: Path) ->
 
 @pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
 def test_many_failures_in_a_row(by_chance: bool, tmp_path: Path) -> None:
-    """The second and later lives begin with a recovery, in which the power may fail as well."""
+    """Runs many times; the second and later runs begin with a recovery, during which the power may fail too."""
     first = random.randrange(1 << 30)
     print(f"seeds from {first}")
     for seed in range(first, first + SEEDS):

@@ -1,6 +1,6 @@
 """A real Prometheus scrapes a loaded broker with 1,000 topics for ten minutes.
 
-KAFKAPY_PROMETHEUS_SECONDS: how long (600).
+KAFKAPY_PROMETHEUS_SECONDS: the duration (600).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST_PAGE_CPU_S = 0.020
 
 
 class Load:
-    """Producers, a group that is slower, transactions, and now and then a batch that is damaged; a thread."""
+    """A thread with producers, a slower group, transactions, and occasional damaged batches."""
 
     def __init__(self, broker: WatchedBroker) -> None:
         self._broker = broker
@@ -117,7 +117,7 @@ def test_prometheus_sees_everything(tmp_path: Path) -> None:
 
 
 def check(prometheus: Prometheus) -> None:
-    """Nothing was missed, every expression has data, no alert fires but the one for what we damage."""
+    """Checks that no scrape is missed, every expression has data, and only the alert for damaged batches fires."""
     for series in prometheus.query(f"min_over_time(up[{SECONDS}s])"):
         assert series["value"][1] == "1", series
     empty = [expression for expression in dashboard_expressions() if not prometheus.query(expression)]

@@ -15,7 +15,7 @@ MODULES = ("batch", "ranges", "sink", "stream")
 
 
 def test_reading_and_writing(tmp_path):
-    kafka_directory("4.3.0")  # fetched before the tests' own time limit begins
+    kafka_directory("4.3.0")  # fetched before the time limit of the tests begins
     files = [f"tests/spark/test_{name}.py" for name in MODULES]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", f"--basetemp={tmp_path / 'tests'}", *files],

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of two workers whose Python has no kafkapy: what they say, and how it is shipped."""
+"""A standalone Spark cluster of two workers without kafkapy: the error, and the ways to ship kafkapy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def program(tmp_path_factory):
 
 
 def submit(cluster, broker, program, tmp_path, *options, folders=(), **settings):
-    """The driver has kafkapy, the executors' Python only if one of `folders` has."""
+    """Runs a driver with kafkapy; the executors' Python has it only if one of `folders` contains it."""
     python = str(bare_python(tmp_path, *folders))
     environment = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": python}
     named = {key.replace("_", "."): value for key, value in settings.items()}

@@ -1,4 +1,4 @@
-"""Spark's own Kafka source and sink on kafkapy: the same jobs, the same answers as through our data source."""
+"""Spark's own Kafka source and sink on kafkapy: the same jobs and results as through our data source."""
 
 from __future__ import annotations
 

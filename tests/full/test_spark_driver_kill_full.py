@@ -1,4 +1,4 @@
-"""kill -9 of the hot search's driver in mid-stream, many times: each window is in Parquet and on the topic once."""
+"""kill -9 of the hot search's driver during the stream, many times: each window is in Parquet and on the topic once."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.spark_session import start_session
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(5400)]
 KILLS = int(os.environ.get("KAFKAPY_DRIVER_KILLS", "20"))
-# The source's own sink, with a transaction for each task and a ledger, in place of one transaction of the driver.
+# The data source's own sink: a transaction for each task and a ledger, instead of one transaction of the driver.
 LEDGER = ("--delivery", "at-least-once", "--sink-option", "kafka.transactional.id=top-terms")
 
 
 def by_window(rows):
-    """End of a window in ms -> terms with counts, in the order of their ranks, each once."""
+    """Returns, by a window's end in ms, the terms with counts in the order of their ranks, each once."""
     windows = {}
     for row in sorted(rows, key=lambda row: row["rank"]):
         end = row["window_end"]
@@ -36,7 +36,7 @@ def by_window(rows):
 @pytest.mark.parametrize(("delivery", "kills"), [((), KILLS), (LEDGER, -(-KILLS // 4))], ids=("driver", "ledger"))
 def test_each_window_is_there_once_and_right(tmp_path, delivery, kills):
     chance = random.Random(9)
-    # times of their own: the records are years old for the broker
+    # the records carry old timestamps, which the broker would delete by time
     properties = {"num.partitions": "3", "log.retention.ms": "-1"}
     with BrokerProcess(tmp_path / "kafkapy", properties) as broker:
         driver = Driver(broker.bootstrap, "words-search", "top-terms", tmp_path, *delivery)

@@ -1,4 +1,4 @@
-"""The bundled jobs elsewhere: on a standalone cluster of two workers, and on Spark 4.0 by its own Kafka source."""
+"""The bundled jobs on a standalone cluster of two workers, and on Spark 4.0 with Spark's own Kafka source."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ JOBS = ROOT / "spark_jobs"
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
-    """With the documents' search terms (and what closes their windows) and quotes."""
-    properties = {"num.partitions": "3", "log.retention.ms": "-1"}  # the records are years old
+    """Starts a broker with the documents' search terms, records that close their windows, and quotes."""
+    properties = {"num.partitions": "3", "log.retention.ms": "-1"}  # the records carry timestamps of years ago
     with BrokerProcess(tmp_path_factory.mktemp("broker"), properties) as made:
         with Producer(bootstrap_servers=made.bootstrap) as producer:
             for start_s, terms in ((0, WINDOW_1), (300, WINDOW_2)):
@@ -77,7 +77,7 @@ def cluster(tmp_path_factory):
 
 @pytest.mark.parametrize("job", ["hot_search", "stock_strategy"])
 def test_a_cluster_runs_the_jobs_with_kafkapy_in_an_archive(cluster, broker, tmp_path, job):
-    """The cluster and not a master that the job itself names, as the documents' job does."""
+    """Submits to the cluster instead of the master that the documents' job names."""
     before = set(cluster.directory.glob("work-*/app-*"))
     archive = f"{pack_environment(tmp_path)}#kafkapy-environment"
     output = f"cluster-{job}"
@@ -94,7 +94,7 @@ def test_a_cluster_runs_the_jobs_with_kafkapy_in_an_archive(cluster, broker, tmp
 
 
 def test_a_cluster_takes_the_state_processors_of_a_job_with_it(cluster, broker, tmp_path):
-    """The executors have kafkapy and protobuf; of the job itself they have nothing."""
+    """Provides kafkapy and protobuf to the executors, and nothing of the job itself."""
     output = "cluster-stock_alerts"
     done = cluster.submit(
         JOBS / "stock_alerts.py",
@@ -119,7 +119,7 @@ def test_dates_are_printed_in_the_time_zone_and_what_spark_was_given_stays(broke
 @pytest.mark.parametrize("source", ["kafka", "kafkapy"])
 @pytest.mark.parametrize("job", ["hot_search", "stock_strategy"])
 def test_spark_4_0_gives_the_same_answer_by_both_sources(broker, tmp_path, job, source):
-    """By Spark's own source and sink the job needs no kafkapy at all."""
+    """Runs the job with Spark's own source and sink, for which it does not need kafkapy."""
     python = connector_python()
     output = f"connector-{source}-{job}"
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "PYTHON", "SPARK"))}
@@ -130,7 +130,7 @@ def test_spark_4_0_gives_the_same_answer_by_both_sources(broker, tmp_path, job, 
     jars = ["--jars", ",".join(map(str, connector_jars()))]
     words = [*job_words(broker, job, output, tmp_path), "--source", source]
     command = [str(python.with_name("spark-submit")), *spark, *jars, str(JOBS / f"{job}.py"), *words]
-    # Spark 4.0 makes one micro-batch of what is there in a source in Python: the next one closes its windows.
+    # Spark 4.0 reads everything available in one micro-batch of a Python source; the next batch closes its windows.
     for _ in range(2 if job == "hot_search" and source == "kafkapy" else 1):
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -1,4 +1,4 @@
-"""The SQL jobs as users submit them: the file by a system property, from Hadoop, missing; rows on the console."""
+"""The SQL jobs as users submit them: with the file in a system property, on Hadoop, or missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def broker(tmp_path_factory):
 
 
 def cells(output):
-    """The rows of all tables of Spark's console, in order."""
+    """Returns the rows of all tables on Spark's console, in order."""
     lines = [line for line in output.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -34,7 +34,7 @@ def cells(output):
     ids=["local", "hadoop"],
 )
 def test_the_file_is_named_by_a_system_property(broker, tmp_path, scheme, topic, words):
-    """What the command line says goes before the file."""
+    """Checks that options of the command line take precedence over the file."""
     path = tmp_path / "job.properties"
     path.write_text(f"kafka.bootstrap.servers={broker.bootstrap}\nsubscribe={topic}\nmaster=local[1]\n")
     done = kafkapy(

@@ -1,4 +1,4 @@
-"""Every command line of side_by_side.py, ours beside Apache Kafka's."""
+"""Every command line of side_by_side.py, compared with Apache Kafka's tools."""
 
 from __future__ import annotations
 

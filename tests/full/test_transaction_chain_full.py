@@ -1,6 +1,6 @@
-"""A hundred times broker or application of a transactional chain are killed, or a zombie comes back.
+"""The broker or the application of a transactional chain is killed, or a zombie returns, a hundred times.
 
-KAFKAPY_CHAIN_KILLS: how many times (100). KAFKAPY_CHAIN_SEED: another course.
+KAFKAPY_CHAIN_KILLS: the number of kills (100). KAFKAPY_CHAIN_SEED: the seed of the sequence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A root directory with a shell and what unpacks an archive, and no Python: made of this machine's programs."""
+"""A root directory with a shell and the programs that unpack an archive, copied from this machine, without Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.broker_process import BrokerProcess
 
 PROGRAMS = ("sh", "tar", "gzip", "tail", "mktemp", "mkdir", "chmod", "mv", "rm", "env")
 LIBRARY = re.compile(r"(/\S+) \(0x")
-# The C library in all its parts, and zlib: what every Linux has, and what the executable expects.
+# All parts of the C library, and zlib: the executable expects them, and every Linux has them.
 SYSTEM_LIBRARIES = (
     "libc.so.6",
     "libm.so.6",
@@ -23,12 +23,12 @@ SYSTEM_LIBRARIES = (
     "libresolv.so.2",
     "libz.so.1",
 )
-# Mounts are the process's own and gone when it ends.
+# Mounts belong to the process's namespace and disappear with it.
 ENTER = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
 
 
 def make_bare_root(root: Path) -> None:
-    """Programs with the libraries that they are linked with, /tmp, and names for the loopback addresses."""
+    """Creates the programs with their libraries, /tmp, and names for the loopback addresses."""
     for name in PROGRAMS:
         found = shutil.which(name)
         assert found, name
@@ -50,14 +50,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def inside(root: Path, *command: str, **environment: str) -> list[str]:
-    """The command line that runs a command with `root` as its root directory. Root's right."""
+    """Returns the command line that runs a command with `root` as its root directory; needs root."""
     settings = [f"{name}={value}" for name, value in environment.items()]
     clean = ["env", "-i", "PATH=/bin", "HOME=/root", *settings]
     return ["unshare", "--mount", "sh", "-c", ENTER, str(root), "/bin/env", *clean[1:], *command]
 
 
 class BareBroker(BrokerProcess):
-    """The executable as a broker in a bare root; configuration and data lie there too."""
+    """The executable as a broker in a bare root, with its configuration and data."""
 
     def __init__(self, root: Path, program: str, properties: Mapping[str, str] | None = None) -> None:
         self.root = root

@@ -1,7 +1,7 @@
-"""A Debian in namespaces of its own, with systemd as its first process: what a package is installed on in a test.
+"""A Debian in namespaces of its own with systemd as its first process, on which a test installs a package.
 
-Its root directory comes from debootstrap. It has its own processes, mounts, network (loopback alone) and branch of the
-unified control groups; ports and users of this machine are not touched. Root's right.
+Its root directory comes from debootstrap. It has its own processes, mounts, network (loopback only) and branch of the
+unified control groups; ports and users of this machine are not affected. It needs root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKAGES = "systemd,init-system-helpers,logrotate"
 START_TIMEOUT_S = 60
 POLL_S = 0.1
 ENVIRONMENT = ("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C", "container=other")
-# The first process: what is a device for it, what it may see of the kernel, its own control groups.
+# Mounts of the first process: devices, its view of the kernel, its control groups.
 BOOT = """
 set -e
 mount --bind "$0" "$0"
@@ -48,7 +48,7 @@ NAMESPACES = ("--cgroup", "--mount", "--pid", "--ipc", "--uts", "--net")
 
 
 def unified_hierarchy() -> Path | None:
-    """Where this machine has its unified control groups; None if it has none that can be written to."""
+    """Returns the path of this machine's unified control groups; None if they cannot be written to."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         _, point, kind, options, *_ = line.split()
         if kind == "cgroup2" and "rw" in options.split(",") and os.access(point, os.W_OK):
@@ -57,13 +57,13 @@ def unified_hierarchy() -> Path | None:
 
 
 def make_debian(root: Path) -> None:
-    """A small Debian with systemd. Downloads 60 MB."""
+    """Creates a small Debian with systemd; downloads 60 MB."""
     command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", RELEASE, str(root), MIRROR]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=900)
 
 
 class DebianMachine:
-    """Owns the first process and the branch of control groups. `run` works between `start` and `stop`."""
+    """A machine: its first process and its branch of control groups. `run` works between `start` and `stop`."""
 
     def __init__(self, root: Path) -> None:
         hierarchy = unified_hierarchy()
@@ -93,7 +93,7 @@ class DebianMachine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)  # and with it, by --kill-child, everything in there
+        self._process.send_signal(signal.SIGKILL)  # which ends every process there too, by --kill-child
         self._process.wait()
         for path in sorted(self._group.rglob("*"), reverse=True):
             if path.is_dir():
@@ -102,14 +102,14 @@ class DebianMachine:
 
     @property
     def first_pid(self) -> int:
-        """Of the first process, as this machine numbers it."""
+        """Returns the first process's id on this machine."""
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         assert len(children) == 1, children
         return int(children[0])
 
     def command(self, *words: str, network_only: bool = False) -> list[str]:
-        """The command line that runs a program in there; `network_only`: one of this machine's, on its network."""
+        """Returns the command line that runs a program there; `network_only` runs a program of this machine there."""
         enter = ["nsenter", f"--target={self.first_pid}", "--net"]
         if network_only:
             return [*enter, *words]
@@ -118,7 +118,7 @@ class DebianMachine:
     def run(
         self, *words: str, check: bool = True, network_only: bool = False, input: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program in there; AssertionError with its output if it fails."""
+        """Runs a program there; raises AssertionError with its output if it fails."""
         try:
             command = self.command(*words, network_only=network_only)
         except (AssertionError, FileNotFoundError):
@@ -129,12 +129,12 @@ class DebianMachine:
         return done
 
     def copy(self, source: Path, target: str) -> None:
-        """A file of this machine into /root or another directory that is not mounted over."""
+        """Copies a file of this machine into /root or another directory that is not a mount point."""
         shutil.copy(source, self.root / target.lstrip("/"))
 
 
 def _remove_group(path: Path) -> None:
-    """As soon as the last process has left it."""
+    """Removes the branch of control groups as soon as the last process has left it."""
     for _ in range(100):
         try:
             path.rmdir()

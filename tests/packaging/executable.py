@@ -1,4 +1,4 @@
-"""The executable of this tree as it stands, by the recipes of `packaging/build`."""
+"""Builds the executable of this tree by the recipe of `packaging/build`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILD_TIMEOUT_S = 500
 
 
 def build_folder(work: Path) -> Path:
-    """The folder that PyInstaller makes, below `work`."""
+    """Returns the folder that PyInstaller creates below `work`."""
     command = [sys.executable, "-m", "PyInstaller", "--log-level=ERROR", "--noconfirm"]
     command += [f"--distpath={work}", f"--workpath={work / 'work'}", str(PACKAGING / "kafkapy.spec")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""The files of the Debian package that the program itself makes: completion scripts and links."""
+"""The files of the Debian package that the program itself generates: completion scripts and links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_package_holds_completion_for_every_shell_and_script(tmp_path: Path)
     folder, tree = tmp_path / "folder", tmp_path / "tree"
     folder.mkdir()
     tree.mkdir()
-    program = folder / "kafkapy"  # in place of the executable, which takes minutes to build
+    program = folder / "kafkapy"  # instead of the executable, which takes minutes to build
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         "from kafkapy.__main__ import main\nsys.exit(main())\n"

@@ -1,4 +1,4 @@
-"""The executable of this tree where there is no Python: broker, clients from outside, tools by their names."""
+"""The executable of this tree on a machine without Python: broker, clients from outside, tools by their names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built of the tree as it stands, by the recipe of `packaging/build`."""
+    """Builds the executable of the tree by the recipe of `packaging/build`."""
     work = tmp_path_factory.mktemp("build")
     folder = build_folder(work)
     program = pack_one_file(folder, work / "one-file")
@@ -76,7 +76,7 @@ def test_it_says_what_it_is(root: Path):
 
 
 def test_clients_from_outside(broker: BareBroker, kafka_43: Path, tmp_path: Path):
-    """kcat with every codec, then Java with one."""
+    """Serves kcat with every codec, then Java with one."""
     records = make_records(50, 2, text=True)
     clients = [(KcatClient(), codec) for codec in CODECS] + [(JavaClient(kafka_43, tmp_path, "java"), "zstd")]
     for number, (client, codec) in enumerate(clients):

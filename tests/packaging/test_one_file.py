@@ -1,4 +1,4 @@
-"""The file that unpacks itself once: by a folder with a script in the place of the program."""
+"""The file that unpacks itself once, tested with a folder that has a script instead of the program."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_link_keeps_its_name(program: Path, cache: Path, tmp_path: Path):
 
 
 def test_the_home_directory_when_nothing_is_said(program: Path, tmp_path: Path):
-    """Someone who may not write to /var/cache: by a launcher that has another place there."""
+    """Runs as a user who cannot write to /var/cache, by a launcher with another folder."""
     elsewhere = tmp_path / "elsewhere"
     text = program.read_bytes().replace(b"first=/var/cache/", b"first=/proc/none/", 1)
     elsewhere.write_bytes(text)

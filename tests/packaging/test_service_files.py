@@ -1,4 +1,4 @@
-"""What the package gives to systemd and logrotate, judged by themselves."""
+"""The files for systemd and logrotate, checked by systemd and logrotate."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def output_of(*command: object) -> str:
 
 
 def test_the_unit_is_a_good_one(tmp_path: Path):
-    """Below a root that has the program: systemd asks whether it is there."""
+    """Creates a root with the program, because systemd checks that it exists."""
     program = tmp_path / "usr/bin/kafkapy"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
@@ -33,7 +33,7 @@ def test_the_unit_is_a_good_one(tmp_path: Path):
 
 
 def test_the_units_hardening(tmp_path: Path):
-    """systemd's own measure, from 0 to 10 (less is better)."""
+    """Checks systemd's own measure of exposure, from 0 to 10 (less is better)."""
     shutil.copy(SYSTEMD / "kafkapy.service", tmp_path)
     command = ("systemd-analyze", "security", "--offline=true", "--threshold=25", tmp_path / "kafkapy.service")
     assert "Overall exposure level" in output_of(*command)
@@ -53,7 +53,7 @@ def test_user_and_directories_are_made(tmp_path: Path):
 
 
 def test_logrotate_takes_its_file(tmp_path: Path):
-    """As our own user, on a log that is still written to."""
+    """Rotates as our own user a log that is still written to."""
     log = tmp_path / "server.log"
     text = (SYSTEMD / "logrotate.conf").read_text().replace("/var/log/kafkapy/*.log", str(log))
     (tmp_path / "logrotate.conf").write_text(re.sub(r"\n +su .*", "", text))
@@ -67,7 +67,7 @@ def test_logrotate_takes_its_file(tmp_path: Path):
 
 
 def test_every_key_stands_in_the_sample_with_its_default():
-    """Commented out or not; and the file is one that a broker takes."""
+    """Checks that each key occurs, commented out or not, and that a broker accepts the file."""
     text = (ROOT / "packaging" / "server.properties").read_text()
     shown = [
         line.lstrip("#").partition("=")[0] for line in text.splitlines() if "=" in line and not line.startswith("# ")

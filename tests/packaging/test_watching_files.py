@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask only for metrics and labels that the tables of metrics have."""
+"""The dashboard and the alerts use only metrics and labels of the metric tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kafkapy.metrics.table import METRICS
 from tests.operations.prometheus import PACKAGING, dashboard_expressions
 
 ALERTS = (PACKAGING / "prometheus" / "alerts.yml").read_text()
-# A name that no bracket of a call follows, and what its braces ask for.
+# A name that is not followed by the bracket of a call, and the labels in its braces.
 SERIES = re.compile(r"\b((?:kafka|kafkapy|process)_[a-z0-9_]+|up)\b(?:\{([^}]*)\})?(?!\()")
 LABEL = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 GROUPED = re.compile(r"\bby \(([^)]*)\)")
-# What Prometheus itself adds.
+# Labels that Prometheus itself adds.
 ADDED_LABELS = {"instance", "job"}
 
 
 def series_of(metric: Metric) -> Iterator[tuple[str, set[str]]]:
-    """The names under which a metric is stored, each with its labels."""
+    """Returns the names under which a metric is stored, each with its labels."""
     labels = set(metric.labels)
     if metric.kind == SUMMARY:
         yield metric.name, labels | {"quantile"}
@@ -43,7 +43,7 @@ STORED: dict[str, set[str]] = {
 
 
 def alert_rules() -> dict[str, str]:
-    """Every rule's text by its name."""
+    """Returns the text of every rule by name."""
     parts = re.split(r"^ *- alert: (\w+)$", ALERTS, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -53,12 +53,12 @@ def alert_expressions() -> list[str]:
 
 
 def labels_of(expression: str) -> set[str]:
-    """Of all series of an expression."""
+    """Yields the selectors of all series of an expression."""
     return {label for name, _ in SERIES.findall(expression) for label in STORED[name]} | ADDED_LABELS
 
 
 def unknown_in(expression: str) -> list[str]:
-    """What an expression asks for that nothing has."""
+    """Returns the metrics and labels of an expression that do not exist."""
     found = SERIES.findall(expression)
     unknown = [name for name, _ in found if name not in STORED]
     for name, selector in found:
@@ -96,7 +96,7 @@ def test_every_alert_says_what_it_is_about() -> None:
 
 
 def test_the_dashboard_is_whole() -> None:
-    """Places of its panels do not overlap, each has a title, and its ids are its own."""
+    """Checks that panels do not overlap, have titles, and have unique ids."""
     panels = json.loads((PACKAGING / "grafana" / "kafkapy.json").read_text())["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     taken: set[tuple[int, int]] = set()

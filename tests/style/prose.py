@@ -60,6 +60,11 @@ BANNED = (
     r"\bmust not be lost\?",
 )
 _BANNED = re.compile("|".join(f"(?:{phrase})" for phrase in BANNED), re.IGNORECASE)
+# Names of programs and signals that are written with a small letter, and identifiers.
+_LOWERCASE_NAME = re.compile(
+    r"(?:kafkapy|kill|ruff|mypy|msgpack|librdkafka|systemd|kcat|confluent|aiokafka|franz|zstd|lz4|gzip|snappy|pdoc|acks)\b"
+    r"|\w+[.(_=]|\w*[A-Z0-9]"
+)
 _TWO_SPACES = re.compile(r"(?<=[a-z)`][.!?])  (?=[A-Z`])")
 _CYTHON_DOCSTRING = re.compile(
     r'(?:\A(?:#[^\n]*\n|\s)*|(?:def|class|cdef|cpdef)\b[^\n]*(?:\n[^\n"]*)??:(?:[ \t]*#[^\n]*)?\n\s*)r?"""(.*?)"""',
@@ -94,7 +99,7 @@ def _faults_of_opening(text: Text) -> Iterator[tuple[int, str]]:
     first = re.match(r"[\w']+", paragraph)
     if first and first[0] in FRAGMENT_OPENINGS:
         yield text.line, f"a docstring begins with {first[0]!r}"
-    if first and first[0][0].islower() and not re.match(r"kafkapy\b|\w+[.(_=]|\w*[A-Z0-9]", paragraph):
+    if first and first[0][0].islower() and not _LOWERCASE_NAME.match(paragraph):
         yield text.line, "a docstring begins with a small letter"
     if not re.search(r"[.:!?`)\"]$", paragraph.rstrip()):
         yield text.line, "the first paragraph of a docstring does not end with a full stop"

@@ -1,4 +1,4 @@
-"""What is declared in one place and used in others: configuration keys, generated pages, the README's commands."""
+"""Facts that are declared once and used in other places: configuration keys, generated pages, the README's commands."""
 
 from __future__ import annotations
 

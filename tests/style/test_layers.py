@@ -1,4 +1,4 @@
-"""Who may import whom: the table of docs/architecture.md, held against every import and cimport."""
+"""Every import and cimport follows the table of layers in docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_imports_go_to_the_left_only(layer):
 
 
 def test_libraries_for_others_are_not_imported_by_the_broker():
-    """msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves nothing yet."""
+    """The libraries msgpack and prometheus-client serve serializers, jobs and tools; kazoo serves nothing yet."""
     optional = {"kazoo", "msgpack", "prometheus_client"}
     allowed = {"client", "tools", "spark"}
     pattern = re.compile(r"^\s*(?:import|from) (\w+)", re.MULTILINE)
