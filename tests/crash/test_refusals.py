@@ -27,7 +27,7 @@ from tests.peers import ApacheKafka
 from tests.ports import free_port
 
 METADATA_LOG = Path("__cluster_metadata-0") / "00000000000000000000.log"
-# An idle Apache Kafka that writes nothing: no NoOp records, no checkpoints.
+# An idle broker writes nothing with these settings: no NoOp records, no checkpoints.
 QUIET = {
     "metadata.max.idle.interval.ms": "0",
     "replica.high.watermark.checkpoint.interval.ms": "3600000",
@@ -216,7 +216,7 @@ def test_torn_metadata_tail_is_cut_off(data: Path, tmp_path: Path) -> None:
 
 
 def test_a_second_broker_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    with BrokerProcess(tmp_path / "first") as first:
+    with broker_on(tmp_path / "first", QUIET) as first:
         assert create_topic(first.bootstrap, "before")
         second = broker_on(tmp_path / "second", {"log.dirs": str(first.data)})
         assert_refused(second, r"locked", first.data)
