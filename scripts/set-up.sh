@@ -65,6 +65,9 @@ missing_packages() {
     compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || names+=(postgresql)
     command -v systemd-analyze >/dev/null || names+=(systemd)
     [ -x /usr/sbin/logrotate ] || names+=(logrotate)
+    command -v zsh >/dev/null || names+=(zsh)
+    command -v fish >/dev/null || names+=(fish)
+    command -v unshare >/dev/null || names+=(util-linux)
   fi
   echo "${names[*]:-}"
 }

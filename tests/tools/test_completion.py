@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -126,8 +125,6 @@ def test_the_broker_has_the_flags_that_are_completed():
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_parse_the_script(shell: str, home: Path):
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
     path = home / (
         ".local/share/zsh/site-functions/_kafkapy" if shell == "zsh" else ".config/fish/completions/kafkapy.fish"
     )
