@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from kafkapy.errors import KafkapyError
+
 log = logging.getLogger("kafkapy.spark")
 
 _REASON = (
@@ -12,7 +14,7 @@ _REASON = (
 )
 
 
-class DataLossError(RuntimeError):
+class DataLossError(KafkapyError, RuntimeError):
     """Records are missing, and failOnDataLoss is true."""
 
 

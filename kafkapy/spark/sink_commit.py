@@ -27,7 +27,7 @@ from kafkapy.client.consumer import Consumer
 from kafkapy.client.coordinator import OffsetAndMetadata
 from kafkapy.client.prepared_transaction import PreparedTransaction, end_transactions
 from kafkapy.config.client_table import ADMIN_ROWS
-from kafkapy.errors import ApiError, Error
+from kafkapy.errors import ApiError, Error, KafkapyError
 from kafkapy.spark.options import TRANSACTIONAL_ID, WriteOptions
 from kafkapy.types import TopicPartition
 
@@ -46,7 +46,7 @@ class LedgerEntry(NamedTuple):
     pending: list[PreparedTransaction]
 
 
-class SinkError(RuntimeError):
+class SinkError(KafkapyError, RuntimeError):
     """Raised when a micro-batch cannot be committed; the message says what can be done."""
 
 

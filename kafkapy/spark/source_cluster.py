@@ -83,6 +83,8 @@ class SourceCluster:
         for _ in range(self._options.retries):
             try:
                 return ask()
+            except TimeoutError:  # some of them are an ApiError too
+                raise
             except ApiError:
                 time.sleep(self._options.retry_interval_ms / 1000)
         return ask()
