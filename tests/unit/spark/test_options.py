@@ -28,6 +28,15 @@ def test_the_defaults_are_those_of_sparks_source():
     assert options.starting.kind is SpecKind.EARLIEST and options.ending.kind is SpecKind.LATEST
     assert options.fail_on_data_loss and not options.include_headers
     assert options.max_trigger_delay_ms == 15 * 60_000
+    assert (options.poll_timeout_ms, options.retries, options.retry_interval_ms) == (120_000, 3, 10)
+    assert options.min_partitions is options.max_records_per_partition is None and not options.push_filters
+    assert options.max_offsets_per_trigger is options.min_offsets_per_trigger is None
+    assert options.properties == {
+        "bootstrap.servers": "localhost:9092",
+        "fetch.max.bytes": "8388608",
+        "max.partition.fetch.bytes": "8388608",
+    }
+    assert read(**{"kafka.fetch.max.bytes": "5"}).properties["fetch.max.bytes"] == "5"
     assert read(is_streaming=True).starting.kind is SpecKind.LATEST
 
 
@@ -141,3 +150,20 @@ def test_a_writer_takes_a_producers_keys_only():
         with pytest.raises(ConfigError, match=words):
             write_options({**LEAST, f"kafka.{key}": value})
     read(**{"kafka.security.protocol": "plaintext"})
+
+
+def test_numbers_and_flags_have_bounds():
+    options = read(
+        minPartitions="1",
+        maxOffsetsPerTrigger="7",
+        minOffsetsPerTrigger="7",
+        includeHeaders=" True ",
+        pushFilters="TRUE",
+    )
+    assert (options.min_partitions, options.max_offsets_per_trigger, options.min_offsets_per_trigger) == (1, 7, 7)
+    assert options.include_headers and options.push_filters
+    assert read(**{"fetchOffset.numRetries": "0"}).retries == 0
+    assert "at least 1" in refused({**LEAST, "maxRecordsPerPartition": "0"})
+    assert "at least 0" in refused({**LEAST, "fetchOffset.numRetries": "-1"})
+    assert "subscribe: no topics" in refused({"kafka.bootstrap.servers": "h:1", "subscribe": " , "})
+    assert "the pattern is empty" in refused({"kafka.bootstrap.servers": "h:1", "subscribePattern": " "})

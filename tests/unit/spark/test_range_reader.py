@@ -9,7 +9,7 @@ from kafkapy.client.fetcher import LogTruncated, NoOffsetForPartition
 from kafkapy.spark import range_reader
 from kafkapy.spark.data_loss import DataLossError
 from kafkapy.spark.options import read_options
-from kafkapy.spark.range_reader import BATCH_BYTES, BATCH_ROWS, read_range
+from kafkapy.spark.range_reader import read_range
 from kafkapy.spark.stream_offset import OffsetRange
 from kafkapy.types import TopicPartition
 
@@ -97,7 +97,7 @@ def test_batches_have_the_types_of_the_schema_and_the_options_reach_the_reader()
     assert batch.schema == pyarrow.schema([("offset", pyarrow.int64())])
     (reader,) = ScriptedReader.made
     assert reader.reads == [(A0, 4, 6)] and reader.is_closed
-    expected = {"columns": ("offset",), "max_rows": BATCH_ROWS, "max_bytes": BATCH_BYTES, "timeout": 1.5}
+    expected = {"columns": ("offset",), "max_rows": 65_536, "max_bytes": 16 << 20, "timeout": 1.5}
     assert reader.settings == expected
     assert "group.id" not in reader.properties and reader.properties["client.rack"] == "r"
     assert reader.properties["client.id"].startswith("kafkapy-spark-")

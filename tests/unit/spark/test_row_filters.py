@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import pytest
+
 from kafkapy.spark.batch_planning import plan
+from kafkapy.spark.data_loss import DataLossError
 from kafkapy.spark.options import read_options
 from kafkapy.spark.row_filters import row_filters
 from kafkapy.spark.stream_offset import OffsetRange
@@ -49,6 +52,36 @@ def test_offsets_narrow_the_ranges():
     assert ranges(*between) == [("a-0", 10, 60), ("a-1", 10, 60), ("b-0", 10, 50)]
     assert ranges(pushed("EqualTo", "offset", 150)) == [("a-1", 150, 151)]
     assert ranges(pushed("In", "offset", (150, 160))) == [("a-1", 150, 161)]
+
+
+def test_filters_on_the_same_column_are_combined():
+    assert ranges(pushed("In", "topic", ("a", "b")), pushed("EqualTo", "topic", "b")) == [("b-0", 0, 50)]
+    assert ranges(pushed("In", "partition", (0, 1)), pushed("EqualNullSafe", "partition", 1)) == [("a-1", 0, 200)]
+    bounds = (("GreaterThan", 59), ("GreaterThan", 9), ("LessThan", 70), ("LessThan", 90))
+    assert ranges(*(pushed(kind, "offset", value) for kind, value in bounds)) == [("a-0", 60, 70), ("a-1", 60, 70)]
+    assert ranges(pushed("GreaterThan", "partition", 0), pushed("LessThanOrEqual", "partition", 1)) == [("a-1", 0, 200)]
+    assert ranges(pushed("In", "offset", ())) == []
+
+
+def test_the_latest_lower_bound_of_timestamps_counts():
+    times = [datetime.fromtimestamp(ms / 1000, UTC) for ms in (60, 90)]
+    expected = [("a-0", 89, 100), ("a-1", 89, 200)]
+    assert ranges(*(pushed("GreaterThan", "timestamp", time) for time in times)) == expected
+    assert ranges(*(pushed("GreaterThan", "timestamp", time) for time in reversed(times))) == expected
+    assert ranges(pushed("In", "timestamp", tuple(times)))[0] == ("a-0", 59, 100)
+    assert len(ranges(pushed("In", "timestamp", (times[0], times[1].replace(tzinfo=None))))) == 3
+    assert len(ranges(pushed("In", "timestamp", ()))) == 3
+    assert ranges(pushed("GreaterThan", "timestamp", times[1]), startingOffsets=FROM_95)[0] == ("a-0", 95, 100)
+
+
+FROM_95 = '{"a": {"0": 95, "1": 0}, "b": {"0": 0}}'
+
+
+def test_an_end_behind_that_of_the_log_is_a_loss():
+    ends = '{"a": {"0": 101, "1": -1}, "b": {"0": -1}}'
+    with pytest.raises(DataLossError, match="Partition a-0 ends at offset 100, not 101"):
+        ranges(endingOffsets=ends)
+    assert ranges(endingOffsets=ends, failOnDataLoss="false")[0] == ("a-0", 0, 100)
 
 
 def test_timestamps_from_below_only():

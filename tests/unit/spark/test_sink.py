@@ -54,13 +54,13 @@ class RecordingProducer:
         self.calls.append(("close", kind))
 
     def init_transactions(self, timeout):
-        self.calls.append(("init_transactions",))
+        self.calls.append(("init_transactions", timeout))
 
     def begin_transaction(self):
         self.calls.append(("begin_transaction",))
 
     def prepare_transaction(self, timeout):
-        self.calls.append(("prepare_transaction",))
+        self.calls.append(("prepare_transaction", timeout))
         return self.prepared
 
     def _next(self):
@@ -167,6 +167,7 @@ def test_a_task_with_a_transactional_id_prepares_a_transaction_of_its_own(produc
     assert producer.properties["transaction.timeout.ms"] == "900000"
     names = [call[0] for call in producer.calls]
     assert names == ["init_transactions", "begin_transaction", "send_many", "flush", "prepare_transaction", "close"]
+    assert {call[1] for call in producer.calls if call[0] in ("init_transactions", "prepare_transaction")} == {120.0}
     Task.current = None
     write_task(
         write_options({**SERVER, "kafka.transactional.id": "id", "kafka.transaction.timeout.ms": "5"}), COLUMNS, []

@@ -183,6 +183,16 @@ def test_more_transactions_than_the_metadata_hold_are_refused(brokers):
             ledger.write(entry(fitting + 1))
 
 
+def test_the_metadata_may_be_as_long_as_the_broker_allows(brokers):
+    """409 transactions in ten bytes each, and five more digits, are 4096 bytes."""
+    pending = [PreparedTransaction("id-1", 100, 1)] * 408
+    with SinkLedger(OPTIONS) as ledger:
+        ledger.write(LedgerEntry(0, [*pending, PreparedTransaction("id-1", 10_000_000, 1)]))
+        assert len(brokers.committed.metadata) == 4096
+        with pytest.raises(SinkError):
+            ledger.write(LedgerEntry(0, [*pending, PreparedTransaction("id-1", 100_000_000, 1)]))
+
+
 def test_a_batch_query_ends_the_transactions_of_its_tasks(brokers):
     commit_tasks(OPTIONS, MESSAGES)
     abort_tasks(OPTIONS, MESSAGES)

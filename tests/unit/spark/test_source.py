@@ -14,6 +14,7 @@ from kafkapy.spark.batch_reader import BatchReader, FilteringBatchReader
 from kafkapy.spark.batch_writer import BatchWriter
 from kafkapy.spark.columns import HEADERS, arrow_schema, chosen_columns, schema_text
 from kafkapy.spark.source import KafkapySource
+from kafkapy.spark.start_and_end import SpecKind
 from kafkapy.spark.stream_reader import RefusingStreamReader, StreamReader
 from kafkapy.spark.stream_writer import StreamWriter
 
@@ -87,7 +88,9 @@ def test_a_schema_chooses_columns():
 def test_readers_and_writers_follow_the_options():
     assert type(KafkapySource(OPTIONS).reader(VALUE)) is BatchReader
     assert type(KafkapySource({**OPTIONS, "pushFilters": "true"}).reader(VALUE)) is FilteringBatchReader
-    assert type(KafkapySource(OPTIONS).streamReader(VALUE)) is StreamReader
+    stream = KafkapySource(OPTIONS).streamReader(VALUE)
+    assert type(stream) is StreamReader
+    assert stream._options.starting.kind is SpecKind.LATEST and stream._columns == ("value",)
     target = {"kafka.bootstrap.servers": "h:1", "topic": "t"}
     assert type(KafkapySource(target).writer(VALUE, False)) is BatchWriter
     assert type(KafkapySource(target).streamWriter(VALUE, False)) is StreamWriter

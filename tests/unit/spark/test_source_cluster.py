@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
-from kafkapy.client.cluster import PartitionInfo, TopicInfo
+from kafkapy.client.cluster import PartitionInfo, TopicInfo, bootstrap_cluster
+from kafkapy.client.offset_lookup import OffsetAndTimestamp
 from kafkapy.errors import ApiError, Error
+from kafkapy.spark import source_cluster
 from kafkapy.spark.options import read_options
 from kafkapy.spark.source_cluster import SourceCluster, SourcePartitions
 from kafkapy.types import ZERO_UUID, TopicPartition
@@ -97,3 +101,127 @@ def test_assigned_partitions_have_to_exist(cluster):
     assert found.partitions == [a1, a0] and found.missing == ["b"]
     with pytest.raises(ApiError, match="Partition a-1: "):
         cluster([topic("a", 1), topic("b", 1)], assign=assigned, **{"fetchOffset.numRetries": "0"}).partitions()
+
+
+class ScriptedNetwork:
+    """A network whose metadata change: `wait_until` applies one cluster after the other until it is done."""
+
+    clusters: list[dict[str, object]] = []
+
+    def __init__(self, config, **_):
+        self.lock = nullcontext()
+        self.calls = []
+        self.cluster = bootstrap_cluster([("h", 1)])
+        self.metadata = SimpleNamespace(
+            updates=5,
+            allow_creation=True,
+            set_topics=lambda names, wants_all: self.calls.append((set(names), wants_all)),
+            request_update=lambda: self.calls.append("request_update"),
+        )
+
+    def start(self):
+        self.calls.append("start")
+
+    def close(self):
+        self.calls.append("close")
+
+    def wake_for(self, due_ms):
+        self.calls.append(("wake_for", due_ms))
+
+    def wait_until(self, is_done, timeout_s):
+        assert timeout_s == 60.0 and not is_done()
+        for cluster in ScriptedNetwork.clusters:
+            self.metadata.updates += 1
+            self.cluster = self.cluster._replace(**cluster)
+            if is_done():
+                return True
+        return False
+
+    def timed_out(self, message):
+        return TimeoutError(message)
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Makes a cluster with the metadata of the given updates."""
+    monkeypatch.setattr(source_cluster, "Network", ScriptedNetwork)
+
+    def make(*clusters, **options):
+        monkeypatch.setattr(ScriptedNetwork, "clusters", list(clusters))
+        chosen = {} if "subscribePattern" in options else {"subscribe": "a,b"}
+        given = {**SERVER, "fetchOffset.numRetries": "0", **chosen, **options}
+        return SourceCluster(read_options(given, is_streaming=False))
+
+    return make
+
+
+def metadata(*topics, **errors):
+    return {"topics": {info.name: info for info in topics}, "errors": errors}
+
+
+def leaderless(name):
+    return TopicInfo(name, ZERO_UUID, False, (PartitionInfo(0, -1, 0),))
+
+
+def test_metadata_are_requested_for_the_topics_and_never_create_them(scripted):
+    cluster = scripted(metadata(topic("a", 1), topic("b", 1)))
+    assert cluster.partitions().missing == []
+    network = cluster._network
+    assert network.calls == [({"a", "b"}, False), "start", "request_update", ("wake_for", 0)]
+    assert not network.metadata.allow_creation
+    cluster.close()
+    assert network.calls[-1] == "close"
+    assert scripted(subscribePattern="a.*")._network.calls[0] == (set(), True)
+
+
+@pytest.mark.parametrize(
+    "incomplete",
+    [
+        metadata(topic("b", 1), a=Error.LEADER_NOT_AVAILABLE),
+        metadata(topic("b", 1), leaderless("a")),
+    ],
+)
+def test_metadata_are_complete_once_all_partitions_have_leaders(scripted, incomplete):
+    complete = metadata(topic("a", 1), topic("b", 1))
+    assert len(scripted(incomplete, complete).partitions().partitions) == 2
+    with pytest.raises(TimeoutError, match=r"^No metadata of the topics within 60 s\.$"):
+        scripted(incomplete).partitions()
+
+
+def test_a_topic_that_does_not_exist_is_missing_and_other_errors_are_raised(scripted):
+    assert scripted(metadata(topic("b", 1), a=Error.UNKNOWN_TOPIC_OR_PARTITION)).partitions().missing == ["a"]
+    with pytest.raises(ApiError, match="Topic a: "):
+        scripted(metadata(topic("b", 1), a=Error.TOPIC_AUTHORIZATION_FAILED)).partitions()
+    of_others = metadata(topic("a", 1), topic("b", 1), c=Error.LEADER_NOT_AVAILABLE, d=Error.INVALID_TOPIC_EXCEPTION)
+    assert scripted(of_others).partitions().missing == []
+
+
+def test_offsets_are_looked_up_with_the_isolation_level(scripted, monkeypatch):
+    calls = []
+
+    def look_up_all(network, wanted, isolation_level, timeout_s):
+        calls.append((dict(wanted), isolation_level, timeout_s))
+        return {each: None if each.partition else OffsetAndTimestamp(7, -1, 0) for each in wanted}
+
+    monkeypatch.setattr(source_cluster, "look_up_all", look_up_all)
+    a0, a1 = TopicPartition("a", 0), TopicPartition("a", 1)
+    cluster = scripted()
+    assert cluster.earliest([a0, a1]) == {a0: 7, a1: 0}
+    assert cluster.latest([a0, a1]) == {a0: 7, a1: 0}
+    assert cluster.look_up({a0: 1234, a1: 1234}) == {a0: 7, a1: None}
+    assert cluster.look_up({}) == {}
+    committed = scripted(**{"kafka.isolation.level": "read_committed", "kafka.default.api.timeout.ms": "1500"})
+    committed.latest([a0])
+    assert calls == [
+        ({a0: -2, a1: -2}, 0, 60.0),
+        ({a0: -1, a1: -1}, 0, 60.0),
+        ({a0: 1234, a1: 1234}, 0, 60.0),
+        ({a0: -1}, 1, 1.5),
+    ]
+
+
+def test_a_question_is_repeated_after_a_pause(cluster, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(source_cluster.time, "sleep", pauses.append)
+    cluster(UNAVAILABLE, [topic("a", 1)], **{"fetchOffset.retryIntervalMs": "250"}).partitions()
+    assert pauses == [0.25]

@@ -8,6 +8,7 @@ from kafkapy.errors import ApiError
 from kafkapy.spark.data_loss import DataLossError
 from kafkapy.spark.options import read_options
 from kafkapy.spark.stream_position import StreamPosition
+from kafkapy.types import TopicPartition
 from tests.memory_source_cluster import MemorySourceCluster
 from tests.mock_clock import MockClock
 
@@ -156,3 +157,66 @@ def test_an_older_spark_passes_no_start(cluster):
 def test_a_missing_topic_is_an_error():
     with pytest.raises(ApiError, match="a: "):
         Query(MemorySourceCluster("a"))
+
+
+def test_an_added_partition_that_begins_later_has_lost_records(cluster):
+    for fails in ("true", "false"):
+        query = Query(cluster, startingOffsets="earliest", failOnDataLoss=fails)
+        query.batch()
+        cluster.grow("a", 2, 6)
+        cluster.truncate("a", 2, 1)
+        if fails == "true":
+            with pytest.raises(DataLossError, match="Added partition a-2 starts from 1 instead of 0"):
+                query.batch()
+            del cluster.bounds[TopicPartition("a", 2)]
+        else:
+            assert query.batch() == [("a-2", 1, 6)]
+
+
+def test_a_partition_whose_start_is_not_stored_is_read_from_its_first_record(cluster):
+    """Another source wrote the checkpoint, with neither the start of the new partition nor the ids of topics."""
+    cluster.truncate("a", 1, 1)
+    start, end = {"a": {"0": 5}}, {"a": {"0": 10, "1": 4}}
+    lenient = Query(cluster, start=start, failOnDataLoss="false").position
+    assert [tuple(each)[1:] for each in lenient.ranges(start, end)] == [(5, 10), (1, 4)]
+    with pytest.raises(DataLossError, match="Added partition a-1 starts from 1 instead of 0"):
+        Query(cluster, start=start).position.ranges(start, end)
+
+
+def test_an_end_that_has_moved_back_is_a_loss(cluster):
+    for fails in ("true", "false"):
+        query = Query(cluster, startingOffsets="earliest", failOnDataLoss=fails)
+        query.batch()
+        cluster.bounds[TopicPartition("a", 0)] = (0, 6)
+        if fails == "true":
+            with pytest.raises(DataLossError, match="a-0's offset was changed from 10 to 6"):
+                query.batch()
+            cluster.bounds[TopicPartition("a", 0)] = (0, 10)
+        else:
+            assert query.batch() == []
+            cluster.grow("a", 0, 1)
+            assert query.batch() == [("a-0", 6, 7)]
+
+
+def test_records_up_to_the_target_that_were_read_before_are_no_loss(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    query.position.stop_at_latest()
+    start = {"a": {"0": 15, "1": 4}}
+    cluster.grow("a", 0, 9)
+    assert query.position.next_end(start, is_unlimited=True).to_json()["a"] == {"0": 15, "1": 4}
+
+
+def test_the_minimum_counts_unread_records_only(cluster):
+    query = Query(cluster, startingOffsets="earliest", minOffsetsPerTrigger="5", maxTriggerDelay="10s")
+    query.batch()
+    cluster.grow("a", 0, 5)
+    assert query.plan(is_unlimited=True) != query.start
+    assert query.batch() == [("a-0", 10, 15)]
+    assert query.position.latest_seen() == {"a": {"0": 15, "1": 4}}
+
+
+def test_the_position_closes_its_cluster_and_has_seen_nothing_at_first(cluster):
+    query = Query(cluster, startingOffsets="earliest")
+    assert query.position.latest_seen() is None
+    query.position.close()
+    assert cluster.is_closed
