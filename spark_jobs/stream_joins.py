@@ -106,7 +106,7 @@ def parser() -> JobParser:
     options.add_argument("--join", choices=("streams", "tables", "stream-table"), default="streams")
     options.add_argument("--kind", choices=KINDS, default="inner", help="default inner")
     options.add_argument("--right-topic", default="right-source", metavar="NAME", help="default right-source")
-    window = {"type": length_or_zero, "default": length_or_zero("5 min"), "metavar": "LENGTH"}
+    window: dict[str, Any] = {"type": length_or_zero, "default": length_or_zero("5 min"), "metavar": "LENGTH"}
     options.add_argument("--before", **window, help="of two streams; default 5 min")
     options.add_argument("--after", **window, help="of two streams; default 5 min")
     options.add_argument(

@@ -26,7 +26,9 @@ class JobParser(argparse.ArgumentParser):
     def __init__(self, description: str | None) -> None:
         super().__init__(description=description, allow_abbrev=False)
 
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+    def parse_args(  # type: ignore[override]  # it has one result for all forms of its arguments
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> Any:
         """Parses the arguments; ends the program with a message, before a session starts, if they are wrong."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:

@@ -59,7 +59,8 @@ def _msgpack_as_json() -> Callable[[Column], Column]:
             return None
 
     # useArrow is given, because Spark would derive it from the annotations and warn that it cannot.
-    return F.udf(as_json, StringType(), useArrow=False)
+    function: Callable[[Column], Column] = F.udf(as_json, StringType(), useArrow=False)
+    return function
 
 
 def add_reason(records: DataFrame, condition: Column, reason: str) -> DataFrame:

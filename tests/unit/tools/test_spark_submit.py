@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,11 @@ def test_the_jobs_lie_beside_the_package_and_say_what_they_are():
         assert find_job(word) == paths["hot-search"]
     with pytest.raises(ToolError, match="there is no job 'kafkapy_jobs'"):
         find_job("kafkapy_jobs")
+
+
+def test_mypy_checks_every_job():
+    settings = tomllib.loads((JOBS_DIRECTORY.parent / "pyproject.toml").read_text())["tool"]["mypy"]
+    assert settings["modules"] == sorted(path.stem for path in job_paths().values())
 
 
 def test_spark_home_comes_first(submit):
