@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from hot_search import RULE, first_of, lines, parser, top_terms, with_terms
-from tests.spark.topic_records import at, record, records, run_stream, values
+from tests.spark.topic_records import SCHEMA, at, record, records, run_stream, values
 
 FIVE_MINUTES = "5 minutes"
 WINDOW_1 = [
@@ -176,3 +176,10 @@ def test_bad_arguments_are_named(words, message, capsys):
     with pytest.raises(SystemExit):
         parser().parse_args(words)
     assert message in capsys.readouterr().err
+
+
+def test_windows_can_be_shifted(spark):
+    rows = with_terms(spark.createDataFrame([record("a", seconds) for seconds in (3, 4, 13)], SCHEMA))
+    found = top_terms(rows, "10 seconds", "10 seconds", "1 second", 3, window_start="4 seconds")
+    ends = {row["window_end"].timestamp() - at(0).timestamp(): row["count"] for row in found.collect()}
+    assert ends == {4: 1, 14: 2}
