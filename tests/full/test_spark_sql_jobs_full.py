@@ -51,7 +51,7 @@ def test_a_missing_file_is_a_message(tmp_path):
         "jobs", "submit", *SMALL, "sql-job", *WORDS, "--properties", "/none.properties", "--source", "files",
         "--input", str(tmp_path),
     )  # fmt: skip
-    assert "there is no properties file /none.properties, neither here nor in Hadoop's" in done.stdout
+    assert "there is no properties file /none.properties, neither here nor in Hadoop's" in done.stderr
     assert done.returncode == 0, done.stdout[-6000:]
 
 
