@@ -46,10 +46,11 @@ class Brokers:
         self.committed = None
         self.events = []
         self.failure = None
-        self.group = None
+        self.consumers = []
 
     def consumer(self, properties):
-        return LedgerConsumer(self, properties)
+        self.consumers.append(LedgerConsumer(self, properties))
+        return self.consumers[-1]
 
     def end(self, properties, transactions, *, committed):
         assert properties == {"bootstrap.servers": "h:1", "client.id": "c"}
@@ -101,6 +102,7 @@ def test_a_batch_is_decided_before_its_first_commit_and_done_after_the_last(brok
         ("commit", ["id-0", "id-1"]),
         ("ledger", 4, []),
     ]
+    assert [each.is_closed for each in brokers.consumers] == [True]
 
 
 def test_a_decided_batch_is_committed_by_its_ledger_and_what_was_written_again_is_aborted(brokers):
