@@ -123,14 +123,15 @@ def test_a_topic_goes_and_comes_again(cluster):
     query = Query(cluster, startingOffsets="earliest", failOnDataLoss="false")
     query.batch()
     cluster.delete("a")
+    assert query.plan() == query.start, "positions and id are kept"
     assert query.batch() == []
     cluster.add("a", 3, topic_id="new")
     assert query.batch() == [("a-0", 0, 3)]
     query = Query(cluster, startingOffsets="earliest")
     query.batch()
     cluster.delete("a")
-    with pytest.raises(DataLossError, match="gone"):
-        query.batch()
+    with pytest.raises(DataLossError, match="Partition a-0 is gone"):
+        query.plan()
 
 
 def test_the_log_lost_its_beginning(cluster):
