@@ -1,4 +1,4 @@
-"""Runs a reactor in a thread and gives tests connected sockets: the client's end, and the Connection when wanted."""
+"""Runs a reactor in a thread for tests, with connected client sockets and the reactor's Connection objects."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ReactorHarness:
             return self.closed[connection.id]
 
     def connect(self, send_buffer: int = 0, receive_buffer: int = 0) -> socket.socket:
-        """A client's socket, whose other end the reactor has adopted."""
+        """Returns a client's socket, whose other end the reactor has adopted."""
         with socket.socket() as listening:
             if send_buffer:
                 listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
@@ -59,7 +59,7 @@ class ReactorHarness:
         return client
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """What `function` returns on the reactor's thread."""
+        """Runs `function` on the reactor's thread and returns its result."""
         done = threading.Event()
         answer: list[Any] = []
 

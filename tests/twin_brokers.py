@@ -79,7 +79,7 @@ class BrokerTwin:
         self.session_ids: dict[int, int] = {}  # of the fetch session that a connection opened last
 
     def connection(self, number: int) -> socket.socket:
-        """The connection of this number; a new one is known to the reactor on return."""
+        """Returns the connection of this number; the reactor has adopted it already."""
         if number not in self.connections:
             connection = self.connections[number] = socket.create_connection(self.address, timeout=20)
             connection.sendall(PING)
@@ -104,9 +104,9 @@ class BrokerTwin:
         assert response.responses[0].error_code == 0, response
 
     def wake_up(self, requests: dict[int, list[bytes]]) -> dict[int, list[bytes]]:
-        """Sends requests on each connection so that one wake-up of the reactor has them all; the answers.
+        """Sends requests on each connection so that one wake-up of the reactor reads them all. Returns the answers.
 
-        A request with acks 0 has none: what stands for it is the answer to the ApiVersions request behind it, or b"".
+        A request with acks 0 has none, so that an ApiVersions request follows it, whose answer (or b"") is returned.
         """
         self.send(requests)
         return {number: [self.answer(number) for _ in sent] for number, sent in requests.items()}
@@ -126,14 +126,14 @@ class BrokerTwin:
         release.set()
 
     def answered(self, numbers: Iterable[int]) -> set[int]:
-        """The connections that have got an answer by now."""
+        """Returns the connections that have received an answer so far."""
         self.wake_up({0: [PING]})
         sockets = {self.connection(number): number for number in numbers}
         readable, _, _ = select.select(list(sockets), [], [], 0)
         return {sockets[each] for each in readable}
 
     def answer(self, number: int) -> bytes:
-        """The next one."""
+        """Returns the next answer on a connection."""
         connection = self.connections.get(number)
         answer = b"" if connection is None else receive(connection)
         if connection is not None and not answer:
@@ -156,7 +156,7 @@ class BrokerTwin:
 
 
 class TwinBrokers:
-    """`plain` takes the Python way, `gated` the gate. What differs between their answers or files is an error."""
+    """`plain` serves on the Python path, `gated` by the gate. Different answers or files are an error."""
 
     def __init__(self, root: Path, properties: dict[str, str] | None = None) -> None:
         clock = SharedClock()
@@ -172,15 +172,15 @@ class TwinBrokers:
             twin.delete_topic(name)
 
     def wake_up(self, requests: dict[int, TwinRequest]) -> dict[int, bytes]:
-        """One request on each connection; the answers."""
+        """Sends one request on each connection and returns the answers."""
         answers = self.pipeline({number: [request] for number, request in requests.items()})
         return {number: answer for number, (answer,) in answers.items()}
 
     def pipeline(self, requests: dict[int, list[TwinRequest]]) -> dict[int, list[bytes]]:
-        """Any number of requests on each connection, sent without waiting for an answer; the answers.
+        """Sends requests on each connection without waiting for answers, and returns the answers.
 
-        In a request, a topic's name stands for its id, and the connection's number for the id of its fetch session;
-        so does the latter in answers.
+        In a request, a topic's name stands for its id, and the connection's number for the id of its fetch session. The
+        answers have the connection's number too.
         """
         answers = []
         for twin in (self.plain, self.gated):
@@ -203,18 +203,18 @@ class TwinBrokers:
         return answers[0]
 
     def send(self, requests: dict[int, TwinRequest]) -> None:
-        """One request on each connection; `answer_to` gets what comes."""
+        """Sends one request on each connection; `answer_to` receives the answers."""
         for twin in (self.plain, self.gated):
             twin.send({number: [self._frame(twin, number, *request)] for number, request in requests.items()})
 
     def answered(self, numbers: Iterable[int]) -> set[int]:
-        """The connections that have got an answer."""
+        """Returns the connections that have received an answer, the same on both brokers."""
         expected, found = self.plain.answered(numbers), self.gated.answered(numbers)
         assert found == expected
         return found
 
     def answer_to(self, number: int, request: TwinRequest) -> bytes:
-        """The answer to what was sent."""
+        """Returns the answer to a request that was sent, the same from both brokers."""
         expected, found = [
             self._without_session_id(twin, number, *request, twin.answer(number)) for twin in (self.plain, self.gated)
         ]
@@ -241,7 +241,7 @@ class TwinBrokers:
 
     @staticmethod
     def _without_session_id(twin: BrokerTwin, number: int, key: ApiKey, version: int, request, answer: bytes) -> bytes:
-        """The answer with the connection's number instead of its session's id, which is noted if it is a new one."""
+        """Returns the answer with the connection's number instead of its session id, which is stored if it is new."""
         if key is not ApiKey.FETCH or version < FetchResponse.FIRST_VERSION_WITH_SESSION_ID:
             return answer
         at = SESSION_ID_AT + (version >= FetchResponse.FLEXIBLE_VERSION)
@@ -258,13 +258,13 @@ class TwinBrokers:
 
     @staticmethod
     def topic_counters(twin: BrokerTwin) -> dict[str, dict[str, int]]:
-        """What was counted, by the topic's labels; "" is the sum of all."""
+        """Returns the counters by the topic's labels; "" is the sum of all topics."""
         listed = twin.broker.parts.replica_manager.topic_counters.listed()
         return {counters.labels.decode(): counters.as_dict() for counters in listed}
 
     @staticmethod
     def request_counts(twin: BrokerTwin) -> dict[int, tuple[int, int, int]]:
-        """Requests, their bytes, and the requests whose time was taken, by API key; all that were answered before."""
+        """Returns (requests, bytes, measured requests) by API key, of all requests that were answered before."""
         twin.wake_up({0: [PING]})  # what one wake-up answered is measured before the next one
         meters = twin.broker.reactor.request_meters()
         return {key: (requests, size, sum(buckets)) for key, requests, size, _, buckets in meters}

@@ -1,7 +1,7 @@
-"""Fetch for consumers before 0.11: the log is read as for everybody, then converted on the handler pool.
+"""Fetch for consumers before 0.11: the log is read as for other consumers, and converted on the handler pool.
 
-A read that holds nothing for such a consumer (control batches, batches that compaction has emptied) is followed by the
-next one, until there is a message or the end: it could not step over them by itself.
+If a read has nothing for such a consumer (control batches, batches that compaction has emptied), the next offset is
+read until there is a message or the end, since the consumer cannot skip such batches itself.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from kafkapy.storage.down_conversion import down_convert, is_old_enough
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# What one request reads at most for conversion: it is in memory as a whole, twice.
+# The most bytes that one request reads for conversion, which needs them in memory twice.
 LARGEST_CONVERSION_BYTES = 8 << 20
 
 Answer = Callable[[Results], None]
 
 
 class PartitionConversion:
-    """One partition on its way. Handed from thread to thread, never in two at a time."""
+    """The conversion of one partition. Passed between threads, but never used by two at a time."""
 
     __slots__ = ("asked", "error", "max_decompressed_bytes", "position", "result")
 
@@ -35,12 +35,12 @@ class PartitionConversion:
         self.asked = asked
         self.result = result
         self.max_decompressed_bytes = max_decompressed_bytes
-        # The offset that was read last; rises above the one that was asked for while there is nothing to send.
+        # The offset that was read last. It rises above the requested offset while there is nothing to send.
         self.position = asked.fetch_offset
         self.error: OSError | None = None
 
     def convert(self, magic: int) -> bool:
-        """Replaces what was read by messages of old. True if nothing was left of it, and more may follow."""
+        """Converts the records that were read. Returns True if none is left and the next offset is to be read."""
         read = self.result.records
         try:
             data = read.read() if isinstance(read, FileRange) else read
@@ -55,7 +55,7 @@ class PartitionConversion:
             self.result = FetchResult(Error.KAFKA_STORAGE_ERROR)
             return False
         except Exception:
-            # The request must be answered: nobody waits for this thread.
+            # The request needs a response even then, since no other thread handles this error.
             logger.exception("%s at offset %d cannot be converted", self.asked.topic_partition, self.position)
             self.result = FetchResult(Error.UNKNOWN_SERVER_ERROR)
             return False
@@ -68,10 +68,10 @@ class PartitionConversion:
 def fetch_in_old_format(
     context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer
 ) -> None:
-    """Reads `partitions` and calls `answer` with message sets, in magic 0 or 1 by the version of the request.
+    """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, by the version of the request.
 
-    The partition that may exceed the limits, the first one with records, is another one each time: these clients always
-    name their partitions in the same order.
+    Each request begins with another partition, since the first one with records may exceed the limits, and these
+    clients always name their partitions in the same order.
     """
     magic = 1 if context.api_version >= FetchRequest.FIRST_VERSION_WITH_MAGIC1 else 0
     if not partitions:

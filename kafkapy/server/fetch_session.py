@@ -1,13 +1,13 @@
-"""Incremental fetch sessions (KIP-227): a client names its partitions once, then only what changed, both ways.
+"""Incremental fetch sessions (KIP-227): after the first fetch, requests and responses hold only what has changed.
 
-A fetch request opens a *context*, the context gives the partitions to read, and takes their results to say which of
-them go into the answer:
+A fetch request opens a *context*. The context has the partitions to read, and selects from their results those that the
+response contains:
 
-    session id, epoch     context      partitions to read             answered
-    any, -1 (final)       sessionless  those of the request           all; the session named is closed
+    session id, epoch     context      partitions to read             in the response
+    any, -1 (final)       sessionless  those of the request           all; the named session is closed
     any, 0 (initial)      full         those of the request           all, with a new session if there is room
-    id, epoch expected    incremental  the session's, as changed      those with news
-    id, anything else     refused      none                           none, with the error
+    id, expected epoch    incremental  the session's, with changes    those that changed
+    id, other epoch       refused      none                           none, with the error
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Results = list[tuple[FetchPartition, FetchResult]]
 
 
 class FetchContext:
-    """One fetch request's view of its partitions. `partitions` are to be read; `answer` says what to send of them."""
+    """The context of a fetch without a session. `partitions` are to be read; `answer` selects from the results."""
 
     __slots__ = ("partitions",)
 
@@ -45,12 +45,12 @@ class FetchContext:
         self.partitions = partitions
 
     def answer(self, results: Results) -> tuple[Error, int, Results]:
-        """(error of the whole response, session id, what goes into it)."""
+        """Returns (error of the whole response, session id, results that the response contains)."""
         return Error.NONE, INVALID_SESSION_ID, results
 
 
 class RefusedFetchContext(FetchContext):
-    """A session that is not there, or not where the client believes it to be."""
+    """The context of a request whose session does not exist or has another epoch."""
 
     __slots__ = ("error",)
 
@@ -63,15 +63,15 @@ class RefusedFetchContext(FetchContext):
 
 
 class FullFetchContext(FetchContext):
-    """Names all its partitions and asks for a session, which is made when the results are known."""
+    """The context of a request for a new session, which is created when the results are known."""
 
-    __slots__ = ("_cache", "_is_privileged", "_keyed", "_now_ms", "_uses_topic_ids")
+    __slots__ = ("_cache", "_is_privileged", "_keyed", "_monotonic_ms", "_uses_topic_ids")
 
     def __init__(
         self,
         keyed: dict[PartitionKey, CachedPartition],
         cache: FetchSessionCache,
-        now_ms: int,
+        monotonic_ms: int,
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
@@ -79,7 +79,7 @@ class FullFetchContext(FetchContext):
         super().__init__(keyed.values())
         self._keyed = keyed
         self._cache = cache
-        self._now_ms = now_ms
+        self._monotonic_ms = monotonic_ms
         self._is_privileged = is_privileged
         self._uses_topic_ids = uses_topic_ids
 
@@ -88,13 +88,13 @@ class FullFetchContext(FetchContext):
             assert isinstance(partition, CachedPartition)
             partition.remember(result)
         session = self._cache.maybe_create(
-            self._now_ms, self._keyed, is_privileged=self._is_privileged, uses_topic_ids=self._uses_topic_ids
+            self._monotonic_ms, self._keyed, is_privileged=self._is_privileged, uses_topic_ids=self._uses_topic_ids
         )
         return Error.NONE, INVALID_SESSION_ID if session is None else session.session_id, results
 
 
 class IncrementalFetchContext(FetchContext):
-    """Continues a session. Its answer holds only partitions with records, an error, or offsets that moved."""
+    """The context of a request in a session. Its response has only partitions with records, an error or new offsets."""
 
     __slots__ = ("_expected_epoch", "_session")
 
@@ -118,14 +118,14 @@ class IncrementalFetchContext(FetchContext):
 
 
 class FetchSessions:
-    """Opens the context of each fetch request. Owns the cache of sessions. Owner thread only."""
+    """Owns the cache of sessions, and opens the context of each fetch request. Owner thread only."""
 
     def __init__(self, clock: Clock, max_slots: int, random_id: Callable[[], int] | None = None) -> None:
         self._clock = clock
         self.cache = FetchSessionCache(max_slots, random_id or (lambda: random.randrange(1, 1 << 31)))
 
     def open(self, request: FetchRequest, version: int, topic_name: TopicName, *, is_follower: bool) -> FetchContext:
-        """The context of `request`; `topic_name` resolves topic ids (versions 13 and later)."""
+        """Returns the context of `request`; `topic_name` resolves topic ids (from version 13)."""
         session_id: int = request.session_id
         epoch: int = request.session_epoch
         uses_topic_ids = version >= FetchRequest.FIRST_VERSION_WITH_TOPIC_ID
@@ -176,7 +176,7 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request, or moves those that are there to where the client has come."""
+    """Adds the partitions of the request, and updates the client's place in those that are known."""
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic

@@ -1,8 +1,8 @@
-"""The fetch sessions of a broker: a bounded number of them, and which one makes room for a new one (KIP-227).
+"""The fetch sessions of a broker, limited in number, and the eviction of sessions (KIP-227).
 
-A session that nobody used for two minutes goes first. Otherwise a session older than two minutes goes if the new one is
-worth more: followers' sessions more than consumers', many partitions more than few. A follower's session may also
-displace a consumer's younger than that.
+A session that was not used for two minutes is evicted first. Otherwise a session older than two minutes is evicted if
+the new one is more valuable: followers' sessions are more valuable than consumers', and many partitions more than few.
+A follower's session may also evict a consumer's that is younger than that.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ PartitionKey = tuple[bytes | str, int]
 
 
 def next_epoch(epoch: int) -> int:
-    """The epoch that the next incremental request must name; after the largest comes 1, 0 opens sessions."""
+    """Returns the epoch of the next incremental request: 1 after the largest, since 0 opens sessions."""
     return 1 if epoch == _MAX_EPOCH else epoch + 1
 
 
 class CachedPartition(FetchPartition):
-    """A partition of a session; `sent_*` is what the client was last told about it."""
+    """A partition of a session; `sent_*` is what the client received last."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class CachedPartition(FetchPartition):
         self.follow(asked)
 
     def follow(self, asked: FetchRequest.FetchPartition) -> None:
-        """Takes over where the client has come."""
+        """Updates the client's place in the partition."""
         self.move(
             asked.fetch_offset,
             asked.partition_max_bytes,
@@ -46,8 +46,8 @@ class CachedPartition(FetchPartition):
         )
 
     def remember(self, result: FetchResult) -> bool:
-        """Notes that `result` is about to be sent; False if it holds nothing that the client does not know."""
-        is_news = (
+        """Stores that `result` is about to be sent. Returns whether it has anything new for the client."""
+        is_changed = (
             len(result.records) > 0
             or result.high_watermark != self.sent_high_watermark
             or result.log_start_offset != self.sent_log_start_offset
@@ -55,16 +55,16 @@ class CachedPartition(FetchPartition):
             or result.error != 0
             or result.diverging_epoch is not None
         )
-        # After an error the partition is sent again as soon as the error is gone.
+        # After an error the partition is sent again as soon as the error has ended.
         self.sent_high_watermark = -1 if result.error else result.high_watermark
         self.sent_log_start_offset = result.log_start_offset
-        return is_news
+        return is_changed
 
 
 class FetchSession(FetchSessionState):
     """One client's partitions, in the order in which they are read. Owner thread only.
 
-    The order is fair: a partition that gave records goes to the end. `epoch` is the one expected next.
+    The order is fair: a partition that returned records moves to the end. `epoch` is the one expected next.
     """
 
     __slots__ = ()
@@ -73,14 +73,14 @@ class FetchSession(FetchSessionState):
         self,
         session_id: int,
         partitions: dict[PartitionKey, CachedPartition],
-        now_ms: int,
+        monotonic_ms: int,
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
     ) -> None:
         super().__init__(session_id, SessionPartitions(partitions))
-        self.creation_ms = now_ms
-        self.last_used_ms = now_ms
+        self.creation_ms = monotonic_ms
+        self.last_used_ms = monotonic_ms
         self.is_privileged = is_privileged
         self.uses_topic_ids = uses_topic_ids
         self.epoch = next_epoch(INITIAL_EPOCH)
@@ -88,11 +88,11 @@ class FetchSession(FetchSessionState):
 
     @property
     def worth(self) -> tuple[bool, int, int]:
-        """Less valuable sorts first: (privileged, number of partitions, session id)."""
+        """A sort key, least valuable first: (privileged, number of partitions, session id)."""
         return self.is_privileged, len(self.partitions), self.session_id
 
     def resolve_topics(self, topic_name: Callable[[bytes], str | None]) -> None:
-        """Asks again for the names of topics that were not known before."""
+        """Looks up the names of topics that were not known before."""
         self.has_unknown_topics = False
         for partition in self.partitions.values():
             if partition.topic is None:
@@ -117,31 +117,31 @@ class FetchSessionCache(FetchSessionTable):
 
     def maybe_create(
         self,
-        now_ms: int,
+        monotonic_ms: int,
         partitions: dict[PartitionKey, CachedPartition],
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
     ) -> FetchSession | None:
-        """A new session, or None if there is no room and nothing that has to make room for it."""
-        if len(self) >= self.max_slots and not self._try_evict(is_privileged, len(partitions), now_ms):
+        """Creates a session. Returns None if there is no room and no session to evict."""
+        if len(self) >= self.max_slots and not self._try_evict(is_privileged, len(partitions), monotonic_ms):
             return None
         session_id = self._random_id()
         while self.get(session_id) is not None:
             session_id = self._random_id()
         session = FetchSession(
-            session_id, partitions, now_ms, is_privileged=is_privileged, uses_topic_ids=uses_topic_ids
+            session_id, partitions, monotonic_ms, is_privileged=is_privileged, uses_topic_ids=uses_topic_ids
         )
         self.add(session)
         return session
 
-    def _try_evict(self, is_privileged: bool, size: int, now_ms: int) -> bool:
+    def _try_evict(self, is_privileged: bool, size: int, monotonic_ms: int) -> bool:
         sessions: list[FetchSession] = self.sessions()
         if not sessions:
             return False
         victim = sessions[0]
-        if now_ms - victim.last_used_ms <= EVICTION_MS:
-            # Old is what was in use for a while, a follower's session displaces younger ones too.
+        if monotonic_ms - victim.last_used_ms <= EVICTION_MS:
+            # A session must have been used for a while; a follower's session evicts younger ones too.
             evictable = [
                 session
                 for session in sessions

@@ -31,7 +31,7 @@ class ProducedRecords:
 
     @property
     def is_batch(self) -> bool:
-        """Whether the data begins like a record batch of magic 2."""
+        """True if the data begins like a record batch of magic 2."""
         return len(self.data) > LOW_ATTRIBUTES_AT and self.data[MAGIC_AT] == BATCH_MAGIC
 
     @property
@@ -41,7 +41,7 @@ class ProducedRecords:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether the data begins with a batch that belongs to a transaction."""
+        """True if the data begins with a batch that belongs to a transaction."""
         return self.is_batch and bool(self.data[LOW_ATTRIBUTES_AT] & TRANSACTIONAL_ATTRIBUTE)
 
     @property
@@ -51,7 +51,7 @@ class ProducedRecords:
 
     @property
     def has_whole_message(self) -> bool:
-        """Whether the data holds a complete message or batch. Old clients may send a truncated one at the end."""
+        """True if the data holds a complete message or batch. Old clients may send a truncated one at the end."""
         if len(self.data) < LOG_OVERHEAD:
             return False
         length = int.from_bytes(self.data[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)

@@ -23,7 +23,7 @@ NOW_MS = 1_700_000_000_000
 
 
 class ScriptedController:
-    """Keeps proposed ISR changes until the test answers them."""
+    """Holds proposed ISR changes until the test responds to them."""
 
     def __init__(self):
         self.asked = []
@@ -32,7 +32,7 @@ class ScriptedController:
         self.asked.append((change, on_result))
 
     def confirm(self):
-        """Takes the oldest proposal."""
+        """Confirms the oldest proposal."""
         change, on_result = self.asked.pop(0)
         on_result(
             AlterPartitionResult(Error.NONE, NODE_ID, change.leader_epoch, change.new_isr, change.partition_epoch + 1)
@@ -66,7 +66,7 @@ def partition_image(*, replicas=(NODE_ID,), isr=None, leader=NODE_ID, leader_epo
 
 
 class ReplicaHarness:
-    """Topics are made and changed as the metadata publisher does: logs first, then `apply`."""
+    """A replica manager whose topics are changed as the metadata publisher does it: logs first, then `apply`."""
 
     def __init__(self, root, *, brokers=(NODE_ID,), overrides=None, directories=1, filesystem=None):
         paths = [str(root / f"logs{number}") for number in range(directories)]
@@ -155,7 +155,7 @@ class ReplicaHarness:
     # -- data ----------------------------------------------------------------------------------------------------
 
     def append(self, *values, name="t", number=0, acks=1, timeout_ms=1000, **batch_fields):
-        """Appends one batch; returns the list into which the answer for the partition goes."""
+        """Appends one batch. Returns the list to which the response for the partition is added."""
         answers = []
         topic_partition = TopicPartition(name, number)
         self.manager.append_records(
@@ -167,7 +167,7 @@ class ReplicaHarness:
         return answers
 
     def fetch(self, offset, *, name="t", number=0, **fields):
-        """Fetches one partition; returns the list into which the FetchResult goes. `fields` of both requests."""
+        """Fetches one partition. Returns the list to which the FetchResult is added. `fields` are the request's."""
         answers = []
         of_partition = {
             key: fields.pop(key)

@@ -1,7 +1,7 @@
-"""Fetches that wait, the gate's (HeldFetch) and Python's (DelayedFetch): the same event, the same bytes of the answer.
+"""Waiting fetches of the gate (HeldFetch) and of Python (DelayedFetch) complete at the same events with the same bytes.
 
-After each event both brokers have answered the same connections. Nothing here depends on the clock: fetches wait for
-so long that no deadline comes, or everything waits until it comes.
+After each event both brokers have answered the same connections. The result does not depend on the clock: either the
+fetches wait for so long that no deadline comes, or all of them wait until it comes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TwinFetch = tuple[ApiKey, int, FetchRequest]
 
 
 class Consumers:
-    """Those that wait, with what they have asked, and where each has come in the log."""
+    """The consumers: the fetches that wait, the ends of the partitions, and the epochs of sessions."""
 
     def __init__(self, twins: TwinBrokers, chance: random.Random) -> None:
         self.twins = twins
@@ -36,11 +36,11 @@ class Consumers:
         self.waiting: dict[int, TwinFetch] = {}
         self.ends = dict.fromkeys(PARTITIONS, 0)
         self.session_epochs: dict[int, int] = {}
-        self.small_limit = 100  # of a partition, which a batch exceeds
+        self.small_limit = 100  # partition_max_bytes that a batch exceeds
         self.assigned = {number: chance.sample(PARTITIONS, chance.choice([1, 1, 2, 4])) for number in CONSUMERS}
 
     def wait(self, max_wait_ms: int = LONG_MS) -> None:
-        """Everybody who does not wait asks for more."""
+        """Sends a fetch for each consumer that does not wait."""
         asked = {number: self.fetch(number, max_wait_ms) for number in CONSUMERS if number not in self.waiting}
         self.waiting |= asked
         self.twins.send(asked)
@@ -85,7 +85,7 @@ class Consumers:
 
 
 class Producer:
-    """Grows the partitions; now and then in a transaction, or so much that a segment is rolled."""
+    """Appends to the partitions, sometimes in a transaction, or so much that a segment is rolled."""
 
     def __init__(self, twins: TwinBrokers, consumers: Consumers) -> None:
         self.twins = twins
@@ -126,8 +126,8 @@ def test_the_same_events_wake_the_same_fetches(twins, seed, with_transactions):
     chance = random.Random(seed)
     consumers = Consumers(twins, chance)
     if with_transactions:
-        # What the gate then gives up is to Python as if it had just come, and a first batch above the limit counts
-        # as a whole for that.
+        # A fetch that the gate declines later is new to Python, for which a first batch above the limit counts as a
+        # whole.
         consumers.small_limit = 1 << 20
     producer = Producer(twins, consumers)
     for partition in PARTITIONS * 2:  # the first batches of a segment are Python's

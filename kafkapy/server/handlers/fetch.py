@@ -1,4 +1,17 @@
-"""Fetch: reads partitions for consumers and followers, within a session or without (step "handler")."""
+"""Fetch: reads partitions for consumers and followers, with or without a session (step "handler").
+
+Behaviour: the response holds at most `max_bytes`, but at least one whole batch. With less than `min_bytes` and no error
+it waits. Within a session (`server/fetch_session`) it holds only the partitions that have changed.
+
+Version notes: versions 0 to 3 get message sets of magic 0 or 1, converted on the handler pool. From 4 isolation levels,
+from 7 sessions (KIP-227) and an error for the whole response. Before 10 a topic with zstd is refused. From 11 consumers
+may read from followers (KIP-392), from 12 the response may hold a diverging epoch (KIP-595), from 13 topic ids, from 16
+the addresses of leaders (KIP-951).
+
+Not done: preferred read replicas and remote storage.
+
+The data gate (`_core/gate/fetch_gate`) serves plain fetches of consumers before they come here.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +31,7 @@ _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
 def fetch_error(request: FetchRequest, version: int, error: Error, message: str | None) -> FetchResponse:
-    """The error for the whole response, and for every partition named, as clients before sessions look there."""
+    """Returns a response with `error` for the whole and for every partition, where clients without sessions look."""
     return FetchResponse(
         error_code=error,
         session_id=request.session_id,
@@ -51,35 +64,36 @@ def fetch(context: RequestContext, request: FetchRequest) -> None:
 
     params = fetch_params(context, request)
     session = services.fetch_sessions.open(request, version, topic_name, is_follower=params.is_from_follower)
-    interesting: list[FetchPartition] = []
-    erroneous: Results = []
+    to_read: list[FetchPartition] = []
+    refused: Results = []
     for partition in session.partitions:
         if partition.topic_partition in manager.partitions:
-            interesting.append(partition)
+            to_read.append(partition)
         elif partition.topic is None:
-            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_ID, aborted_transactions=[])))
+            refused.append((partition, FetchResult(Error.UNKNOWN_TOPIC_ID, aborted_transactions=[])))
         elif manager.find_partition(partition.topic_partition) is Error.UNKNOWN_TOPIC_OR_PARTITION:
-            erroneous.append((partition, FetchResult(Error.UNKNOWN_TOPIC_OR_PARTITION, aborted_transactions=[])))
+            refused.append((partition, FetchResult(Error.UNKNOWN_TOPIC_OR_PARTITION, aborted_transactions=[])))
         else:
-            interesting.append(partition)
+            to_read.append(partition)
 
-    def answer(results: Results) -> None:
+    def respond(results: Results) -> None:
         if version < FetchRequest.FIRST_VERSION_WITH_ZSTD:
             results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
-        count_answers(context, results)
-        if erroneous:
-            count_answers(context, erroneous)
-        context.respond(fetch_response(context, session, results + erroneous if erroneous else results))
+        count_results(context, results)
+        if refused:
+            count_results(context, refused)
+        context.respond(fetch_response(context, session, results + refused if refused else results))
 
     if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
-        fetch_in_old_format(context, params, interesting, answer)
-    elif interesting:
-        manager.fetch_messages(params, interesting, answer)
+        fetch_in_old_format(context, params, to_read, respond)
+    elif to_read:
+        manager.fetch_messages(params, to_read, respond)
     else:
-        answer([])
+        respond([])
 
 
-def count_answers(context: RequestContext, results: Results) -> None:
+def count_results(context: RequestContext, results: Results) -> None:
+    """Counts the bytes read from each topic, and the errors."""
     counters_of = context.services.replica_manager.counters_of
     for asked, result in results:
         counters = counters_of(asked.topic_partition)
@@ -91,6 +105,7 @@ def count_answers(context: RequestContext, results: Results) -> None:
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
+    """Returns the parameters of the request, limited by the broker's configuration and by how long it has waited."""
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
@@ -108,7 +123,7 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
 
 
 def fetch_response(context: RequestContext, session: FetchContext, results: Results) -> FetchResponse:
-    """What the session lets through of `results`; partitions of a topic that follow each other share its entry."""
+    """Builds the response from what the session selects of `results`. Adjacent partitions of a topic share an entry."""
     version = context.api_version
     error, session_id, to_send = session.answer(results)
     nodes: dict[int, LeaderNode] = {}
@@ -166,7 +181,7 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
 
 
 def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
-    """A topic whose own codec is zstd is nothing for clients that came before it, whatever its log holds."""
+    """Returns UNSUPPORTED_COMPRESSION_TYPE for a topic whose compression.type is zstd, whatever its log contains."""
     partition = manager.partitions.get(asked.topic_partition)
     if partition is not None and partition.log.config.codec == ZSTD:
         return FetchResult(Error.UNSUPPORTED_COMPRESSION_TYPE)

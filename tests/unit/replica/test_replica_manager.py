@@ -136,7 +136,7 @@ def test_min_insync_replicas_is_checked_before_the_append(tmp_path):
     assert harness.partition().log.high_watermark == 0  # it stands still below min.insync.replicas
 
 
-def test_min_insync_replicas_is_checked_again_after_the_append(tmp_path):
+def test_a_produce_waits_while_the_isr_is_below_the_minimum(tmp_path):
     harness = ReplicaHarness(tmp_path, brokers=(NODE_ID, FOLLOWER_ID), overrides={"min.insync.replicas": "2"})
     replicas = (NODE_ID, FOLLOWER_ID)
     harness.put_topic("t", [partition_image(replicas=replicas)])
@@ -156,7 +156,7 @@ def test_a_partition_with_fewer_replicas_than_the_minimum_takes_records(harness)
     assert errors_of(harness.append(b"a", name="strict", acks=-1)) == [Error.NONE]
 
 
-def test_waiting_produce_hears_of_a_lost_leadership(replicated):
+def test_a_waiting_produce_fails_when_leadership_is_lost(replicated):
     answers = replicated.append(b"a", acks=-1)
     replicated.put_topic(
         "t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), leader=FOLLOWER_ID, leader_epoch=1, partition_epoch=1)]
@@ -165,7 +165,7 @@ def test_waiting_produce_hears_of_a_lost_leadership(replicated):
     assert errors_of(replicated.append(b"a")) == [Error.NOT_LEADER_OR_FOLLOWER]
 
 
-def test_a_deleted_topic_is_let_go_of_before_its_log(harness):
+def test_a_deleted_topic_is_removed_before_its_log(harness):
     log = harness.partition().log
     topic = harness.metadata.image.topics.by_name["t"]
     harness.manager.drop_topics([topic._replace(topic_id=bytes(16))])  # an older topic of the name
@@ -179,7 +179,7 @@ def test_a_deleted_topic_is_let_go_of_before_its_log(harness):
     assert not os.path.exists(os.path.join(log.directory.path, "t-0"))
 
 
-def test_waiting_produce_hears_of_a_deletion(replicated):
+def test_a_waiting_produce_fails_when_its_topic_is_deleted(replicated):
     answers = replicated.append(b"a", acks=-1)
     replicated.delete_topic("t")
     assert errors_of(answers) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
@@ -188,7 +188,7 @@ def test_waiting_produce_hears_of_a_deletion(replicated):
 # -- fetch -------------------------------------------------------------------------------------------------------
 
 
-def test_fetch_answers_what_is_there(harness):
+def test_a_fetch_returns_the_records_and_offsets_of_the_log(harness):
     harness.append(b"a", b"b")
     (result,) = harness.fetch(0)
     assert values_of(result) == [b"a", b"b"]
@@ -245,7 +245,7 @@ def test_one_batch_more_than_the_limits_is_returned_whole_but_only_once(harness)
     assert answers[0][1][1].error is Error.NONE
 
 
-def test_an_error_is_not_kept_waiting(harness):
+def test_a_fetch_with_an_error_does_not_wait(harness):
     (result,) = harness.fetch(5, max_wait_ms=1000)
     assert (result.error, result.high_watermark, result.log_start_offset) == (Error.OFFSET_OUT_OF_RANGE, -1, -1)
     (result,) = harness.fetch(0, name="nothing", max_wait_ms=1000)
@@ -261,19 +261,19 @@ def test_fetch_checks_epoch_and_topic_id(harness):
     assert harness.fetch(0, topic_id=harness.partition().topic_id)[0].error is Error.NONE
 
 
-def test_parked_fetch_leaves_when_the_epoch_changes(harness):
+def test_a_waiting_fetch_completes_when_the_epoch_changes(harness):
     answers = harness.fetch(0, max_wait_ms=1000, current_leader_epoch=0)
     harness.put_topic("t", [partition_image(leader_epoch=1, partition_epoch=1), partition_image()])
     assert errors_of(answers) == [Error.FENCED_LEADER_EPOCH]
 
 
-def test_parked_fetch_leaves_when_the_topic_goes(harness):
+def test_a_waiting_fetch_completes_when_the_topic_goes(harness):
     answers = harness.fetch(0, max_wait_ms=1000)
     harness.delete_topic("t")
     assert errors_of(answers) == [Error.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_parked_fetch_leaves_when_the_log_rolls(harness):
+def test_a_waiting_fetch_completes_when_the_log_rolls(harness):
     harness.append(b"a")
     answers = harness.fetch(1, max_wait_ms=1000, min_bytes=1 << 20)
     harness.partition().log.roll()
@@ -282,7 +282,7 @@ def test_parked_fetch_leaves_when_the_log_rolls(harness):
     assert [values_of(result) for result in answers] == [[b"b"]]
 
 
-def test_parked_fetch_leaves_when_the_log_is_truncated(harness):
+def test_a_waiting_fetch_completes_when_the_log_is_truncated(harness):
     harness.append(b"a")
     answers = harness.fetch(1, max_wait_ms=1000)
     harness.partition().log.truncate_to(0)
@@ -319,7 +319,7 @@ def delete(harness, offset, *, name="t", timeout_ms=1000):
     return answers if found is None else (found.error, found.low_watermark)
 
 
-def test_delete_records(harness):
+def test_delete_records_moves_the_log_start_up_to_the_high_watermark(harness):
     harness.append(b"a", b"b", b"c")
     assert delete(harness, 2) == (Error.NONE, 2)
     assert delete(harness, 1) == (Error.NONE, 2)
@@ -356,7 +356,7 @@ def test_delete_records_times_out(replicated):
     assert [(result.error, result.low_watermark) for result in answers.values()] == [(Error.REQUEST_TIMED_OUT, -1)]
 
 
-def test_offset_for_leader_epoch(harness):
+def test_the_end_of_a_leader_epoch_is_the_start_of_the_next(harness):
     topic_partition = TopicPartition("t", 0)
     harness.append(b"a", b"b")
     harness.put_topic("t", [partition_image(leader_epoch=2, partition_epoch=1)])
@@ -399,7 +399,7 @@ def test_high_watermarks_survive_a_restart(tmp_path):
     assert again.partition().log.high_watermark == 2
 
 
-def test_a_topic_made_anew_under_its_old_name_is_another_partition(harness):
+def test_a_topic_created_again_under_its_old_name_is_another_partition(harness):
     harness.append(b"a")
     old = harness.partition()
     harness.put_topic("t", [partition_image()], topic_id=random_uuid())
@@ -408,7 +408,7 @@ def test_a_topic_made_anew_under_its_old_name_is_another_partition(harness):
     assert harness.fetch(0, topic_id=old.topic_id)[0].error is Error.INCONSISTENT_TOPIC_ID
 
 
-def test_leadership_is_told(harness):
+def test_the_listener_gets_partitions_that_are_led_and_followed(harness):
     harness.leadership.clear()
     harness.put_topic("t", [partition_image(replicas=(NODE_ID, FOLLOWER_ID), leader_epoch=1, partition_epoch=1)])
     harness.put_topic(
