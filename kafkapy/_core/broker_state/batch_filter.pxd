@@ -2,8 +2,8 @@
 
     chunk of a segment --collect_keys--> OffsetMap        chunk --BatchFilter--> output --write_to--> cleaned segment
 
-Plain batches (without codec, transaction and control record) are processed together without the interpreter lock. Others
-stop the pass; the caller decides about them, decompresses them, and passes them on one by one.
+Plain batches (without codec, transaction and control record) are processed together without the interpreter lock.
+Others stop the pass; the caller decides about them, decompresses them, and passes them on one by one.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

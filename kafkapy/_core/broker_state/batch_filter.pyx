@@ -17,7 +17,8 @@ from kafkapy._core.bytes.codecs cimport CODEC_MASK
 from kafkapy._core.bytes.crc32c cimport crc32c_update
 from kafkapy._core.broker_state.log_state cimport SegmentState
 from kafkapy._core.bytes.offset_map cimport MAP_FULL
-from kafkapy._core.bytes.primitives cimport size_of_varlong, store_int16, store_int32, store_int64, store_uint32, write_varlong
+from kafkapy._core.bytes.primitives cimport (
+    size_of_varlong, store_int16, store_int32, store_int64, store_uint32, write_varlong)
 from kafkapy._core.bytes.record_fields cimport RecordFields, locate_record
 from kafkapy._core.bytes.segment_file cimport iovec
 from kafkapy._core.bytes.compression import compress
@@ -81,7 +82,7 @@ cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader
 
 def collect_keys(OffsetMap offsets not None, chunk, Py_ssize_t position, Py_ssize_t end, int64_t start_offset,
                  int64_t end_offset):
-    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (position, reason) of the stop.
+    """Puts the keys of plain batches in [start_offset, end_offset) into the map. Returns (end position, reason).
 
     DONE: no complete batch is left before `end`. SPECIAL: the caller has to open the batch there (`collect_batch`).
     FULL: the map is full, or the batch there begins at or after `end_offset`.
@@ -327,7 +328,7 @@ cdef class BatchFilter:
         return CHUNK_DONE
 
     def filter_plain(self, chunk, Py_ssize_t position, Py_ssize_t end):
-        """Filters plain batches from `position` on. Returns (position, reason) of the stop: DONE, SPECIAL or CORRUPT."""
+        """Filters plain batches from `position` on. Returns (end position, reason): DONE, SPECIAL or CORRUPT."""
         cdef Py_buffer view
         cdef BatchHeader header
         cdef int64_t status
@@ -415,8 +416,10 @@ cdef class BatchFilter:
         self.output_length = start + len(packed)
 
     def keeps_empty(self, chunk, Py_ssize_t position):
-        """Returns whether the data batch at `position` is retained without records: it holds a producer's last sequence,
-        or ends the round."""
+        """Returns whether the data batch at `position` is retained even without records.
+
+        It is if it holds a producer's last sequence, or ends the round.
+        """
         cdef Py_buffer view
         cdef BatchHeader header
         PyObject_GetBuffer(chunk, &view, PyBUF_SIMPLE)

@@ -1,7 +1,7 @@
 """Fetch sessions (KIP-227) as server/fetch_session and the gate's fetch_gate share them.
 
     FetchSessionTable: session id -> FetchSessionState, least recently used first
-    FetchSessionState -> SessionPartitions: (topic name or id, partition) -> FetchPartitionState, in the order of reading
+    FetchSessionState -> SessionPartitions: (topic name or id, partition) -> FetchPartitionState, in reading order
 """
 from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -4,7 +4,7 @@
             topic_family, partition_family  one line for each topic or partition: name, labels, number
     rows    labels[n] -> values[n * columns : (n + 1) * columns]
 
-The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list keeps alive what they point at.
+The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list owns what they point at.
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo
@@ -86,8 +86,10 @@ cdef class MetricsPage:
             raise MemoryError()
 
     def topic_family(self, bytes name not None, list topics not None, int counter):
-        """Appends a line for each TopicCounters of `topics`, with its counter number `counter`. No thread may change the
-        list during the call."""
+        """Appends a line for each TopicCounters of `topics`, with its counter number `counter`.
+
+        No thread may change the list during the call.
+        """
         cdef const char *begin = name
         cdef size_t length = <size_t> len(name)
         cdef size_t room = 0

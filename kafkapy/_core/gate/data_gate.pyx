@@ -13,7 +13,8 @@ from kafkapy._core.gate.fetch_gate cimport (
     FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, FetchMoment,
     fetch_answer)
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
-from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16
+from kafkapy._core.bytes.frame_cursor cimport (
+    FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16)
 from kafkapy._core.broker_state.partition_state cimport PartitionState
 from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)

@@ -6,8 +6,8 @@ The gate serves a consumer's fetch without a session, or in an open session, if 
 Python has to decide: followers; sessions that begin, end or change their partitions; an epoch to compare; an offset
 that is out of range; transactions; a segment that is not open yet. A fetch that finds too few bytes has to wait: Python
 holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then nothing is
-changed, not even its session. docs/decisions/held-fetch.md shows the sequence. tests/property/test_gate_twin.py compares
-the answers of the two paths.
+changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
+tests/property/test_gate_twin.py.
 """
 
 from cpython.ref cimport PyObject
@@ -149,6 +149,13 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
 
 # ---- parsing
 
+cdef inline int32_t take_topic_length(const FetchRequest *request, FrameCursor *cursor) noexcept nogil:
+    """Reads the length of a topic's name; that of an id is fixed."""
+    if request.version >= FIRST_FETCH_WITH_TOPIC_ID:
+        return UUID_BYTES
+    return take_string_length(cursor, request.version >= FIRST_FLEXIBLE_FETCH)
+
+
 cdef int32_t take_place(const FetchRequest *request, FrameCursor *cursor, FetchPlace *place) noexcept nogil:
     """Reads the next partition of the request: returns its number and fills in the client's place in it."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
@@ -198,7 +205,7 @@ cdef int take_topics(GateContext gate, FetchRequest *request, FrameCursor *curso
     if cursor.failed or request.topic_count <= 0:
         return -1
     for topics in range(request.topic_count):
-        topic_length = UUID_BYTES if request.version >= FIRST_FETCH_WITH_TOPIC_ID else take_string_length(cursor, flexible)
+        topic_length = take_topic_length(request, cursor)
         topic = take_bytes(cursor, topic_length)
         partitions = take_length(cursor, flexible)
         if cursor.failed or partitions <= 0:
@@ -282,7 +289,7 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
     if topics < 0:
         return False
     while topics > 0 and not cursor.failed:
-        topic_length = UUID_BYTES if request.version >= FIRST_FETCH_WITH_TOPIC_ID else take_string_length(cursor, flexible)
+        topic_length = take_topic_length(request, cursor)
         topic = take_bytes(cursor, topic_length)
         count = take_length(cursor, flexible)
         if count <= 0:
@@ -320,7 +327,8 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
     return count
 
 
-cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log, int64_t serial) noexcept nogil:
+cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log,
+                   int64_t serial) noexcept nogil:
     """Stores the client's place and what the answer reports, as CachedPartition.remember does. Returns whether the
     answer has to contain the partition."""
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark

@@ -9,6 +9,7 @@ cdef enum:
     HIGHEST_GATED_PRODUCE = 13
 
 # Gathers a request whose header the cursor has passed. Returns GATE_GATHERED, or GATE_DECLINED with nothing changed.
-cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head, FrameCursor *cursor) noexcept nogil
+cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head,
+                        FrameCursor *cursor) noexcept nogil
 # Writes what was gathered, updates logs and producers, and answers the requests.
 cdef void produce_finish(GateContext gate) noexcept nogil

@@ -5,8 +5,9 @@
 
 The gate gathers requests with one plain batch of magic 2 for each partition, which the topic stores as it is. It
 declines everything else with nothing changed, and the Python path decides: a codec that was not used before, or too
-much to decompress; a new, repeated or transactional batch of a producer; a roll, a flush or an index that may be full; a
-request that clients do not usually send. tests/property/test_gate_twin.py compares the answers and the files of the two.
+much to decompress; a new, repeated or transactional batch of a producer; a roll, a flush or an index that may be full;
+a request that clients do not usually send. The answers and the files of the two paths are compared by
+tests/property/test_gate_twin.py.
 """
 
 from cpython.ref cimport PyObject
@@ -15,7 +16,8 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
-from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, HEADER_OK, BatchHeader, last_sequence_of, parse_batch_header
+from kafkapy._core.bytes.batch_layout cimport (
+    BATCH_OVERHEAD, HEADER_OK, BatchHeader, last_sequence_of, parse_batch_header)
 from kafkapy._core.bytes.batch_validation cimport BatchLimits, assign_in_place, check_batch, prepare_check
 from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
@@ -85,7 +87,8 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
     """Returns whether the attributes hold only a codec, which the version allows and the topic keeps."""
-    if attributes & ~CODEC_MASK or attributes > LARGEST_CODEC or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD):
+    if (attributes & ~CODEC_MASK or attributes > LARGEST_CODEC
+            or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD)):
         return False
     return config.codec < 0 or config.codec == attributes
 
@@ -178,7 +181,9 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
     if cursor.failed or request.topic_count <= 0:
         return False
     for topics in range(request.topic_count):
-        topic_length = UUID_BYTES if request.version >= FIRST_PRODUCE_WITH_TOPIC_ID else take_string_length(cursor, flexible)
+        topic_length = UUID_BYTES
+        if request.version < FIRST_PRODUCE_WITH_TOPIC_ID:
+            topic_length = take_string_length(cursor, flexible)
         topic = take_bytes(cursor, topic_length)
         partitions = take_length(cursor, flexible)
         if cursor.failed or partitions <= 0:

@@ -4,9 +4,9 @@
 
 Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and offers them to the gate. Phase 2 enters the
 interpreter once: it reports closed connections, runs the callbacks of watched descriptors, posted callbacks and expired
-timers, then calls `dispatch` with all requests in one list, and again with the pipelined requests behind them, a bounded
-number of times. Phase 3 (`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one costs no
-system call.
+timers, then calls `dispatch` with all requests in one list, and again with the pipelined requests behind them, for a
+bounded number of times. Phase 3 (`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one
+costs no system call.
 
 Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
 `run` the thread that sets up the broker may call the rest too.
@@ -28,8 +28,8 @@ from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, int
 from kafkapy._core.reactor.reactor_output cimport output_flush
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
-    CLOSE_SHUTDOWN, GATE_WAITS, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState, connection_close,
-    connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
+    CLOSE_SHUTDOWN, GATE_WAITS, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState,
+    connection_close, connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
     state_initialize, state_release, state_reserve_queues,
 )
 from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meters_settle
@@ -138,8 +138,8 @@ cdef class Reactor:
                  connections_max_idle_ms=600000, on_close=None, on_callback_error=None):
         """`dispatch(requests)` answers each request now or later by `request.connection.respond`.
 
-        `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called with
-        what posted callbacks and timers raise.
+        `on_close(connection, kind)` is called once for each closed connection. `on_callback_error(error)` is called
+        with what posted callbacks and timers raise.
         """
         cdef epoll_event event
         if self.native.epoll_fd >= 0:
@@ -396,13 +396,14 @@ cdef class Reactor:
     cdef bint needs_python(self) noexcept nogil:
         cdef ReactorState *native = &self.native
         return (native.python_queue.count or native.closed_queue.count or native.garbage != NULL or native.gate_due
-                or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready or self.stop_deadline_ms >= 0
+                or self.watch_ready or self.posted_here or self.interrupted or self.wakeup.ready
+                or self.stop_deadline_ms >= 0
                 or (self.next_deadline_ms >= 0 and native.monotonic_ms >= self.next_deadline_ms)
                 or (native.max_idle_ms >= 0 and native.oldest != NULL
                     and native.monotonic_ms - native.oldest.last_active_ms >= native.max_idle_ms))
 
     cdef void read_phase(self, int count) noexcept nogil:
-        """Phase 1: serves connections with input left over, then the sockets that epoll named, then the gate's batches."""
+        """Phase 1: serves connections with input left over, then the sockets that epoll named, then the gate."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *connection
         cdef size_t waiting = queue_take(native, &native.input_queue)

@@ -15,7 +15,8 @@ from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add, meter_
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, ConnectionState, OutputChunk, ReactorState, RequestFrame, connection_close,
-    connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push, request_done,
+    connection_touch, connection_want_output, monotonic_us, output_append, output_commit, output_reserve, queue_push,
+    request_done,
 )
 from kafkapy._core.bytes.segment_file cimport FileRange
 from kafkapy._core.bytes.slab cimport slab_release

@@ -167,8 +167,10 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
-    """Fills in where the next bytes are read to: the rest of a frame that is arriving, then the shared slab. Returns the
-    number of entries, or -1 if memory is short."""
+    """Fills in where the next bytes are read to: the rest of a frame that is arriving, then the shared slab.
+
+    Returns the number of entries, or -1 if memory is short.
+    """
     cdef Slab *slab = connection.assembly
     cdef size_t missing
     cdef size_t room

@@ -70,7 +70,7 @@ cdef int reserve_queue(ConnectionQueue *queue, size_t capacity) noexcept nogil:
 
 
 cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept nogil:
-    """Makes room for `connections` in every queue, so that pushing never allocates. Returns 0, or -1 if memory is short."""
+    """Makes room for `connections` in every queue, so that pushing never allocates. Returns 0; -1 if memory is short."""
     cdef size_t capacity = state.queue_capacity if state.queue_capacity else 64
     while capacity < connections:
         capacity *= 2
@@ -212,8 +212,8 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
     most.
 
     Called at a stop before the connections are closed. Closing a socket with unread bytes would reset the connection,
-    and its peer would lose answers that are not delivered yet: a producer would repeat batches that the restarted broker
-    may not recognise as duplicates.
+    and its peer would lose answers that are not delivered yet: a producer would repeat batches that the restarted
+    broker may not recognise as duplicates.
     """
     cdef uint8_t dropped[4096]
     cdef ConnectionState *connection = state.oldest
@@ -268,7 +268,7 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
 
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:
-    """Returns room for `size` bytes of an answer, to be followed at once by `output_commit`. NULL if memory is short."""
+    """Returns room for `size` bytes of an answer, to be followed by `output_commit`. NULL if memory is short."""
     state.shared_output = shared_with_room(state, state.shared_output, size)
     if state.shared_output == NULL:
         return NULL

@@ -116,8 +116,10 @@ cdef class TimingWheel:
         return 0
 
     cpdef list advance(self, int64_t monotonic_ms):
-        """Moves the clock to `monotonic_ms` (never back); returns the callbacks with deadline_ms <= monotonic_ms, in order of
-        deadline, then of insertion."""
+        """Moves the clock to `monotonic_ms`, but never back.
+
+        Returns the callbacks whose deadline has come, in the order of their deadlines, then of insertion.
+        """
         cdef list expired = list(self.due.entries.values()), fallen = [], buckets
         cdef Bucket bucket
         cdef int64_t tick = self.tick_ms, first, last, index, before = self.current_ms
