@@ -1,4 +1,4 @@
-"""Every byte below a directory, to be compared before and after something that must not touch it."""
+"""The content of a directory, for comparisons before and after an operation that must not change it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def directory_content(*directories: Path) -> dict[str, bytes | None]:
-    """Path -> content of each file; None for a directory."""
+    """Returns path -> content of each file; None for a directory."""
     return {
         str(path): None if path.is_dir() else path.read_bytes()
         for directory in directories
@@ -15,7 +15,8 @@ def directory_content(*directories: Path) -> dict[str, bytes | None]:
 
 
 def assert_unchanged(before: dict[str, bytes | None], after: dict[str, bytes | None]) -> None:
-    came, went = set(after) - set(before), set(before) - set(after)
-    assert not came and not went, f"came: {sorted(came)}, went: {sorted(went)}"
+    """Asserts that two contents are equal, and names the files that differ."""
+    added, removed = set(after) - set(before), set(before) - set(after)
+    assert not added and not removed, f"added: {sorted(added)}, removed: {sorted(removed)}"
     changed = [path for path, content in before.items() if after[path] != content]
-    assert not changed, f"written to: {changed}"
+    assert not changed, f"changed: {changed}"

@@ -1,8 +1,8 @@
-"""A Filesystem that knows what would survive a power failure: what was synced for certain, the rest by chance.
+"""A Filesystem that knows what survives a power failure: all that was synced, and at random more.
 
-Contents are kept by inode, as they were at their last `sync_file`; names by directory, as they were at its last
-`sync_directory`; what is there at the beginning is durable. `pull_the_plug(target)` writes what survives into a new
-directory. Inodes seen stay open, so that the kernel does not give their numbers to other files.
+It keeps contents by inode, as of their last `sync_file`, and names by directory, as of its last `sync_directory`. All
+files that exist at the beginning are durable. `pull_the_plug(target)` writes what survives into a new directory. Inodes
+remain open, so that the kernel does not give their numbers to other files.
 """
 
 import os
@@ -14,10 +14,10 @@ from kafkapy.storage.filesystem import Filesystem
 
 
 class LossyFilesystem(Filesystem):
-    """Works on real files below `root` and mirrors in memory what would be durable; no real sync. Any thread.
+    """Works on real files below `root`, never syncs, and keeps in memory what would be durable. Any thread.
 
     `fail_at`: the number of syncs after which `PowerFailure` is raised instead of syncing; None never fails.
-    `on_failure` is told first, each time, on the thread that meets it.
+    `on_failure` is called before that, each time, on the thread that syncs.
     """
 
     __slots__ = ("_contents", "_held", "_lock", "_names", "fail_at", "on_failure", "root", "syncs")
@@ -84,10 +84,10 @@ class LossyFilesystem(Filesystem):
             self._held[inode] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def pull_the_plug(self, target: str, chance: random.Random | None = None) -> None:
-        """Writes into `target` (which does not exist) what is durable: a file never synced is there, but empty.
+        """Writes what is durable into the new directory `target`: a file that was never synced exists, but is empty.
 
-        With `chance` also what happens to be on the disk already: in some directories the newest names, of some files
-        the newest content, all of it or its beginning, with zeros where the rest was to be.
+        With `chance` more survives: the newest names of some directories, and of some files the newest content or its
+        beginning, which zeros may follow.
         """
         with self._lock:
             if chance is not None:
@@ -120,7 +120,7 @@ class LossyFilesystem(Filesystem):
 
 
 def survivor(synced: bytes, newest: bytes, chance: random.Random) -> bytes:
-    """A content that a file may have after a power failure. What was appended comes page by page, in any amount."""
+    """Returns a content that a file may have after a power failure, with any part of what was appended."""
     if synced == newest or chance.random() < 0.4:
         return synced
     if not newest.startswith(synced) or chance.random() < 0.4:

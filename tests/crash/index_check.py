@@ -1,4 +1,4 @@
-"""Whether the files of a log directory at rest agree: batches, indexes, epochs, producer snapshots, checkpoints."""
+"""Checks that the files of an unused log directory agree: batches, indexes, epochs, snapshots, checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 under load: idempotent producers with acks=all go on while the broker dies and comes back, again and again.
+"""A broker is killed under load again and again, while idempotent producers with acks=all continue.
 
 Afterwards every acknowledged record must be there exactly once, offsets must be dense, and every topic whose creation
 was acknowledged must exist. librdkafka retries what was not acknowledged; the broker must know what it already has.

@@ -1,4 +1,4 @@
-"""A broker's life with the power failing in it: what a client was told is there afterwards, and only that.
+"""The life of a broker in which the power fails: afterwards exactly what a client was promised exists.
 
 The broker works on a filesystem that remembers what was synced (tests/lossy_filesystem.py), with
 `log.flush.interval.messages=1`: an answer to a producer is a promise as good as one about a topic.
@@ -58,7 +58,7 @@ def produce(witness: Witness, broker: BrokerThread, chance: random.Random) -> No
 
 
 def checkpoint(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
-    """As the background does from time to time."""
+    """Writes the checkpoints, as the background work does periodically."""
     try:
         broker.broker.log_manager.write_recovery_points()
         broker.broker.log_manager.write_log_start_offsets()
@@ -155,7 +155,7 @@ class Harness:
             return
 
     def check(self) -> None:
-        """What survived is opened on an honest disk: everything promised is there, and stays."""
+        """Opens the surviving directory on a disk that does not fail, twice: everything promised exists."""
         self._filesystem.fail_at = None
         for _ in range(2):
             broker = BrokerThread(self.log_dirs, self._filesystem)
@@ -176,7 +176,7 @@ class Harness:
 
 
 def check_strays(log_dir: Path) -> None:
-    """Only an unfinished deletion may leave a stray: not durable itself, while the topic's end was. It has no twin."""
+    """Checks that each stray is left by an unfinished deletion, so that no partition has the same topic id."""
     for path in log_dir.glob("*-stray"):
         topic_id = (path / "partition.metadata").read_text()
         name = path.name.partition(".")[0]

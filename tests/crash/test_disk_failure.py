@@ -336,7 +336,7 @@ def test_a_full_disk(small_disk: Path, harness: Harness) -> None:
 
 
 def test_a_disk_that_fills_up_at_every_place(small_disk: Path, harness: Harness) -> None:
-    """With a little less room each time something else is the first that does not fit: batch, index, snapshot."""
+    """Each round leaves a little less room, so that a batch, an index or a snapshot is the first that does not fit."""
     harness.begin()
     index = harness.partition_in(small_disk)
     ballast = small_disk / "ballast"
@@ -380,7 +380,7 @@ def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, harness: Harness)
 
 
 def test_a_disk_that_fills_up_during_cleaning(small_disk: Path, tmp_path: Path, library: Path) -> None:
-    """The cleaned segments do not fit beside the old ones, which stay."""
+    """The disk has no room for the cleaned segments, and the old ones are kept."""
     settings = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
     filling = Harness(tmp_path, library, {**settings, "log.cleaner.enable": "false"})
     filling.start()

@@ -133,7 +133,7 @@ def test_power_failure_after_every_sync(tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_torn_and_damaged_tails(tmp_path, seed):
-    """What lies behind the last sync is cut, overwritten or filled with zeros: what lies before it survives."""
+    """The bytes behind the last sync are cut, overwritten or filled with zeros; those before it survive."""
     chance = random.Random(seed)
     filesystem = LossyFilesystem(str(tmp_path / "life")) if (tmp_path / "life").mkdir() is None else None
     write_meta_properties(filesystem, str(tmp_path / "life"), MetaProperties("cluster", 1, random_uuid()))

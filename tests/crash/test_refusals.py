@@ -92,7 +92,7 @@ def change_directory_id(data: Path) -> None:
 
 
 def format_for_other_voter(data: Path) -> None:
-    """As `kafka-storage.sh format` for a quorum of node 2 leaves it, but with our meta.properties."""
+    """Replaces the metadata log by that of `kafka-storage.sh format` for a quorum of node 2; keeps meta.properties."""
     directory = data / "__cluster_metadata-0"
     shutil.rmtree(directory)
     directory.mkdir()

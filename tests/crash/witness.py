@@ -1,4 +1,4 @@
-"""A client that remembers what a broker has promised, and holds the next broker to it.
+"""A client that records what a broker has promised, and checks that the next broker keeps it.
 
 One request at a time, acks=all, one idempotent producer. An answer makes a promise; a request that gets none (the
 connection broke), or an error that may be retried, leaves two possibilities, and the next broker decides which: `check`
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 
 class WitnessedPartition:
-    """What was acknowledged of a partition, in its order; `pending` was sent and not acknowledged."""
+    """The acknowledged values of a partition in order; `pending` was sent, but not acknowledged."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -57,7 +57,7 @@ class WitnessedTopic:
 
 
 class Witness:
-    """Owns one connection, made anew by `connect`. One thread, `hang_up` aside.
+    """The client; owns one connection, which `connect` makes again. One thread, but any may call `hang_up`.
 
     `topics` exist; `maybe` holds topics whose creation or deletion was not answered, `maybe_configs` the values that a
     topic's config may have instead.
@@ -80,7 +80,7 @@ class Witness:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def hang_up(self) -> None:
-        """Any thread: whoever waits for an answer gets none."""
+        """Ends the wait of any thread for an answer. Any thread."""
         if self._socket is not None:
             try:
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -155,7 +155,7 @@ class Witness:
         return error
 
     def become_producer(self) -> None:
-        """A new producer id: sequences begin anew."""
+        """Requests a new producer id, with which sequences begin at 0."""
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=TIMEOUT_MS)
         answer = self.ask(ApiKey.INIT_PRODUCER_ID, 4, request)
         assert answer.error_code == 0

@@ -23,7 +23,7 @@ COMPACTED = {
 
 
 class FewLogs:
-    """What the cleaner needs of a LogManager."""
+    """The part of a LogManager that the cleaner uses."""
 
     def __init__(self, harness, logs):
         self.harness = harness
@@ -83,7 +83,7 @@ class CleanerHarness(LogHarness):
         )
 
     def clean(self):
-        """A pass, if one is due."""
+        """Runs a pass if one is due; returns whether it was."""
         self.log_.high_watermark = self.log_.log_end_offset
         return self.worker.clean_filthiest()
 
@@ -93,14 +93,14 @@ class CleanerHarness(LogHarness):
         return info
 
     def put(self, pairs, **keywords):
-        """A batch of (key, value) at the log's end; the offset of the first."""
+        """Appends a batch of (key, value) pairs; returns the offset of the first."""
         builder = RecordBatchBuilder(**keywords)
         for key, value in pairs:
             builder.append(self.clock.now_ms(), key, value)
         return self.append(builder.build()).first_offset
 
     def put_old(self, pairs, *, magic, compression=0):
-        """The same in an old format, as an upgraded directory has it: written behind the log's back."""
+        """Appends pairs in an old format, as an upgraded directory contains it, by writing to the segment directly."""
         first = self.log_.log_end_offset
         timestamp = self.clock.now_ms() if magic else -1
         records = [(first + index, timestamp, key, value) for index, (key, value) in enumerate(pairs)]
@@ -118,7 +118,7 @@ class CleanerHarness(LogHarness):
         self.append(self.marker(producer_id, 0, commit=commit), from_client=False)
 
     def records(self):
-        """(offset, key, value, timestamp) of every record below the log end, data and markers, from the files."""
+        """Returns (offset, key, value, timestamp) of every record in the segment files, data and markers."""
         return [
             (record.offset, record.key, record.value, record.timestamp) for batch in self.batches() for record in batch
         ]
@@ -128,7 +128,7 @@ class CleanerHarness(LogHarness):
 
 
 class OldBatch:
-    """A message of magic 0 or 1 with what a test asks of a batch."""
+    """A message of magic 0 or 1 with the attributes of a batch that tests read."""
 
     is_control = is_transactional = False
     has_delete_horizon = False
@@ -159,7 +159,7 @@ def batches_of(segment):
 
 
 class Workload:
-    """A random keyed life of a log, and what a reader of committed records has to find at its end."""
+    """A random workload of keyed records, and what a reader of committed records must find at its end."""
 
     def __init__(self, harness, chance, *, old_formats=True, cleaning=True):
         self.harness = harness
@@ -231,7 +231,7 @@ class Workload:
             self.latest[key] = (offset, value)
 
     def finish(self):
-        """Nothing is left that the cleaner may not touch."""
+        """Ends all transactions and rolls, so that everything can be cleaned."""
         for producer in list(self.open):
             self.end(producer)
         self.harness.log_.roll()
@@ -247,7 +247,7 @@ class Workload:
 
 
 def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
-    """A life of a log, cleaned now and then and at its end; the workload with its harness, for `check_cleaned`."""
+    """Runs a random workload with some cleaning, and a last one; returns the workload for `check_cleaned`."""
     chance = random.Random(seed)
     harness = CleanerHarness(
         root,
@@ -264,14 +264,14 @@ def run_workload(root, seed, *, steps=40, old_formats=True, map_bytes=None):
 
 
 def clean_all(harness, limit=1000):
-    """Passes until none is due: each comes further."""
+    """Runs passes until none is due; each must make progress."""
     while harness.clean():
         limit -= 1
         assert limit, "the cleaner never comes to an end"
 
 
 def check_cleaned(workload):
-    """As `check_kept`, and nothing outdated stays."""
+    """Checks what `check_kept` does, and that no outdated record is left."""
     found = check_kept(workload)
     wanted = {offset for offset, _ in workload.latest.values()}
     outdated = found - wanted
@@ -279,7 +279,7 @@ def check_cleaned(workload):
 
 
 def check_reads(log):
-    """Each offset and each timestamp is found through the indexes where the segment files have it."""
+    """Checks that each offset and each timestamp is found through the indexes where the segment files have it."""
     records = [record for segment in log.segments for batch in batches_of(segment) for record in batch]
     for record in records:
         batch = next(iter(iterate_batches(log.read(record.offset, 1).records.read())))
@@ -292,7 +292,7 @@ def check_reads(log):
 
 
 def check_kept(workload):
-    """Offsets, order, timestamps and contents are as written, and no newest value is lost; the offsets of the data."""
+    """Checks that records are as written and no newest value is lost; returns the offsets of the data."""
     harness = workload.harness
     assert not harness.manager.uncleanable_partitions
     assert not harness.failures

@@ -1,4 +1,4 @@
-"""Builds logs in a directory for tests: mock clock, scheduled work kept in a list, failures kept in a list."""
+"""Logs in a directory for tests, with a mock clock and lists of scheduled work and of failures."""
 
 import struct
 from pathlib import Path
@@ -18,7 +18,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def batch(count=1, *, timestamp=NOW_MS, value=b"value", key=None, **keywords):
-    """One encoded batch of `count` records, each a millisecond after the one before, as a client would send it."""
+    """Returns an encoded batch of `count` records, one millisecond apart, as a client would send it."""
     builder = RecordBatchBuilder(**keywords)
     for number in range(count):
         builder.append(timestamp + number, key, value)
@@ -26,7 +26,7 @@ def batch(count=1, *, timestamp=NOW_MS, value=b"value", key=None, **keywords):
 
 
 def values_of(fetched):
-    """(offset, value) of every record of the whole batches that a read returned."""
+    """Returns (offset, value) of every record of the whole batches that a read returned."""
     data = fetched.records if isinstance(fetched.records, bytes) else fetched.records.read()
     return [(record.offset, record.value) for found in iterate_batches(data) for record in found]
 
@@ -37,7 +37,7 @@ def topic_config(overrides=None):
 
 
 class LogHarness:
-    """A log directory and what its logs need from outside."""
+    """A log directory and the dependencies of its logs."""
 
     def __init__(self, root, *, filesystem=None, is_clean=False):
         self.root = Path(root)
@@ -82,7 +82,7 @@ class LogHarness:
             work()
 
     def marker(self, producer_id, producer_epoch, *, commit, coordinator_epoch=0):
-        """A control batch that ends a transaction."""
+        """Returns a control batch that ends a transaction."""
         builder = RecordBatchBuilder(
             producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
         )

@@ -16,8 +16,10 @@ T0 = TopicPartition("t", 0)
 
 
 class MoveHarness(ReplicaHarness):
-    """`assigned` is what the metadata says: partition -> directory id. `meanwhile()` is called on the owner's thread
-    before each piece of work that a move has for it, as requests would be."""
+    """Logs with moves between them. `assigned` stands for the metadata: partition -> directory id.
+
+    `meanwhile()` is called before each piece of work that a move runs on the owner's thread, as requests would be.
+    """
 
     def __init__(self, root, *, assigned=None, start_thread=None, overrides=None, **keywords):
         self.assigned = {} if assigned is None else assigned
@@ -64,7 +66,7 @@ class MoveHarness(ReplicaHarness):
         return self.moves.alter({partition: directory.path})[partition]
 
     def values(self):
-        """Every record of the partition, through the front door."""
+        """Returns every value of the partition, read by fetch requests."""
         found, log = [], self.log_manager.get_log(T0)
         offset = log.log_start_offset
         while offset < log.log_end_offset:
@@ -76,7 +78,7 @@ class MoveHarness(ReplicaHarness):
         return found
 
     def names(self):
-        """The partition directories of each log directory, by partition and suffix ("" for a current one)."""
+        """Returns the partition directories of each log directory: partition and suffix ("" for a current one)."""
         return [
             sorted(
                 (path.name.split(".")[0], path.name.rpartition("-")[2] if "." in path.name else "")

@@ -1,4 +1,4 @@
-"""Random lives of logs, copied into a future replica while they go on: the copy is the same log."""
+"""Random workloads on logs that are copied into a future replica at the same time: the copy is equal."""
 
 import random
 
@@ -17,7 +17,7 @@ def producers_of(log):
 
 
 def contents_of(log, start):
-    """(offset, key, value, timestamp) of every record, in order."""
+    """Returns (offset, key, value, timestamp) of every record, in order."""
     return [
         (record.offset, record.key, record.value, record.timestamp)
         for segment in log.segments
@@ -28,7 +28,7 @@ def contents_of(log, start):
 
 
 def committed_of(log, start):
-    """The offsets of data that a reader of committed records is given."""
+    """Returns the offsets of data that a reader of committed records receives."""
     aborted = log.collect_aborted_transactions(start, log.last_stable_offset)
     return [
         record.offset
@@ -47,7 +47,7 @@ def committed_of(log, start):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_copy(tmp_path, seed):
+def test_the_copy_is_equal_to_the_log(tmp_path, seed):
     chance = random.Random(seed)
     harness = CleanerHarness(tmp_path / "current")
     workload = Workload(harness, chance)
@@ -94,7 +94,7 @@ def test_copy(tmp_path, seed):
 
 
 def with_producers_forgotten(workload):
-    """After a truncation the next sequence is the one that the log expects."""
+    """Sets the next sequences to those that the log expects, because a truncation may have lowered them."""
     entries = workload.harness.log_.producers.entries
     for producer_id in list(workload.sequences):
         entry = entries.get(producer_id)

@@ -1,4 +1,4 @@
-"""Random keyed workloads, cleaned while they are written, against a dict: a sample, the whole is in tests/full.
+"""Random keyed workloads that are cleaned while they are written, compared with a dict. tests/full runs more.
 
 Tombstones, transactions, idempotent producers, all codecs, old formats; maps and buffers that are too small.
 """
@@ -9,10 +9,10 @@ from tests.harness.cleaner import check_cleaned, run_workload
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_workload(tmp_path, seed):
+def test_a_cleaned_workload_has_the_newest_values(tmp_path, seed):
     check_cleaned(run_workload(tmp_path, seed))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_longer_one(tmp_path, seed):
+def test_a_longer_workload_has_the_newest_values(tmp_path, seed):
     check_cleaned(run_workload(tmp_path, 1000 + seed, steps=150))

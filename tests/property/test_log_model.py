@@ -1,4 +1,4 @@
-"""A log against a list: whatever is appended, truncated, rolled, flushed, killed and reopened, reads agree."""
+"""A log compared with a list: reads agree after any appends, truncations, rolls, flushes, kills and restarts."""
 
 import tempfile
 
@@ -12,7 +12,7 @@ CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 1000}
 
 
 class LogMachine(RuleBasedStateMachine):
-    """`records` is the truth: (value, leader epoch) by offset; `epochs` never fall."""
+    """The model: `records` contains (value, leader epoch) by offset; epochs never fall."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a group has committed, as the admin client of librdkafka asks for it."""
+"""The committed offsets of a group, as the admin client of librdkafka requests them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory that is damaged in one way, and what a broker makes of it: does it start, what can be read."""
+"""A directory that is damaged in one way, and how a broker handles it: whether it starts, what it serves."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DamagedDirectory:
         return sorted(self.partition("t-0").glob("*.log"))
 
     def observe(self, server: ServerProcess, damage: Damage) -> dict[str, object]:
-        """What `server` makes of it: whether it starts, the keys that can be read, the directories that are left."""
+        """Returns whether `server` starts on the directory, the keys that it serves, and the directories it leaves."""
         for directory in self.kafka.log_dirs:
             shutil.rmtree(directory)
             shutil.copytree(self._saved / directory.name, directory)
@@ -84,7 +84,7 @@ class DamagedDirectory:
 
 
 def has_refused(failure: str) -> bool:
-    """Whether a failed start ended by itself and for another reason than its port; a time-out is no refusal."""
+    """Returns whether a failed start ended by itself and not because of its port; a time-out is no refusal."""
     return failure.startswith("exit 1 while starting") and "Address already in use" not in failure
 
 

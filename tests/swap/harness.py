@@ -1,4 +1,4 @@
-"""What a cluster is supposed to hold while its directory passes from one broker to another."""
+"""The expected content of a cluster whose directory passes from one broker to another."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def new_topic(admin: AdminClient, topic: str, partitions: int, configs: dict[str
 
 
 def goes_on(before: list[tuple[int, int]], epochs: list[tuple[int, int]]) -> bool:
-    """Whether the history has only grown. An epoch in which nothing was written gives way to the next one."""
+    """Returns whether the history has only grown; an epoch without records may be replaced by the next one."""
     if before and len(epochs) >= len(before) and epochs[len(before) - 1][1] == before[-1][1]:
         before = [*before[:-1], epochs[len(before) - 1]]
     return epochs[: len(before)] == before

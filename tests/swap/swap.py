@@ -16,7 +16,7 @@ HEAP = ("-Xmx512M",)
 
 class Variant(NamedTuple):
     """`dynamic`: formatted with --standalone. `made_by_kafkapy`: the directory begins with us (always dynamic).
-    `killed`: kill -9 in place of each stop."""
+    `killed`: kill -9 instead of each stop."""
 
     version: str = "4.3.0"
     dynamic: bool = False

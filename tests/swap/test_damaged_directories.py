@@ -24,7 +24,7 @@ def foreign_directory(directories: DamagedDirectory) -> None:
 
 
 def foreign_files_and_damaged_indexes(directories: DamagedDirectory) -> None:
-    """What has no name of ours, indexes cut short and full of rubbish, producers cut short."""
+    """Adds files with unknown names, and damages indexes and producer snapshots."""
     (directories.kafka.log_dirs[0] / "notes.txt").write_text("x")
     partition = directories.partition("t-0")
     (partition / "notes.txt").write_text("x")

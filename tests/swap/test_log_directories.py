@@ -1,4 +1,4 @@
-"""Moves between log directories beside Apache Kafka: the same codes; its tools; each goes on with the other's move."""
+"""Moves between log directories, compared with Apache Kafka: error codes, its tools, and moves that it began."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_codes(kafka_43: Path, tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_tools(kafka_43: Path, tmp_path: Path) -> None:
-    """kafka-reassign-partitions moves between directories through Java's admin client; kafka-log-dirs shows it."""
+    """The tool kafka-reassign-partitions moves a partition between directories, and kafka-log-dirs shows it."""
     kafka, ours = servers(kafka_43, tmp_path)
     with ours:
         admin = AdminClient({"bootstrap.servers": ours.bootstrap})

@@ -1,4 +1,4 @@
-"""From Apache Kafka to kafkapy and back, by the commands of docs/operations.md as they stand there."""
+"""From Apache Kafka to kafkapy and back, by the commands of docs/operations.md without changes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def old_segment() -> bytes:
 
 
 def put_old_segment(directory: Path) -> None:
-    """In place of what the broker wrote; it is to check everything, as after a crash."""
+    """Replaces the broker's segment by the old one, and removes all that would prevent a recovery."""
     partition = directory / f"{TOPIC}-0"
     for suffix in ("*.index", "*.timeindex", "*.snapshot"):
         for path in partition.glob(suffix):
@@ -93,7 +93,7 @@ def contents(records: bytes) -> list[Any]:
 
 
 def fetch_everything(server: ServerProcess, version: int) -> dict[int, list[Any]]:
-    """What a fetch returns at the start of each entry, and within some."""
+    """Returns what fetches return from the start of each entry, and from within some."""
     found = {}
     for start in (0, 1, 4, 7, 10, 13, 15):
         answer = fetch(server, TOPIC, start, version)

@@ -26,7 +26,7 @@ def test_waits_for_what_was_too_much():
     assert sum(waits) == 500 + 20 * 500
 
 
-def test_the_rate_is_asked_anew():
+def test_a_changed_rate_takes_effect():
     clock, waits, rates = MockClock(), [], [1e308]
 
     def wait(delay_ms):

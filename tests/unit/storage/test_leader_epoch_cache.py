@@ -40,7 +40,7 @@ def test_contradicting_entries_go(cache):
         cache.assign(-1, 30)
 
 
-def test_truncation(cache):
+def test_truncation_from_both_ends(cache):
     for epoch, offset in ((0, 0), (1, 11), (2, 23)):
         cache.assign(epoch, offset)
     cache.truncate_from_start(15)
@@ -51,7 +51,7 @@ def test_truncation(cache):
     assert cache.entries == ((1, 15),)
 
 
-def test_checkpoint(cache, tmp_path):
+def test_the_checkpoint_is_loaded_as_it_was_written(cache, tmp_path):
     cache.assign(0, 0)
     cache.assign(3, 50)
     cache.write(log_end_offset=51)

@@ -40,7 +40,7 @@ def test_offsets_are_dense_and_epochs_are_in_the_batches(harness):
     assert log.end_offset_for_epoch(0) == (3, 0)
 
 
-def test_read_limits(harness):
+def test_a_read_is_limited_by_bytes_and_by_the_greatest_offset(harness):
     log = harness.log()
     for _ in range(4):
         append(log, 2)
@@ -90,7 +90,7 @@ def test_segments_roll_by_time(harness):
     assert list(log.segments.base_offsets) == [0, 2]
 
 
-def test_offsets_by_timestamp(harness):
+def test_the_first_record_with_a_timestamp_is_found_across_segments(harness):
     log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
     now = harness.clock.now_ms()
     for number in range(200):
@@ -105,7 +105,7 @@ def test_offsets_by_timestamp(harness):
 
 
 def test_a_jitter_brings_the_roll_forward(harness):
-    """By up to `segment.jitter.ms`, drawn anew for each segment."""
+    """Each segment is rolled up to `segment.jitter.ms` earlier, by a random amount of its own."""
     log = harness.log({"segment.ms": 1000, "segment.jitter.ms": 900})
     lives = []
     for _ in range(30):
@@ -120,7 +120,7 @@ def test_a_jitter_brings_the_roll_forward(harness):
 
 
 def test_configuration_changes_at_once(harness):
-    """What a topic's own configuration says from now on counts for the next roll and the next look of retention."""
+    """The next roll and the next run of retention use a topic's new configuration."""
     log = harness.log({"segment.ms": 10**9, "retention.ms": -1, "file.delete.delay.ms": 0})
     append(log, timestamp=harness.clock.now_ms())
     harness.clock.advance(5000)
@@ -147,7 +147,7 @@ def test_retention_without_timestamps_goes_by_the_files_age(harness):
 
 @pytest.mark.parametrize("cut", [1, 5, 11])
 def test_a_torn_time_index_after_a_clean_stop(harness, cut):
-    """As Kafka, it is not looked through; its whole entries are believed."""
+    """The index is not verified after a clean stop, as in Kafka; its whole entries are used."""
     log = harness.log({"index.interval.bytes": 0})
     now = harness.clock.now_ms()
     for number in range(20):
@@ -178,7 +178,7 @@ def test_a_broken_time_index_is_rebuilt_after_a_kill(harness, content):
 
 
 def test_a_clock_that_goes_backwards(harness):
-    """By timestamp the first record that is late enough is found, whatever stands before and behind it."""
+    """A search by timestamp finds the first record that is late enough, whatever precedes and follows it."""
     log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
     now = harness.clock.now_ms()
     stamps = [now + delta for delta in (100, 50, 200, 10, 0, 150, 300, 20)]
@@ -203,7 +203,7 @@ def test_log_append_time_when_the_clock_goes_backwards(harness):
     assert log.fetch_max_timestamp() == (now + 200, 6, 0)
 
 
-def test_log_append_time(harness):
+def test_log_append_time_replaces_the_timestamps_of_the_client(harness):
     log = harness.log({"message.timestamp.type": "LogAppendTime"})
     info = append(log, 2, timestamp=5)
     assert info.log_append_time == info.max_timestamp == harness.clock.now_ms()
@@ -249,7 +249,7 @@ def test_a_client_sends_one_batch(harness):
     assert (info.first_offset, info.last_offset) == (0, 4)
 
 
-def test_too_large(harness):
+def test_batches_too_large_for_topic_or_segment_are_refused(harness):
     log = harness.log({"segment.bytes": 1024 * 1024, "max.message.bytes": 1000})
     with pytest.raises(ApiError) as raised:
         append(log, value=bytes(1000))
@@ -281,7 +281,7 @@ def test_follower_appends_keep_offsets_and_epochs(harness):
     assert raised.value.error == Error.CORRUPT_MESSAGE
 
 
-def test_truncate(harness):
+def test_a_truncation_lowers_ends_epochs_and_producers(harness):
     log = harness.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
     for number in range(40):
         sequence = {"producer_id": 1, "producer_epoch": 0, "base_sequence": number * 10}
@@ -460,7 +460,7 @@ def test_readers_keep_what_they_read_when_the_segment_goes(harness):
     assert data.records.read() == before
 
 
-def test_last_stable_offset(harness):
+def test_an_open_transaction_holds_the_last_stable_offset(harness):
     log = harness.log()
     append(log, 2)
     append(log, 1, producer_id=3, producer_epoch=0, base_sequence=0, is_transactional=True)
@@ -553,7 +553,7 @@ def test_a_flush_that_fails_behind_a_snapshot_takes_the_directory_offline(tmp_pa
     assert harness.failures
 
 
-def test_flush_policy(harness):
+def test_an_append_flushes_after_flush_messages(harness):
     log = harness.log({"flush.messages": 5})
     append(log, 4)
     assert log.recovery_point == 0
@@ -562,7 +562,7 @@ def test_flush_policy(harness):
 
 
 class HaltingFilesystem(Filesystem):
-    """Stops every other thread than the test's in the midst of what makes a name durable."""
+    """Halts every thread but the test's own before it syncs a directory."""
 
     __slots__ = ("entered", "in_test", "released", "tester")
 
@@ -584,7 +584,7 @@ class HaltingFilesystem(Filesystem):
 
 
 def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
-    """What is acknowledged after `flush` must not lie in a segment whose name another thread is only about to sync."""
+    """After a flush the name of every segment is durable, even if another thread is about to sync it."""
     filesystem = HaltingFilesystem()
     harness = LogHarness(tmp_path, filesystem=filesystem)
     others = []

@@ -1,4 +1,4 @@
-"""Which segments are merged."""
+"""The grouping of segments that the log cleaner merges."""
 
 from kafkapy.storage.log_cleaner_grouping import SegmentSizes, group_segments
 

@@ -258,7 +258,7 @@ def test_a_map_that_is_too_small_takes_several_passes(tmp_path):
     assert [record[0] for record in kept(harness)] == list(range(20, 30))
 
 
-def test_min_compaction_lag(tmp_path):
+def test_records_younger_than_the_lag_are_not_cleaned(tmp_path):
     harness = CleanerHarness(tmp_path, overrides={"min.compaction.lag.ms": "500"})
     harness.put([(b"a", b"1"), (b"a", b"2")])
     harness.log_.roll()
@@ -282,7 +282,7 @@ def test_compact_and_delete(tmp_path):
 # -- what ends a pass early
 
 
-def test_segments_that_went_meanwhile(harness):
+def test_segments_deleted_during_the_pass_end_it(harness):
     harness.put([(b"a", b"1"), (b"a", b"2")])
     harness.log_.roll()
     asked = []
@@ -360,7 +360,7 @@ def test_a_disk_that_fails_goes_offline(tmp_path):
     assert len(batches_of(harness.log_.segments.first)) == 1
 
 
-def test_a_log_that_was_deleted_meanwhile(harness):
+def test_a_log_deleted_during_the_pass_ends_it(harness):
     harness.put([(b"a", b"1"), (b"a", b"2")])
     harness.log_.roll()
     asked = []

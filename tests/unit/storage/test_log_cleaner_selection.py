@@ -1,4 +1,4 @@
-"""What may be cleaned, and which log is next."""
+"""The selection of the offsets that may be cleaned, and of the next log."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def log(**changes):
         ({"segments": ()}, None, (0, 30, 0, 0)),
     ],
 )
-def test_ranges_and_bytes(changes, checkpoint, expected):
+def test_the_range_to_clean_and_its_bytes(changes, checkpoint, expected):
     found = log_to_clean(log(**changes), checkpoint, NOW)
     assert expected == (
         found.first_dirty_offset,
@@ -40,14 +40,14 @@ def test_ranges_and_bytes(changes, checkpoint, expected):
     )
 
 
-def test_due_by_ratio():
+def test_a_log_is_due_above_the_dirty_ratio():
     assert log_to_clean(log(), 10, NOW).is_due
     assert not log_to_clean(log(), 20, NOW).is_due
     assert not log_to_clean(log(min_cleanable_ratio=2 / 3), 10, NOW).is_due  # more than the ratio, not as much
     assert not log_to_clean(log(segments=(), min_cleanable_ratio=0.0), None, NOW).is_due
 
 
-def test_due_by_age():
+def test_a_log_is_due_once_the_lag_limit_has_passed():
     assert not log_to_clean(log(max_compaction_lag_ms=1080), 20, NOW).is_due
     assert log_to_clean(log(max_compaction_lag_ms=1079), 20, NOW).is_due
     assert not log_to_clean(log(max_compaction_lag_ms=1), 30, NOW).is_due

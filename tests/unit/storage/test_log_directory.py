@@ -43,7 +43,7 @@ def test_a_locked_directory_is_refused(tmp_path):
     directory.unlock()
 
 
-def test_marker(tmp_path):
+def test_the_marker_is_read_once_with_its_broker_epoch(tmp_path):
     directory = LogDirectory(str(tmp_path), Filesystem())
     directory.take_clean_shutdown_marker()
     assert (directory.was_clean, directory.clean_broker_epoch) == (False, -1)
@@ -62,7 +62,7 @@ def test_marker_without_an_epoch(tmp_path, content):
     assert (directory.was_clean, directory.clean_broker_epoch) == (True, -1)
 
 
-def test_meta_properties(tmp_path):
+def test_meta_properties_of_both_versions_are_read(tmp_path):
     assert read_meta_properties(str(tmp_path)) is None
     properties = MetaProperties("abc", 3, random_uuid())
     write_meta_properties(Filesystem(), str(tmp_path), properties)
@@ -78,7 +78,7 @@ def test_bad_meta_properties(tmp_path, content):
         read_meta_properties(str(tmp_path))
 
 
-def test_partition_metadata(tmp_path):
+def test_partition_metadata_is_written_and_verified_as_in_kafka(tmp_path):
     assert read_partition_metadata(str(tmp_path)) is None
     topic_id = uuid_from_string("71uU50UqS6-gBQoiv4X1cQ")
     write_partition_metadata(Filesystem(), str(tmp_path), topic_id)
@@ -90,7 +90,7 @@ def test_partition_metadata(tmp_path):
             read_partition_metadata(str(tmp_path))
 
 
-def test_directory_names():
+def test_names_of_partition_directories_are_parsed_and_made():
     assert parse_directory_name("my-topic-12") == TopicPartition("my-topic", 12)
     for name in ("my-topic", "-1", "t-x", "t-", "t-0.0123-delete", "t-0.0123-stray", "t-0.0123-future", "lost+found"):
         assert parse_directory_name(name) is None

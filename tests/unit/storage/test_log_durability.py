@@ -1,4 +1,4 @@
-"""What a log has made durable when the power fails: producer snapshots, transaction indexes, the recovery point."""
+"""The durability of a log when the power fails: producer snapshots, transaction indexes, the recovery point."""
 
 import pytest
 

@@ -134,7 +134,7 @@ def test_partition_metadata_is_there_before_the_log(harness):
     manager.unlock()
 
 
-def test_delete(harness):
+def test_a_deleted_log_is_renamed_at_once_and_removed_later(harness):
     manager = harness.start()
     log = harness.create(manager)
     log.append_as_leader(batch(), 0)
@@ -217,7 +217,7 @@ def test_strays_are_renamed_and_stay(harness):
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
 @pytest.mark.parametrize("content", ["7\n0\n", "0\n2\nt 0 4\nu 0", "0\n", "\n"])
 def test_a_damaged_checkpoint_takes_the_directory_offline(two, name, content):
-    """As in Kafka: without it records might come back that were deleted."""
+    """Deleted records might return if it were ignored; Kafka does the same."""
     manager = two.start()
     manager.shutdown(1)
     with open(os.path.join(two.paths[1], name), "w") as file:
@@ -295,7 +295,7 @@ def test_no_directory_left(harness):
     manager.unlock()
 
 
-def test_periodic_work(tmp_path):
+def test_flush_retention_and_expiry_run_periodically(tmp_path):
     harness = ManagerHarness(tmp_path, **{"log.retention.ms": "1000", "log.flush.interval.ms": "500"})
     manager = harness.start()
     log = harness.create(manager)
@@ -330,7 +330,7 @@ def test_log_start_offset_survives(harness):
     manager.unlock()
 
 
-def test_topic_configuration_changes(harness):
+def test_a_changed_topic_configuration_reaches_the_logs(harness):
     manager = harness.start()
     log = harness.create(manager)
     manager.update_topic_config("t", TopicConfig(harness.config, {"max.message.bytes": "100"}))

@@ -451,7 +451,7 @@ def test_old_formats_stay_readable(harness):
 @pytest.mark.parametrize("damage", [b"\xff", b"\x00", b"\x7f", b"\x01", None])
 @pytest.mark.parametrize("base", [0, 17])
 def test_a_damaged_index_after_a_clean_stop(harness, caplog, suffix, damage, base):
-    """Nobody has looked at it when it is first needed: it is emptied, and every record is found without it."""
+    """The first use finds the damage and empties the index; every record is found without it."""
     settings = {"index.interval.bytes": 0, "segment.bytes": 1 << 20}
     log = harness.log(settings)
     for number in range(20):
@@ -477,7 +477,7 @@ def test_a_damaged_index_after_a_clean_stop(harness, caplog, suffix, damage, bas
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("damage", [b"", b"\1", b"\0" * 33])
 def test_a_damaged_transaction_index_is_rebuilt(harness, caplog, clean, damage):
-    """As in Apache Kafka: without it committed reads would return aborted records."""
+    """Without the index, reads of committed records would return aborted ones. Kafka does the same."""
     log = harness.log(CONFIG)
     log.append_as_leader(batch(2, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True), 0)
     log.append_as_leader(harness.marker(1, 0, commit=False), 0, from_client=False)

@@ -46,7 +46,7 @@ def test_an_unknown_producer_may_begin_anywhere(producers):
     append(producers, 43, 43, 1)
 
 
-def test_epochs(producers):
+def test_a_newer_epoch_fences_and_begins_at_sequence_0(producers):
     append(producers, 0, 4, 0, epoch=3)
     assert code_of(lambda: producers.check_client_append(1, 2, 5, 5)) == Error.INVALID_PRODUCER_EPOCH
     assert code_of(lambda: producers.check_client_append(1, 4, 5, 5)) == Error.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -104,7 +104,7 @@ def test_expired_producers_are_forgotten_unless_in_a_transaction(producers):
     assert sorted(producers.entries) == [2, 3]
 
 
-def test_last_stable_offset(producers):
+def test_the_first_unstable_offset_follows_open_and_unreplicated_transactions(producers):
     append(producers, 0, 0, 0, producer=1, transactional=True)
     append(producers, 0, 0, 1, producer=2, transactional=True)
     assert producers.first_unstable_offset(2) == 0
@@ -118,7 +118,7 @@ def test_last_stable_offset(producers):
     assert not producers.has_transactions
 
 
-def test_transaction_checks(producers):
+def test_plain_batches_and_old_coordinators_are_refused_in_transactions(producers):
     append(producers, 0, 0, 0, transactional=True)
     assert code_of(lambda: producers.check_transactional(1, False)) == Error.INVALID_TXN_STATE
     producers.append_marker(1, 0, 5, commit=True, offset=1, timestamp=0)

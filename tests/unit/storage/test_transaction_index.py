@@ -19,7 +19,7 @@ def test_entry_layout(index, tmp_path):
     assert index.entries() == [(1, 2, 3, 4)]
 
 
-def test_collect(index):
+def test_transactions_that_overlap_a_fetch_are_collected(index):
     for entry in ((1, 0, 10, 5), (2, 5, 15, 16), (3, 20, 30, 31)):
         index.append(AbortedTransaction(*entry))
     assert index.collect(11, 18) == ([(2, 5, 15, 16)], True)
@@ -27,7 +27,7 @@ def test_collect(index):
     assert index.collect(16, 20) == ([], True)
 
 
-def test_truncate(index):
+def test_a_truncation_removes_entries_from_the_offset_on(index):
     for entry in ((1, 0, 10, 11), (2, 5, 15, 16)):
         index.append(AbortedTransaction(*entry))
     index.truncate_to(16)
@@ -38,7 +38,7 @@ def test_truncate(index):
         index.append(AbortedTransaction(3, 1, 10, 11))
 
 
-def test_damage(index, tmp_path):
+def test_a_damaged_index_is_refused(index, tmp_path):
     (tmp_path / "0.txnindex").write_bytes(bytes(33))
     with pytest.raises(CorruptTransactionIndex):
         index.entries()
