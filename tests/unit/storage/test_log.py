@@ -35,6 +35,8 @@ def test_offsets_are_dense_and_epochs_are_in_the_batches(harness):
     assert append(log, 3).first_offset == 0
     info = append(log, 2, epoch=4)
     assert (info.first_offset, info.last_offset, info.record_count, info.duplicate) == (3, 4, 2, False)
+    assert (info.log_append_time, info.log_start_offset) == (-1, 0)
+    assert info.max_timestamp == harness.clock.now_ms() + 1
     assert (log.log_end_offset, log.latest_epoch) == (5, 4)
     assert [offset for offset, _ in values_of(log.read(0, 1 << 20))] == [0, 1, 2, 3, 4]
     assert log.end_offset_for_epoch(0) == (3, 0)
@@ -224,6 +226,122 @@ def test_batches_take_the_codec_of_the_topic(harness, name, codec):
     assert {(record.key, record.value) for record in records} == {(b"k", b"value")}
     assert records[6].timestamp == records[0].timestamp + 6
     assert log.producers.entries[4].last_sequence == 34
+
+
+def test_a_follower_takes_the_epochs_of_the_batches_and_no_time_of_its_own(harness):
+    leader, follower = harness.log(), harness.log({"message.timestamp.type": "LogAppendTime"}, name="u")
+    append(leader, 2, epoch=3)
+    append(leader, 2, epoch=3)
+    info = follower.append_as_follower(leader.read(0, 1 << 20).records.read())
+    assert (info.log_append_time, info.record_count, info.log_start_offset) == (-1, 4, 0)
+    assert follower.leader_epochs.entries == ((3, 0),)
+    with pytest.raises(ApiError) as raised:
+        follower.append_as_follower(b"torn")
+    assert raised.value.error == Error.CORRUPT_MESSAGE
+
+
+def test_checked_records_are_not_validated_again(harness):
+    log = harness.log()
+    records = batch(3)
+    checked = log.check_records(memoryview(records))
+    assert [each.record_count for each in checked] == [3]
+    assert log.log_end_offset == 0
+    assert log.append_as_leader(records, 0, checked=checked).last_offset == 2
+    refusal = ApiError(Error.INVALID_RECORD, "refused before")
+    with pytest.raises(ApiError, match="refused before"):
+        log.append_as_leader(batch(), 0, checked=refusal)
+    with pytest.raises(ApiError) as raised:
+        log.check_records(memoryview(batch(value=bytes(2 << 20))))
+    assert raised.value.error == Error.MESSAGE_TOO_LARGE
+    assert log.log_end_offset == 3
+
+
+def test_nothing_to_append_is_refused(harness):
+    with pytest.raises(ApiError) as raised:
+        harness.log().append_as_leader(bytearray(), 0)
+    assert raised.value.error == Error.INVALID_RECORD
+
+
+def test_markers_and_batches_of_other_epochs_are_checked_before_the_append(harness):
+    log = harness.log()
+    transactional = {"producer_id": 7, "is_transactional": True, "base_sequence": 0}
+    append(log, 1, producer_epoch=2, **transactional)
+    assert code_of(lambda: append(log, 1, producer_id=7, producer_epoch=2, base_sequence=1)) == Error.INVALID_TXN_STATE
+    old_epoch = harness.marker(7, 1, commit=True)
+    assert code_of(lambda: log.append_as_leader(old_epoch, 0, from_client=False)) == Error.INVALID_PRODUCER_EPOCH
+    log.append_as_leader(harness.marker(7, 2, commit=True, coordinator_epoch=5), 0, from_client=False)
+    old_coordinator = harness.marker(7, 2, commit=True, coordinator_epoch=4)
+    code = code_of(lambda: log.append_as_leader(old_coordinator, 0, from_client=False))
+    assert code == Error.TRANSACTION_COORDINATOR_FENCED
+    assert log.log_end_offset == 2
+
+
+def test_a_truncation_at_or_above_the_end_only_drops_later_epochs(harness):
+    log = harness.log()
+    append(log, 5)
+    log.assign_epoch_start_offset(3, 5)
+    assert not log.truncate_to(6)
+    assert log.leader_epochs.entries == ((0, 0), (3, 5))
+    assert not log.truncate_to(5)
+    assert log.leader_epochs.entries == ((0, 0),), "epoch 3 has no batch"
+    assert log.truncations == 0
+    assert log.truncate_to(0)
+    assert (log.log_end_offset, log.size, log.truncations) == (0, 0, 1)
+
+
+def test_a_truncation_below_the_first_segment_empties_the_log(harness):
+    log = harness.log(log_start_offset=10)
+    append(log, 5)
+    log.high_watermark = 15
+    assert log.truncate_to(4)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 4, 4)
+    assert list(log.segments.base_offsets) == [4]
+
+
+def test_a_full_truncation_may_keep_a_later_start(harness):
+    log = harness.log()
+    append(log, 5)
+    with pytest.raises(AssertionError):
+        log.truncate_fully_and_start_at(3, 4)
+    log.truncate_fully_and_start_at(8, 6)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (6, 6, 8)
+
+
+def test_a_closed_log_is_durable_and_needs_no_sync(harness):
+    log = harness.log()
+    append(log, 5)
+    assert log.needs_sync
+    log.close()
+    assert not log.needs_sync
+    assert log.recovery_point == 5
+    assert (harness.path / f"{5:020d}.snapshot").exists()
+    assert (harness.path / f"{0:020d}.index").stat().st_size == 0, "cut to its content"
+
+
+def test_a_log_closed_without_sync_is_durable_once_that_is_noted(harness):
+    log = harness.log()
+    append(log, 5)
+    log.close(sync=False)
+    assert log.recovery_point == 0
+    assert log.needs_sync
+    assert (harness.path / "leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+    log.mark_flushed()
+    assert log.recovery_point == 5
+    assert not log.needs_sync
+
+
+def test_a_renamed_log_keeps_working_under_its_new_name(harness):
+    log = harness.log()
+    append(log, 5, producer_id=1, producer_epoch=0, base_sequence=0)
+    target = harness.root / "renamed"
+    log.rename_to(str(target))
+    append(log, 5, epoch=2)
+    log.roll()
+    append(log, 1, epoch=2)
+    log.flush()
+    names = {path.name for path in target.iterdir()}
+    assert {f"{10:020d}.log", f"{10:020d}.snapshot", "leader-epoch-checkpoint"} <= names
+    assert len(values_of(log.read(0, 1 << 20))) == 10
 
 
 def test_duplicates_are_answered_with_their_offsets(harness):

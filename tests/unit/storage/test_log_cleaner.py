@@ -167,13 +167,18 @@ def test_a_report_of_each_pass_and_of_records_without_keys(tmp_path, caplog):
 
 def test_the_files_and_names_are_durable_before_and_after_the_swap(harness, monkeypatch):
     calls = []
+
+    def recorded(name):
+        original = getattr(Filesystem, name)
+
+        def record(filesystem, *arguments):
+            calls.append(name)
+            return original(filesystem, *arguments)
+
+        return record
+
     for name in ("sync_file", "sync_directory", "rename"):
-
-        def record(filesystem, *arguments, _name=name, _original=getattr(type(harness.filesystem), name)):
-            calls.append(_name)
-            return _original(filesystem, *arguments)
-
-        monkeypatch.setattr(type(harness.filesystem), name, record)
+        monkeypatch.setattr(Filesystem, name, recorded(name))
     assert harness.clean()
     first, last = calls.index("rename"), len(calls) - 1 - calls[::-1].index("rename")
     assert calls[:first] == ["sync_file"] * 3 + ["sync_directory"], "log and indexes, then their names"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy._core.broker_state.producer_table import BatchMetadata
+from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.producer_entry import LARGEST_SEQUENCE, sequence_before
@@ -44,6 +44,13 @@ def test_last_five_batches_are_remembered(producers):
 def test_an_unknown_producer_may_begin_anywhere(producers):
     append(producers, 42, 42, 0)
     append(producers, 43, 43, 1)
+
+
+def test_a_producer_without_an_epoch_may_begin_anywhere(producers):
+    entry = ProducerEntry(1)
+    assert entry.producer_epoch == -1
+    producers.entries[1] = entry
+    assert producers.check_client_append(1, 0, 5, 5) is None
 
 
 def test_a_newer_epoch_fences_and_begins_at_sequence_0(producers):
