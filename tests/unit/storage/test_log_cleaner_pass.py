@@ -243,7 +243,8 @@ def test_the_files_are_as_old_as_what_they_were_made_from(harness):
     for name, age in (("0", 1000), ("1", 2000)):
         os.utime(harness.path / f"{int(name):020d}.log", (age, age))
     harness.clean()
-    assert os.stat(harness.path / "00000000000000000000.log").st_mtime == 2000
+    for suffix in (".log", ".index", ".timeindex"):
+        assert os.stat(harness.path / f"{0:020d}{suffix}").st_mtime == 2000
 
 
 def test_a_map_that_is_too_small_takes_several_passes(tmp_path):
@@ -277,6 +278,21 @@ def test_compact_and_delete(tmp_path):
     assert harness.log_.delete_old_segments() == 1
     assert kept(harness) == []
     assert not harness.clean()
+
+
+def test_files_of_an_interrupted_pass_are_not_continued(harness):
+    harness.put([(b"a", b"1")], producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    harness.end_transaction(7, commit=False)
+    harness.put([(b"a", b"2"), (b"a", b"3")])
+    harness.log_.roll()
+    for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+        content = harness.path / f"{0:020d}{suffix}"
+        (harness.path / f"{0:020d}{suffix}.cleaned").write_bytes(content.read_bytes()[:34] + bytes(200))
+    assert harness.clean()
+    assert not harness.manager.uncleanable_partitions
+    assert data(harness)[-1] == (3, b"a", b"3")
+    assert [each.first_offset for each in harness.log_.collect_aborted_transactions(0, 4)] == [0]
+    assert not list(harness.path.glob("*.cleaned"))
 
 
 # -- what ends a pass early
