@@ -276,37 +276,6 @@ def test_markers_and_batches_of_other_epochs_are_checked_before_the_append(harne
     assert log.log_end_offset == 2
 
 
-def test_a_truncation_at_or_above_the_end_only_drops_later_epochs(harness):
-    log = harness.log()
-    append(log, 5)
-    log.assign_epoch_start_offset(3, 5)
-    assert not log.truncate_to(6)
-    assert log.leader_epochs.entries == ((0, 0), (3, 5))
-    assert not log.truncate_to(5)
-    assert log.leader_epochs.entries == ((0, 0),), "epoch 3 has no batch"
-    assert log.truncations == 0
-    assert log.truncate_to(0)
-    assert (log.log_end_offset, log.size, log.truncations) == (0, 0, 1)
-
-
-def test_a_truncation_below_the_first_segment_empties_the_log(harness):
-    log = harness.log(log_start_offset=10)
-    append(log, 5)
-    log.high_watermark = 15
-    assert log.truncate_to(4)
-    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 4, 4)
-    assert list(log.segments.base_offsets) == [4]
-
-
-def test_a_full_truncation_may_keep_a_later_start(harness):
-    log = harness.log()
-    append(log, 5)
-    with pytest.raises(AssertionError):
-        log.truncate_fully_and_start_at(3, 4)
-    log.truncate_fully_and_start_at(8, 6)
-    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (6, 6, 8)
-
-
 def test_a_closed_log_is_durable_and_needs_no_sync(harness):
     log = harness.log()
     append(log, 5)
@@ -397,54 +366,6 @@ def test_follower_appends_keep_offsets_and_epochs(harness):
     with pytest.raises(ApiError) as raised:
         follower.append_as_follower(bytes(damaged))
     assert raised.value.error == Error.CORRUPT_MESSAGE
-
-
-def test_a_truncation_lowers_ends_epochs_and_producers(harness):
-    log = harness.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
-    for number in range(40):
-        sequence = {"producer_id": 1, "producer_epoch": 0, "base_sequence": number * 10}
-        append(log, 10, value=bytes(6000), epoch=number // 10, **sequence)
-    log.high_watermark = 390
-    assert log.truncate_to(185)
-    assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (180, 180, 180)
-    assert list(log.segments.base_offsets) == [0, 170]
-    assert log.leader_epochs.entries == ((0, 0), (1, 100))
-    assert log.producers.entries[1].last_sequence == 179
-    assert append(log, 10, producer_id=1, producer_epoch=0, base_sequence=180).first_offset == 180
-    assert not log.truncate_to(500)
-    log.truncate_fully_and_start_at(1000)
-    assert (log.log_start_offset, log.log_end_offset, log.size) == (1000, 1000, 0)
-    assert append(log).first_offset == 1000
-
-
-def test_a_full_truncation_deletes_the_producer_snapshots(harness):
-    log = harness.log()
-    append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0)
-    log.roll()
-    assert (harness.path / "00000000000000000003.snapshot").exists()
-    log.truncate_fully_and_start_at(2)
-    assert not list(harness.path.glob("*.snapshot"))
-    assert log.producers.snapshots == []
-    assert not log.producers.entries
-    assert log.leader_epochs.entries == ()
-    append(log, 3, producer_id=2, producer_epoch=0, base_sequence=0)
-    again = harness.log(log_start_offset=2)
-    assert sorted(again.producers.entries) == [2], "producers from before the truncation have not returned"
-
-
-def test_a_truncation_removes_the_aborted_transactions_behind_it(harness):
-    log = harness.log()
-    transactional = {"producer_epoch": 0, "is_transactional": True}
-    for producer_id in (3, 4):
-        append(log, 2, producer_id=producer_id, base_sequence=0, **transactional)
-        log.append_as_leader(harness.marker(producer_id, 0, commit=False), 0, from_client=False)
-    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3), (4, 3, 5, 6)]
-    log.truncate_to(4)  # takes the batch at 3 and 4
-    assert log.log_end_offset == 3
-    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3)]
-    append(log, 1, producer_id=4, base_sequence=0, **transactional)
-    log.append_as_leader(harness.marker(4, 0, commit=False), 0, from_client=False)
-    assert log.collect_aborted_transactions(0, 5) == [(3, 0, 2, 3), (4, 3, 4, 5)]
 
 
 def with_base_offset(records, base_offset):
@@ -724,71 +645,6 @@ def test_a_flush_does_not_rely_on_one_that_is_still_under_way(tmp_path):
     filesystem.in_test.clear()
     log.flush()
     assert not filesystem.in_test, "both flushes together have made everything durable"
-
-
-# -- invariants: a violation is a bug, and is found before anything is written
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"log_start_offset": 11},
-        {"log_start_offset": -1},
-        {"high_watermark": 11},
-        {"high_watermark": 4, "log_start_offset": 5},
-        {"recovery_point": 11},
-    ],
-)
-def test_offsets_that_contradict_each_other_are_a_bug(harness, change):
-    log = harness.log()
-    append(log, 10)
-    log._check_offsets()
-    for name, value in change.items():
-        setattr(log, name, value)
-    with pytest.raises(AssertionError):
-        log._check_offsets()
-
-
-def test_an_append_below_the_end_is_a_bug(harness):
-    log = harness.log()
-    append(log, 10)
-    size = log.size
-    records = with_base_offset(batch(), 9)
-    batches, _ = scan_batches(records)
-    with pytest.raises(AssertionError):
-        log.append_copy(memoryview(records), batches)
-    with pytest.raises(AssertionError):
-        log._append(records, batches, 10, 0)
-    assert (log.log_end_offset, log.segments.active.file.size) == (10, size)
-
-
-@pytest.mark.parametrize("base_offset", [4, 5 + 2**31])
-def test_a_batch_outside_the_offsets_of_a_segment_is_a_bug(harness, base_offset):
-    log = harness.log(log_start_offset=5)
-    segment = log.segments.active
-    segment.open_for_append()
-    records = with_base_offset(batch(), base_offset)
-    batches, _ = scan_batches(records)
-    with pytest.raises(AssertionError):
-        segment.append(records, batches)
-    assert segment.file.size == 0
-
-
-def test_two_segments_with_one_base_offset_are_a_bug(harness):
-    log = harness.log()
-    with pytest.raises(AssertionError):
-        log.segments.add(LogSegment(log.path, 0, log.config, harness.filesystem))
-    assert len(log.segments) == 1
-
-
-def test_the_recovery_point_never_passes_the_end(harness):
-    log = harness.log()
-    append(log, 10)
-    with pytest.raises(AssertionError):
-        log.flush(11)
-    assert log.recovery_point == 0
-    log.roll_at(20)
-    assert log.recovery_point == 10, "offsets without records are not flushed"
 
 
 def test_two_threads_write_the_leader_epochs(tmp_path):

@@ -1,0 +1,93 @@
+"""Truncation of a log: its ends, epochs, producers and aborted transactions."""
+
+import pytest
+
+from tests.harness.log import LogHarness, batch
+
+
+@pytest.fixture
+def harness(tmp_path):
+    return LogHarness(tmp_path)
+
+
+def append(log, count=1, *, epoch=0, **keywords):
+    return log.append_as_leader(batch(count, **keywords), epoch)
+
+
+def test_a_truncation_at_or_above_the_end_only_drops_later_epochs(harness):
+    log = harness.log()
+    append(log, 5)
+    log.assign_epoch_start_offset(3, 5)
+    assert not log.truncate_to(6)
+    assert log.leader_epochs.entries == ((0, 0), (3, 5))
+    assert not log.truncate_to(5)
+    assert log.leader_epochs.entries == ((0, 0),), "epoch 3 has no batch"
+    assert log.truncations == 0
+    assert log.truncate_to(0)
+    assert (log.log_end_offset, log.size, log.truncations) == (0, 0, 1)
+
+
+def test_a_truncation_below_the_first_segment_empties_the_log(harness):
+    log = harness.log(log_start_offset=10)
+    append(log, 5)
+    log.high_watermark = 15
+    assert log.truncate_to(4)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (4, 4, 4)
+    assert list(log.segments.base_offsets) == [4]
+
+
+def test_a_full_truncation_may_keep_a_later_start(harness):
+    log = harness.log()
+    append(log, 5)
+    with pytest.raises(AssertionError):
+        log.truncate_fully_and_start_at(3, 4)
+    log.truncate_fully_and_start_at(8, 6)
+    assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (6, 6, 8)
+
+
+def test_a_truncation_lowers_ends_epochs_and_producers(harness):
+    log = harness.log({"segment.bytes": 1024 * 1024, "index.interval.bytes": 0})
+    for number in range(40):
+        sequence = {"producer_id": 1, "producer_epoch": 0, "base_sequence": number * 10}
+        append(log, 10, value=bytes(6000), epoch=number // 10, **sequence)
+    log.high_watermark = 390
+    assert log.truncate_to(185)
+    assert (log.log_end_offset, log.high_watermark, log.recovery_point) == (180, 180, 180)
+    assert list(log.segments.base_offsets) == [0, 170]
+    assert log.leader_epochs.entries == ((0, 0), (1, 100))
+    assert log.producers.entries[1].last_sequence == 179
+    assert append(log, 10, producer_id=1, producer_epoch=0, base_sequence=180).first_offset == 180
+    assert not log.truncate_to(500)
+    log.truncate_fully_and_start_at(1000)
+    assert (log.log_start_offset, log.log_end_offset, log.size) == (1000, 1000, 0)
+    assert append(log).first_offset == 1000
+
+
+def test_a_full_truncation_deletes_the_producer_snapshots(harness):
+    log = harness.log()
+    append(log, 3, producer_id=1, producer_epoch=0, base_sequence=0)
+    log.roll()
+    assert (harness.path / "00000000000000000003.snapshot").exists()
+    log.truncate_fully_and_start_at(2)
+    assert not list(harness.path.glob("*.snapshot"))
+    assert log.producers.snapshots == []
+    assert not log.producers.entries
+    assert log.leader_epochs.entries == ()
+    append(log, 3, producer_id=2, producer_epoch=0, base_sequence=0)
+    again = harness.log(log_start_offset=2)
+    assert sorted(again.producers.entries) == [2], "producers from before the truncation have not returned"
+
+
+def test_a_truncation_removes_the_aborted_transactions_behind_it(harness):
+    log = harness.log()
+    transactional = {"producer_epoch": 0, "is_transactional": True}
+    for producer_id in (3, 4):
+        append(log, 2, producer_id=producer_id, base_sequence=0, **transactional)
+        log.append_as_leader(harness.marker(producer_id, 0, commit=False), 0, from_client=False)
+    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3), (4, 3, 5, 6)]
+    log.truncate_to(4)  # takes the batch at 3 and 4
+    assert log.log_end_offset == 3
+    assert log.collect_aborted_transactions(0, 6) == [(3, 0, 2, 3)]
+    append(log, 1, producer_id=4, base_sequence=0, **transactional)
+    log.append_as_leader(harness.marker(4, 0, commit=False), 0, from_client=False)
+    assert log.collect_aborted_transactions(0, 5) == [(3, 0, 2, 3), (4, 3, 4, 5)]
