@@ -1,9 +1,9 @@
-"""ArrowBatch: columns of records, and Arrow's C data interface to them."""
+"""ArrowBatch: columns of records that are exported through Arrow's C data interface."""
 from libc.stdint cimport int64_t
 
 from kafkapy._core.bytes.arrow_columns cimport ArrowColumn, RecordColumns
 
-# Arrow's C data interface: the layout of both structs is its specification.
+# The structs of Arrow's C data interface, with the layout of its specification.
 cdef struct ArrowSchema:
     const char *format
     const char *name
@@ -29,14 +29,14 @@ cdef struct ArrowArray:
 
 
 cdef class ArrowBatch:
-    cdef readonly tuple columns          # names, in the order in which they are given out
+    cdef readonly tuple columns          # names, in the order of the exported columns
     cdef readonly str timestamp_unit
-    cdef readonly bint is_full           # a fill ended because no more bytes are to be put in
-    cdef bint is_frozen                  # given out: not filled any more
-    cdef bint is_busy                    # being filled, without the interpreter lock
+    cdef readonly bint is_full           # a fill stopped because `max_bytes` was reached
+    cdef bint is_frozen                  # exported: no more rows may be added
+    cdef bint is_busy                    # a fill is running, without the interpreter lock
     cdef RecordColumns content
 
-    # Must stand around each fill; RuntimeError if it cannot be filled (any more).
+    # Call these before and after each fill. `begin_fill` raises RuntimeError if the batch can no longer be filled.
     cdef int begin_filling(self) except -1
     cdef void end_filling(self) noexcept
     cdef ArrowColumn **place_of(self, str name) except NULL

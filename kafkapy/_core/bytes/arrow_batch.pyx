@@ -1,4 +1,4 @@
-"""Records as columns, given to whatever reads Arrow (pyarrow, Spark, pandas, ...) without a copy and without pyarrow."""
+"""Records as columns for any library that reads Arrow (pyarrow, Spark, pandas), without a copy and without pyarrow."""
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdlib cimport calloc, free
 
@@ -6,13 +6,13 @@ from kafkapy._core.bytes.arrow_columns cimport (
     BYTES_COLUMN, FIXED_COLUMN, LIST_COLUMN, STRUCT_COLUMN, adopt_column, close_column, drop_column, hold_column,
     new_column)
 
-# All columns that there are, named as in Spark's Kafka source.
+# All columns, with the names of Spark's Kafka source.
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 cdef enum:
     NULLABLE = 2                         # ARROW_FLAG_NULLABLE
     MOST_COLUMNS = 8
-    MOST_ROWS = 1 << 23                  # so that offsets into the names of topics fit an int32
+    MOST_ROWS = 1 << 23                  # so that offsets into the topic names fit an int32
 
 cdef struct ExportedArray:
     ArrowColumn *column
@@ -24,18 +24,19 @@ cdef struct ExportedSchema:
 
 
 cdef class ArrowBatch:
-    """Owns columns of records, all with as many rows. Filled by `FetchedRecords.fill`, then given out, any number of
-    times, to any number of readers, who share its memory. Not thread-safe; the columns, once given out, are immutable.
+    """Owns columns of records, all with the same number of rows. `FetchedRecords.fill` fills the batch; after that it
+    can be exported any number of times, and the readers share its memory. Not thread-safe; exported columns are
+    immutable.
 
-    `columns` are some of COLUMNS, in any order:
+    `columns` names some of COLUMNS, in any order:
 
         key, value      binary                  timestamp       timestamp[us or ms, UTC]; -1 ms if it has none
         topic           string                  timestampType   int32: 0 create, 1 log append, -1 no timestamp
         partition       int32                   headers         list<struct<key: string, value: binary>>, null
         offset          int64                                   without headers; keys are made valid UTF-8
 
-    All are nullable. No more than `max_rows` rows are filled in, nor, beyond the first batch of records, more than
-    about `max_bytes` of keys, values and headers. ValueError for a column that there is not.
+    All columns are nullable. At most `max_rows` rows are added and, after the first batch of records, about `max_bytes`
+    of keys, values and headers. Raises ValueError for an unknown column.
     """
 
     def __cinit__(self, columns=COLUMNS[:7], *, int64_t max_rows=65_536, int64_t max_bytes=64 << 20,
@@ -137,7 +138,7 @@ cdef class ArrowBatch:
         return 0
 
     def __arrow_c_schema__(self):
-        """The columns' names and types, as a capsule (Arrow's PyCapsule interface)."""
+        """Returns the columns' names and types as a capsule (Arrow's PyCapsule interface)."""
         cdef ArrowSchema *schema = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
         if schema == NULL:
             raise MemoryError()
@@ -150,8 +151,9 @@ cdef class ArrowBatch:
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """The columns, as a pair of capsules of schema and array. From here on nothing more is filled in. The schema is
-        what it is, whatever is requested, as the interface allows."""
+        """Returns a pair of capsules, the schema and the array; no rows can be added afterwards. A requested schema is
+        ignored, as the interface allows.
+        """
         cdef ArrowArray *array
         self.freeze()
         schema = self.__arrow_c_schema__()
@@ -162,7 +164,7 @@ cdef class ArrowBatch:
         if not begin_array(array, <int>len(self.columns)):
             raise MemoryError()
         array.length = self.content.rows
-        array.n_buffers = 1              # no row of the whole is null
+        array.n_buffers = 1              # a row as a whole is never null
         for index, name in enumerate(self.columns):
             if not export_column(array.children[index], self.place_of(name)[0]):
                 raise MemoryError()
@@ -181,10 +183,10 @@ cdef ArrowColumn *make_headers() noexcept nogil:
     return headers
 
 
-# Exported structs: each has memory of its own, and a share in its column.
+# Each exported struct has memory of its own and owns a share of its column.
 
 cdef bint begin_schema(ArrowSchema *schema, const char *name, const char *format, int children) noexcept nogil:
-    """Fills in what is to be released with it; the children are empty. False: no memory."""
+    """Sets the fields and allocates the children, which stay empty; returns False if memory is short."""
     cdef ExportedSchema *own = <ExportedSchema *>calloc(1, sizeof(ExportedSchema))
     cdef int index
     if own == NULL:
@@ -210,7 +212,7 @@ cdef bint export_schema(ArrowSchema *schema, const ArrowColumn *column) noexcept
 
 
 cdef void release_schema(ArrowSchema *schema) noexcept nogil:
-    """Any thread; a child that was moved away has no release any more."""
+    """Releases a schema, on any thread; a child that was moved out has no release callback any more."""
     cdef int64_t index
     for index in range(schema.n_children):
         if schema.children[index].release != NULL:
@@ -254,7 +256,7 @@ cdef bint export_column(ArrowArray *array, ArrowColumn *column) noexcept nogil:
 
 
 cdef void release_array(ArrowArray *array) noexcept nogil:
-    """Any thread; a child that was moved away has no release any more."""
+    """Releases an array, on any thread; a child that was moved out has no release callback any more."""
     cdef ExportedArray *own = <ExportedArray *>array.private_data
     cdef int64_t index
     for index in range(array.n_children):

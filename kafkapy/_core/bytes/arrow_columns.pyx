@@ -1,4 +1,4 @@
-"""Makes, grows and frees the memory of Arrow's columns."""
+"""Creates, grows and frees the memory of Arrow's columns."""
 
 from libc.stdint cimport INT32_MAX
 from libc.stdlib cimport calloc, free, realloc
@@ -18,10 +18,10 @@ cdef enum:
     OFFSET_WIDTH = 4
 
     MOST_SPARE = 32
-    LARGEST_SPARE_BYTES = 64 << 20       # of all together
+    LARGEST_SPARE_BYTES = 64 << 20       # of all cached columns together
 
-# Columns whose last owner is gone, with their memory, for the next batch: fresh pages cost more than what is put into
-# them. Whoever finds `spare_is_busy` set goes without: nobody waits here.
+# Columns without owners keep their memory here for the next batch, because filling fresh pages costs more than copying
+# the data into them. A caller that finds `spare_is_busy` set allocates instead, so that no thread waits.
 cdef ArrowColumn *spare[MOST_SPARE]
 cdef int spare_count = 0
 cdef int64_t spare_bytes = 0
@@ -33,7 +33,7 @@ cdef int64_t bytes_held(const ArrowColumn *column) noexcept nogil:
 
 
 cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogil:
-    """One that was made for the same name and format, or NULL."""
+    """Returns a cached column of the same name and format, or NULL."""
     cdef ArrowColumn *found = NULL
     cdef int at
     global spare_count, spare_bytes
@@ -51,7 +51,7 @@ cdef ArrowColumn *take_spare(const char *name, const char *format) noexcept nogi
 
 
 cdef bint give_spare(ArrowColumn *column) noexcept nogil:
-    """False: there are enough."""
+    """Caches a column without owners; returns False if the cache is full."""
     cdef bint taken = False
     global spare_count, spare_bytes
     if exchange(&spare_is_busy, 1, SEQUENTIAL):
@@ -78,7 +78,7 @@ cdef ArrowColumn *new_column(const char *name, const char *format, int kind, int
     column.owners = 1
     column.name, column.format, column.kind, column.has_nulls = name, format, kind, has_nulls
     column.width = OFFSET_WIDTH if kind == BYTES_COLUMN or kind == LIST_COLUMN else width
-    # So that there is a buffer of everything that a consumer may look at, even without rows.
+    # A consumer may read every buffer, even that of a column without rows.
     if reserve_rows(column, 0, FIRST_ROWS) != COLUMN_OK or (
             kind == BYTES_COLUMN and reserve_data(column, 0, FIRST_BYTES) != COLUMN_OK):
         drop_column(column)

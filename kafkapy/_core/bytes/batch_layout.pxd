@@ -1,4 +1,4 @@
-"""The header of a record batch, magic 2 (KIP-98), and how to read and patch it. Leaf stratum: inline, *borrows*.
+"""The header of a record batch of magic 2 (KIP-98), with inline leaf functions to read and patch it; they *borrow*.
 
      0 base offset int64            21 attributes int16            43 producer id int64
      8 length int32 (after this)    23 last offset delta int32     51 producer epoch int16
@@ -30,8 +30,8 @@ cdef enum:
     BASE_SEQUENCE_AT = 53
     RECORD_COUNT_AT = 57
     BATCH_OVERHEAD = 61
-    LOG_OVERHEAD = 12                    # base offset and length: before what the length counts
-    SMALLEST_LENGTH = 14                 # of a message of magic 0, the least that any format can have
+    LOG_OVERHEAD = 12                    # base offset and length, which the length does not count
+    SMALLEST_LENGTH = 14                 # of a message of magic 0, the least of any format
 
     LOG_APPEND_TIME_FLAG = 0x08
     TRANSACTIONAL_FLAG = 0x10
@@ -41,17 +41,17 @@ cdef enum:
     NO_TIMESTAMP = -1
     NO_PRODUCER_ID = -1
 
-# What reading a header can answer.
+# The status of reading a header.
 cdef enum:
     HEADER_OK = 0
-    HEADER_INCOMPLETE = 1                # the bytes end inside the batch: a torn tail, or more to come
-    HEADER_BAD_LENGTH = 2                # the length cannot be one
+    HEADER_INCOMPLETE = 1                # the bytes end inside the batch: a torn tail, or more will follow
+    HEADER_BAD_LENGTH = 2                # an impossible length
     HEADER_BAD_MAGIC = 3                 # neither 0, 1 nor 2
     HEADER_OLD_MAGIC = 4                 # 0 or 1: a message set; only position, size, base_offset and magic are set
 
 cdef struct BatchHeader:
     Py_ssize_t position                  # of the batch in the buffer
-    int64_t size                         # bytes of the batch, with base offset and length
+    int64_t size                         # bytes of the batch, including base offset and length
     int64_t base_offset
     int32_t partition_leader_epoch
     int8_t magic
@@ -68,7 +68,8 @@ cdef struct BatchHeader:
 
 cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
                                    BatchHeader *header) noexcept nogil:
-    """Reads the header at `pos`; HEADER_OK says that the whole batch lies before `end`. The checksum is not checked."""
+    """Reads the header at `pos`; HEADER_OK means that the whole batch ends before `end`. Does not verify the checksum.
+    """
     cdef const uint8_t *at = buf + pos
     cdef int32_t length
     if end - pos < LOG_OVERHEAD:
@@ -104,7 +105,7 @@ cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_
 
 
 cdef inline int32_t last_sequence_of(const BatchHeader *header) noexcept nogil:
-    """Sequences wrap to 0 after 2^31 - 1; -1 if the batch has none."""
+    """Returns the last sequence of the batch, -1 if it has none. Sequences wrap to 0 after 2^31 - 1."""
     if header.base_sequence < 0:
         return -1
     return <int32_t>((<int64_t>header.base_sequence + header.last_offset_delta) & 0x7fffffff)

@@ -1,9 +1,9 @@
-"""Batch validation: one native pass over batches and their records (step "log": checked once, assigned in place).
+"""Validates batches and their records in one native pass (step "log": checked once, assigned in place).
 
-What is refused, and with which code, was asked of Apache Kafka 4.3.0 with the same bytes (tests/wire/test_batches_*).
-On purpose stricter: offset deltas other than 0, 1, 2, ... get INVALID_RECORD, plain or compressed. Kafka stores plain
-batches like that, and answers compressed ones with UNKNOWN_SERVER_ERROR. And what a batch may decompress to is limited:
-to 256 MiB, or 64 times `max_message_bytes` if that is more; a larger one gets MESSAGE_TOO_LARGE.
+The rules and the error codes are those of Apache Kafka 4.3.0 for the same bytes (tests/wire/test_batches_*). Two rules
+are stricter on purpose. Offset deltas other than 0, 1, 2, ... get INVALID_RECORD, compressed or not; Kafka stores such
+batches if they are not compressed, and responds with UNKNOWN_SERVER_ERROR if they are. The decompressed size of a batch
+is limited to 256 MiB, or 64 times `max_message_bytes` if that is more; a larger batch gets MESSAGE_TOO_LARGE.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, uint32_t
@@ -45,9 +45,9 @@ STATUS_ERRORS = {
 
 
 class RecordValidationError(ApiError):
-    """Some records of a batch are refused: `record_errors` says which, (index in the batch, message), as in KIP-467.
+    """Some records of a batch are refused; `record_errors` lists (index in the batch, message) as in KIP-467.
 
-    At most 256 of them are kept.
+    At most 256 records are listed.
     """
 
     def __init__(self, error, message, record_errors):
@@ -60,7 +60,7 @@ cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept n
 
 
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil:
-    """In Kafka's order, which decides between the codes when several things are wrong."""
+    """Checks the fields in Kafka's order, which decides the error code of a batch with several faults."""
     if limits.from_client and header.base_offset != 0:
         return BATCH_BAD_BASE_OFFSET
     if header.size > limits.max_message_bytes:
@@ -109,7 +109,7 @@ cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int
 
 
 cdef class BatchSummary:
-    """What is known of one batch without its records. Immutable, but for the base offset that `assign_offsets` sets."""
+    """The header fields of one batch. Immutable except for the base offset, which `assign_offsets` sets."""
 
     def __init__(self):
         raise TypeError("batch summaries come from validate_batches and scan_batches")
@@ -270,14 +270,14 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
 
 
 cdef int check_compressed(int codec, object payload, RecordCheck *check, int64_t max_bytes) except -1:
-    """Streams the payload through the scanner; neither it nor its records are kept."""
+    """Passes the decompressed chunks through the scanner; neither chunks nor records are stored."""
     cdef RecordStream stream
     cdef const uint8_t[::1] bytes_of_chunk
     cdef Py_ssize_t length
     cdef int64_t total = 0
     cdef int status
     start_records(&stream, check)
-    find_codec_functions(codec)  # the gate takes batches of this codec from now on
+    find_codec_functions(codec)  # from the first use on, the gate handles this codec too
     try:
         for chunk in decompress_chunks(codec, payload):
             bytes_of_chunk = chunk
@@ -331,10 +331,11 @@ cdef object record_error(const RecordCheck *check, object topic_partition):
 
 
 def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_epoch, int64_t log_append_time_ms=-1):
-    """Gives the validated batches in a writable buffer their offsets and epoch, in place; returns the next offset.
+    """Assigns offsets and epoch to the validated batches of a writable buffer, in place; returns the next offset.
 
-    With `log_append_time_ms` also the timestamp, its type and the CRC. A header whose largest timestamp or timestamp
-    type is not what the topic has is corrected, as Kafka does. The summaries then say the assigned offsets.
+    With `log_append_time_ms`, also writes the timestamp, its type and the CRC. As in Kafka, a header is corrected if
+    its largest timestamp is not that of its records, or its timestamp type not the topic's. The summaries then hold the
+    assigned offsets.
     """
     cdef Py_buffer view
     cdef BatchSummary summary
@@ -362,11 +363,11 @@ def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_e
 
 
 def scan_batches(buffer, int64_t position_offset=0, bint check_crc=True):
-    """(summaries, valid_bytes) of the batches up to the first torn or bad one; record bodies are not looked at.
+    """Returns (summaries, valid_bytes) of the batches up to the first torn or bad one; does not read record bodies.
 
-    For recovery and for what a leader sent: offsets are kept, `position` has `position_offset` added, and
-    `max_timestamp` is what the header says (its offset: the last of the batch). Batches whose offsets do not ascend are
-    bad too. Magic 0 and 1 end the scan: see message_set. *Borrows* the buffer; thread-safe.
+    Used for recovery and for data from a leader: offsets are kept, `position_offset` is added to each `position`, and
+    `max_timestamp` is the header's (its offset is the last of the batch). A batch whose offsets do not ascend is bad.
+    Magic 0 and 1 end the scan; see message_set. *Borrows* the buffer; thread-safe.
     """
     cdef Py_buffer view
     cdef BatchHeader header

@@ -1,8 +1,8 @@
-"""Functions of the C libraries behind lz4, zstandard and zlib, for those who decompress without the interpreter lock.
+"""Functions of the C libraries behind lz4, zstandard and zlib, for decompression without the interpreter lock.
 
-The libraries are the ones that Python's modules brought along: no header and no library is needed to build. Only calls
-that their authors declare stable are used, and the structs of zlib's binary interface. A codec is there once
-`find_codec_functions` found all of its functions; they stay for the life of the process.
+The libraries are those that Python's modules contain or link, so that building kafkapy needs neither headers nor
+libraries. Only functions that the libraries declare stable are called, and only the structs of zlib's binary interface
+are used. A codec is available after `find_codec_functions` has found all of its functions, and stays available.
 """
 from libc.stdint cimport uint8_t
 
@@ -66,5 +66,5 @@ cdef struct CodecFunctions:
     ZstdFree zstd_free
     ZstdIsError zstd_is_error
 
-# Of the process; written under the interpreter lock, each `has_` last.
+# The functions of this process; written under the interpreter lock, each `has_` field last.
 cdef CodecFunctions *codec_functions() noexcept nogil

@@ -1,4 +1,4 @@
-"""Finds the functions of the compression libraries in the shared objects that Python's own modules link or contain."""
+"""Finds the functions of the compression libraries in the shared objects that Python's modules contain or link."""
 
 import sys
 

@@ -1,12 +1,12 @@
-"""The codecs of record batches, written as Apache Kafka's clients write them and read in bounded chunks.
+"""Compresses record batches as Apache Kafka's clients do, and decompresses them in bounded chunks.
 
-    1 gzip    RFC 1952; several members; what follows the last is ignored
-    2 snappy  blocks behind the 16-byte header of xerial's snappy-java (Java clients), or one raw block (librdkafka)
-    3 lz4     one frame (KIP-57), blocks of 64 KiB; what follows is ignored
-    4 zstd    RFC 8878; several frames, nothing else behind them
+    1 gzip    RFC 1952; several members; anything after the last is ignored
+    2 snappy  blocks after the 16-byte header of xerial's snappy-java (Java clients), or one raw block (librdkafka)
+    3 lz4     one frame (KIP-57), blocks of 64 KiB; anything after it is ignored
+    4 zstd    RFC 8878; several frames and nothing after them
 
 The libraries are imported when a codec is first used. Memory: a chunk, plus the window of zstd (128 MiB at most), a
-block of lz4 (4 MiB at most), or a block of snappy (at most 22 times its compressed size, checked before it is made).
+block of lz4 (4 MiB at most), or a block of snappy (at most 22 times its compressed size, checked beforehand).
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -23,22 +23,22 @@ CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 CHUNK_BYTES = 65536
 
 cdef enum:
-    PIECE_BYTES = 16384                  # compressed bytes handed to a library at a time
+    PIECE_BYTES = 16384                  # compressed bytes passed to a library at a time
     LARGEST_ZSTD_WINDOW = 1 << 27
     ZSTD_MAGIC = 0xfd2fb528
     SKIPPABLE_MAGIC = 0x184d2a50         # and the 15 after it
-    XERIAL_BLOCK_BYTES = 32768           # what snappy-java writes by default
+    XERIAL_BLOCK_BYTES = 32768           # snappy-java's default
     LARGEST_LZ4_RATIO = 255
     LARGEST_GZIP_RATIO = 1032            # of deflate
     LARGEST_ZSTD_BLOCK = 131072
-    KAFKA_LZ4_DEFAULT_LEVEL = 9          # by this number Kafka means lz4's fast mode
+    KAFKA_LZ4_DEFAULT_LEVEL = 9          # Kafka uses this number for lz4's fast mode
 
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 
 
 class DecompressionError(Exception):
-    """The bytes are not what the codec says, or end early."""
+    """The bytes are not valid data of their codec, or they end early."""
 
 
 class DecompressedTooLargeError(DecompressionError):
@@ -46,7 +46,8 @@ class DecompressedTooLargeError(DecompressionError):
 
 
 def compress(int codec, data, level=None):
-    """The bytes-like object compressed as Kafka's own clients do; `level` as in `compression.<codec>.level`."""
+    """Returns a bytes-like object compressed as Kafka's own clients do; `level` is that of `compression.<codec>.level`.
+    """
     if codec == CODEC_NONE:
         return bytes(data)
     if codec == CODEC_GZIP:
@@ -79,7 +80,9 @@ def compress_snappy(data):
 
 
 def decompress(int codec, data, int64_t max_bytes):
-    """All bytes at once. DecompressionError; DecompressedTooLargeError before more than `max_bytes` are held."""
+    """Returns all decompressed bytes. Raises DecompressionError, or DecompressedTooLargeError before it holds more than
+    `max_bytes`.
+    """
     chunks = []
     cdef int64_t total = 0
     for chunk in decompress_chunks(codec, data):
@@ -91,7 +94,7 @@ def decompress(int codec, data, int64_t max_bytes):
 
 
 def decompress_chunks(int codec, data):
-    """An iterator over chunks of at most CHUNK_BYTES, none empty. Raises DecompressionError while iterating."""
+    """Returns an iterator over non-empty chunks of at most CHUNK_BYTES. Raises DecompressionError while iterating."""
     view = memoryview(data).cast("B")
     if codec == CODEC_NONE:
         return plain_chunks(view)
@@ -107,7 +110,9 @@ def decompress_chunks(int codec, data):
 
 
 def largest_decompressed_size(int codec, data):
-    """A bound, in bytes, of what `decompress` could give, found without decompressing. Damage makes it end early."""
+    """Returns an upper bound of the decompressed size in bytes, without decompressing. Damaged data ends the search
+    early.
+    """
     cdef Py_buffer view
     cdef int64_t size
     if codec == CODEC_SNAPPY:
@@ -127,9 +132,10 @@ def largest_decompressed_size(int codec, data):
 
 
 def work_to_open(records):
-    """At most so many bytes of lz4 take as long to open as the batch at the beginning of `records`, bytes-like.
+    """Returns the size of lz4 output that takes as long to produce as the batch at the beginning of `records`
+    (bytes-like).
 
-    0: not compressed, not of magic 2, or not whole, which is found out quickly.
+    The estimate is an upper bound, and costs little. 0 if the batch is not compressed, not of magic 2, or incomplete.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -157,7 +163,9 @@ cdef int cost_of(int codec) noexcept nogil:
 
 
 cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
-    """Of the frame's blocks: none is larger than the frame says, or than 255 times what it is compressed to."""
+    """Returns the sum over the frame's blocks: none is larger than the frame says, or than 255 times its compressed
+    size.
+    """
     cdef int64_t size = 0, block, of_block, largest
     cdef Py_ssize_t pos = LZ4_FLAGS_AT + 3
     if end < pos:
@@ -185,7 +193,7 @@ cdef int64_t largest_zstd_size(const uint8_t *buf, Py_ssize_t end) noexcept nogi
 
 
 def largest_snappy_size(view):
-    """Of the blocks' claims, which none may exceed."""
+    """Returns the sum of the sizes that the blocks claim; no block may exceed its claim."""
     cdef int64_t size = 0
     if view[:XERIAL_MAGIC_BYTES] != XERIAL_MAGIC:
         return max(snappy_length(view), 0)
@@ -228,14 +236,14 @@ def gzip_chunks(view):
                 if inflater.eof or (not piece and len(chunk) < CHUNK_BYTES):
                     break
         start -= len(inflater.unused_data)
-        # Java reads on only if a member's header follows; anything else is ignored.
+        # Java reads on only if the header of another member follows; anything else is ignored.
         if end - start < 18 or view[start:start + 3] != b"\x1f\x8b\x08":
             return
 
 
 def lz4_chunks(view):
     import lz4.frame
-    # No client in Java can read such a frame, so Kafka does not take it either.
+    # No client in Java can read such a frame, so Kafka refuses it as well.
     if len(view) > LZ4_FLAGS_AT and not view[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
         raise DecompressionError("lz4: dependent blocks are not supported")
     decompressor = lz4.frame.LZ4FrameDecompressor()
@@ -258,7 +266,7 @@ def lz4_chunks(view):
 
 def zstd_chunks(view):
     import zstandard
-    # The library takes a cut stream for a finished one.
+    # The library accepts a truncated stream as complete.
     check_zstd_frames(view)
     decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_ZSTD_WINDOW)
     reader = decompressor.stream_reader(view, read_across_frames=True)
@@ -273,7 +281,9 @@ def zstd_chunks(view):
 
 
 def check_zstd_frames(data):
-    """Walks over frames and blocks without decompressing; DecompressionError if they do not fill the data exactly."""
+    """Walks over frames and blocks without decompressing; raises DecompressionError if they do not fill the data
+    exactly.
+    """
     cdef Py_buffer view
     cdef Py_ssize_t pos = 0
     cdef int64_t blocks = 0
@@ -292,7 +302,7 @@ cdef inline uint32_t load_little(const uint8_t *at) noexcept nogil:
 
 
 cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int64_t *blocks) noexcept nogil:
-    """The end of the frame at `pos` (RFC 8878, 3.1), or -1; adds the number of its blocks."""
+    """Returns the end of the frame at `pos` (RFC 8878, 3.1), or -1, and adds the number of its blocks."""
     cdef uint32_t magic, block
     cdef uint8_t descriptor
     cdef int64_t size
@@ -347,7 +357,7 @@ def snappy_chunks(view):
 def snappy_block_chunks(view):
     import cramjam
     claimed = snappy_length(view)
-    # No element of the format makes more than 64 bytes of 3.
+    # No element of the format turns 3 bytes into more than 64.
     if claimed < 0 or claimed > len(view) * 64 // 3 + 64:
         raise DecompressionError("snappy: impossible length")
     try:
@@ -359,7 +369,7 @@ def snappy_block_chunks(view):
 
 
 def snappy_length(data):
-    """The length that a raw snappy block claims to have decompressed, or -1."""
+    """Returns the decompressed length that a raw snappy block claims, or -1."""
     cdef Py_buffer view
     cdef uint32_t length = 0
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)

@@ -1,4 +1,4 @@
-"""CRC-32C of bytes-like objects, by the fastest way the processor has (step "log": checked once per batch)."""
+"""CRC-32C of bytes-like objects, by the fastest variant that the processor supports."""
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 
 cdef extern from "crc32c_hardware.h" nogil:
@@ -10,7 +10,7 @@ VARIANTS = ("table", "one stream", "three streams")
 FASTEST_VARIANT = fastest
 
 cdef enum:
-    WORTH_RELEASING = 65536              # bytes from which other threads may run meanwhile: a few microseconds
+    WORTH_RELEASING = 65536              # bytes from which on other threads may run meanwhile: a few microseconds
 
 
 cdef uint32_t crc32c_update(uint32_t crc, const uint8_t *bytes, size_t length) noexcept nogil:
@@ -18,12 +18,12 @@ cdef uint32_t crc32c_update(uint32_t crc, const uint8_t *bytes, size_t length) n
 
 
 def crc32c(buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """The CRC-32C of `buffer[start:]`, continuing `crc`. IndexError if start is not in the buffer."""
+    """Returns the CRC-32C of `buffer[start:]`, continuing `crc`. Raises IndexError if start is outside the buffer."""
     return crc32c_with(fastest, buffer, start, crc)
 
 
 def crc32c_with(int variant, buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """The same by a given variant (see VARIANTS): for tests and measurements."""
+    """Returns the same checksum, computed by a given variant (see VARIANTS): for tests and measurements."""
     if variant < 0 or variant > fastest:
         raise ValueError(f"CRC-32C by {variant} is not possible on this processor")
     cdef Py_buffer view

@@ -1,6 +1,6 @@
 """Splits a byte stream into Kafka's size-prefixed frames: step two of the data path, slab -> frame.
 
-Pure: no socket, no state. The reactor uses the inline functions of `frame.pxd`; `split_frames` is the same rule for
+No socket and no state. The reactor uses the inline functions of `frame.pxd`; `split_frames` applies the same rule for
 Python (clients, tests).
 """
 
@@ -10,7 +10,7 @@ from kafkapy.errors import ProtocolViolation
 
 
 def split_frames(const unsigned char[:] buffer, int max_size, int min_size=0):
-    """The complete frames in `buffer`: (list of (start, end) of their payloads, bytes consumed).
+    """Returns (list of (start, end) of the payloads, bytes consumed) of the complete frames in `buffer`.
 
     Raises ProtocolViolation for a size prefix below `min_size` (so also a negative one) or above `max_size`.
     """

@@ -1,7 +1,7 @@
-"""Reads the fields of a request frame without the interpreter lock. Leaf stratum: inline, *borrows*.
+"""Inline leaf functions that read the fields of a request frame without the interpreter lock; they *borrow*.
 
-A cursor that ran over the end, or met what the gate leaves to Python, is `failed`; its values are then meaningless and
-its position stays where it was. Callers test it once, at the latest before they use a pointer.
+A cursor `failed` if it reached the end, or a field that the gate leaves to Python. Its values are then meaningless and
+its position does not advance. Callers test `failed` once, before they use a pointer at the latest.
 """
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
@@ -69,7 +69,7 @@ cdef inline const uint8_t *take_bytes(FrameCursor *cursor, Py_ssize_t count) noe
 
 
 cdef inline int32_t take_length(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Of an array or of bytes: -1 is null. Compact ones count from one."""
+    """Returns the length of an array or of bytes; -1 is null. Compact lengths count from one."""
     if flexible:
         return <int32_t> (take_unsigned_varint(cursor) - 1)
     return take_int32(cursor)
@@ -82,13 +82,13 @@ cdef inline int32_t take_string_length(FrameCursor *cursor, bint flexible) noexc
 
 
 cdef inline void expect_no_tags(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Tagged fields are for Python."""
+    """Passes over an empty tag section; tagged fields are left to Python."""
     if flexible and take_unsigned_varint(cursor) != 0:
         cursor.failed = True
 
 
 cdef inline void skip_plain_string(FrameCursor *cursor, int32_t length) noexcept nogil:
-    """Passes over a short string of ASCII, or a null: anything else may be malformed, which Python decides."""
+    """Passes over a short ASCII string or a null. Any other string may be malformed, which Python decides."""
     cdef const uint8_t *at
     cdef int32_t index
     if length < -1 or length > 255:

@@ -1,4 +1,4 @@
-"""What offset and time index have in common: a memory-mapped file of sorted, fixed-size entries.
+"""The common part of offset and time index: a memory-mapped file of sorted, fixed-size entries.
 
     | entry 0 | entry 1 | ... | entry n-1 | zeros up to max_size while the segment is active |
 
@@ -8,7 +8,7 @@ so that a full disk is an error code and not a SIGBUS.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 
-# What adding an entry can answer besides a negative errno.
+# The results of adding an entry, in addition to a negative errno.
 cdef enum:
     INDEX_OK = 0
     INDEX_UNCHANGED = 1                  # time index: the timestamp is not above the last one
@@ -19,8 +19,8 @@ cdef enum:
 
 
 cdef class IndexFile:
-    cdef str located_at                  # where the file is now
-    cdef bytes encoded_path              # the same for the kernel, and its characters
+    cdef str located_at                  # the present path; set it after renaming by other means
+    cdef bytes encoded_path              # the path in the filesystem's encoding, and its characters
     cdef const char *path_for_kernel
     cdef readonly int64_t base_offset    # entries hold offsets relative to it
     cdef readonly int64_t max_size       # bytes when preallocated
@@ -28,22 +28,22 @@ cdef class IndexFile:
     cdef readonly Py_ssize_t entries
     cdef readonly int64_t length         # bytes of the file, mapped from `data`
     cdef int entry_size
-    cdef int slack                       # entries kept free: is_full leaves them for the last entry of a rolled segment
+    cdef int slack                       # entries reserved by is_full for the last entry of a rolled segment
     cdef uint8_t *data                   # NULL if length is 0
-    cdef int64_t backed                  # bytes [entries * entry_size, backed) are known to have disk blocks
+    cdef int64_t backed                  # bytes [entries * entry_size, backed) have disk blocks
     cdef bint closed
 
     cdef int map_file(self, int fd) except -1
     cdef void unmap(self) noexcept
-    # The place of the next entry, or NULL with `status` set. The caller stores the entry and counts it.
+    # Returns the place of the next entry, or NULL with `status` set. The caller stores the entry and counts it.
     cdef uint8_t *next_entry(self, int64_t offset, int *status) noexcept nogil
-    # Writes zeros from `position` to the end of its page, so that the page has disk blocks. 0 or -errno.
+    # Writes zeros from `position` to the end of its page, so that the page has disk blocks. Returns 0 or -errno.
     cdef int back_page(self, int64_t position) noexcept nogil
-    # INDEX_OK and INDEX_UNCHANGED are nothing; the rest raises ValueError or OSError.
+    # Raises ValueError or OSError for a status, except for INDEX_OK and INDEX_UNCHANGED.
     cdef int check_status(self, int status, offset) except -1
     cdef int require_open(self) except -1
-    # Whether `count` entries more fit, those kept free aside.
+    # Returns whether `count` more entries fit, not counting the reserved ones.
     cdef bint has_room(self, Py_ssize_t count) noexcept nogil
-    # The last slot whose big-endian key is <= key, or -1. `key_at` is the byte of the key in an entry.
+    # Returns the last slot whose big-endian key is <= key, or -1. `key_at` is the byte of the key in an entry.
     cdef Py_ssize_t slot_of_int32(self, int key_at, int64_t key) noexcept nogil
     cdef Py_ssize_t slot_of_int64(self, int key_at, int64_t key) noexcept nogil

@@ -1,4 +1,4 @@
-"""Index file: preallocation, mapping, trimming and binary search shared by the offset and time index."""
+"""The parts of an index file that offset and time index share: preallocation, mapping, trimming and binary search."""
 import os
 
 from libc.errno cimport EINTR, EIO, errno
@@ -23,15 +23,15 @@ cdef extern from "<sys/mman.h>" nogil:
 cdef enum:
     PAGE = 4096
 
-cdef uint8_t ZEROS[PAGE + 16]            # a page and the entry that straddles into it; static, so zero
+cdef uint8_t ZEROS[PAGE + 16]            # a page and an entry that extends into it; static, so zero
 
 
 class CorruptIndexError(Exception):
-    """The index file cannot be what we wrote: the caller deletes it and rebuilds it from the log."""
+    """The file is not a valid index: the caller deletes it and rebuilds it from the log."""
 
 
 cdef class IndexFile:
-    """Owns one index file and its mapping. Not used by itself.
+    """Owns one index file and its mapping. Base class of OffsetIndex and TimeIndex.
 
     Invariant: entries * entry_size <= length <= max_size rounded down, or the length of the file that was found.
     Threading: lookups by any thread, everything else by the owner thread (all under the interpreter lock).
@@ -56,7 +56,7 @@ cdef class IndexFile:
     def __init__(self, path, int64_t base_offset, int64_t max_size, bint writable=True):
         """Opens the index, or creates it preallocated to `max_size` bytes (rounded down to whole entries).
 
-        A file that exists is taken as full, like Kafka does: `sanity_check` says whether to believe it.
+        An existing file counts as full, as in Kafka; `sanity_check` decides whether its entries are valid.
         """
         if max_size < self.entry_size:
             raise ValueError(f"maximum size {max_size} of index {path} is less than an entry")
@@ -161,7 +161,7 @@ cdef class IndexFile:
 
     @property
     def path(self):
-        """Where the file is now; set it after renaming by other means."""
+        """The present path of the file; set it after renaming by other means."""
         return self.located_at
 
     @path.setter
@@ -183,18 +183,18 @@ cdef class IndexFile:
         return self.entries >= self.length // self.entry_size - self.slack
 
     def can_hold(self, int64_t offset):
-        """Whether the offset can be written relative to the base offset."""
+        """Returns whether the offset can be stored relative to the base offset."""
         return 0 <= offset - self.base_offset <= INT32_MAX
 
     def truncate(self):
-        """Drops all entries; the file keeps its length."""
+        """Removes all entries; the file keeps its length."""
         self._keep(0)
 
     def _keep(self, Py_ssize_t entries):
         self.require_open()
         if not self.writable:
             raise ValueError(f"index {self.path} is read-only")
-        # What follows the last entry is a hole again, so that an unclean stop leaves nothing that looks like an entry.
+        # The bytes after the last entry become a hole, so that after an unclean stop nothing there looks like an entry.
         cdef int64_t start = entries * self.entry_size
         if self.entries > entries:
             os.truncate(self.located_at, start)
@@ -203,11 +203,13 @@ cdef class IndexFile:
         self.entries = entries
 
     def trim_to_valid_size(self):
-        """Cuts the file behind the last entry: on roll and close."""
+        """Cuts the file after the last entry, when the segment is rolled or closed."""
         self.resize(self.size_in_bytes)
 
     def resize(self, int64_t size):
-        """Makes the file `size` bytes (rounded down to whole entries); entries stay. False if it has that size."""
+        """Resizes the file to `size` bytes (rounded down to whole entries) and keeps the entries. Returns False if
+        unchanged.
+        """
         self.require_open()
         size = self._rounded(size)
         if size < self.entries * self.entry_size:
@@ -232,12 +234,12 @@ cdef class IndexFile:
         return True
 
     def reset(self):
-        """Empties the index and preallocates it again: before it is rebuilt from the log."""
+        """Empties the index and preallocates it again, before it is rebuilt from the log."""
         self.truncate()
         self.resize(self.max_size)
 
     def flush(self):
-        """Entries and length reach the disk (fdatasync, without the interpreter lock). Raises OSError."""
+        """Syncs entries and length to the disk (fdatasync, without the interpreter lock). Raises OSError."""
         self.require_open()
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -246,13 +248,13 @@ cdef class IndexFile:
             os.close(fd)
 
     def rename_to(self, path):
-        """Renames the file; names reach the disk when the caller syncs the directory."""
+        """Renames the file; the caller must sync the directory."""
         path = os.fspath(path)
         os.rename(self.path, path)
         self.path = path
 
     def close(self, bint trim=True):
-        """Trims the file (not for a failed log directory) and unmaps it. Closing twice is allowed."""
+        """Trims the file (unless its log directory has failed) and unmaps it. Closing twice is allowed."""
         if self.closed:
             return
         try:

@@ -1,15 +1,17 @@
-"""Objects in an order, without the lock (fetch sessions: which partition is read first, which session was used last)."""
+"""Ordered objects without the interpreter lock: partitions of a fetch session in reading order, sessions in order of
+use.
+"""
 
 
 cdef class Linked:
-    """Base of what can be in one order at a time. Owner thread only."""
+    """Base class of objects that are in at most one order at a time. Owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.previous = self.next = self.order = NULL
 
 
 cdef class LinkedOrder:
-    """Base of collections that own their members in other ways. Owner thread only."""
+    """Base class of collections that own their members by other means. Owner thread only."""
 
     cdef void append(self, Linked member) noexcept nogil:
         member.previous = self.last

@@ -1,4 +1,4 @@
-"""Message: what the generated classes of the protocol have in common. Contents page; see `message.pyx`."""
+"""Message: the base class of the protocol's generated classes. See `message.pyx`."""
 
 
 cdef class Message:

@@ -1,30 +1,30 @@
 # cython: language_level=3
-"""Message: what the generated classes of the protocol have in common.
+"""Message: the base class of the protocol's generated classes.
 
-A generated class knows its fields and writes them straight; this base turns bytes into messages and back, compares and
-prints. Structs within messages are Messages too, but only whole messages name their `VERSIONS`. Not thread-safe.
+A generated class reads and writes its own fields; this base class converts between bytes and messages, compares and
+prints. Structs within messages are Messages too, but only whole messages have `VERSIONS`. Not thread-safe.
 """
 from kafkapy._core.bytes.wire cimport Reader, Writer
 
 from kafkapy._core.bytes.wire import EncodeError
 from kafkapy.errors import ProtocolViolation
 
-# Stands for "not given" where the default is a new empty list or struct.
+# The default of parameters whose value is a new empty list or struct.
 EMPTY = object()
 
 
 def absent(message, str field, int version):
-    """The error for a value that `version` of the message has no place for."""
+    """Returns the error for a field that `version` of the message cannot carry."""
     return EncodeError(f"{type(message).__qualname__} version {version} has no field {field}, which is set")
 
 
 cdef class Message:
-    """A protocol message or a struct of one: plain fields, no behaviour. Mutable, owned by whoever made it.
+    """A protocol message, or a struct within one: plain fields without behaviour. Mutable, owned by its creator.
 
-    Every class of messages has, generated,
+    Every generated class has
 
-        read(cls, reader, version)       the message that begins where `reader` stands
-        write(self, writer, version)     appends it to what `writer` has; EncodeError if this version cannot carry it
+        read(cls, reader, version)       returns the message at the position of `reader`
+        write(self, writer, version)     appends the message; EncodeError if this version cannot carry it
     """
 
     FIELDS = ()
@@ -33,7 +33,9 @@ cdef class Message:
 
     @classmethod
     def decode(cls, buffer, int version, Py_ssize_t pos=0, end=None):
-        """The message in `buffer[pos:end]`, all of it. ProtocolViolation if the bytes are not one."""
+        """Returns the message that fills `buffer[pos:end]`. Raises ProtocolViolation if the bytes are not such a
+        message.
+        """
         if version not in cls.VERSIONS:
             raise ProtocolViolation(f"{cls.__qualname__} has no version {version}")
         cdef Reader reader = Reader(buffer, pos, end)
@@ -42,13 +44,15 @@ cdef class Message:
         return message
 
     def encode(self, int version):
-        """The message as bytes. EncodeError (a ValueError) if this version cannot carry it."""
+        """Returns the message as bytes. Raises EncodeError (a ValueError) if this version cannot carry it."""
         cdef Writer writer = Writer()
         write_whole(self, writer, version)
         return writer.getvalue()
 
     def encode_chunks(self, int version, prefix=b""):
-        """`prefix` and the message in pieces to send; large record bytes and file ranges stay what they are."""
+        """Returns `prefix` and the message as a list of chunks to send; large record bytes and file ranges are not
+        copied.
+        """
         cdef Writer writer = Writer()
         writer.write_raw(prefix)
         write_whole(self, writer, version)

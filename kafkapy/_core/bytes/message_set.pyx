@@ -1,14 +1,14 @@
-"""Message sets of magic 0 and 1, as Kafka had them before 0.11: read, checked and built.
+"""Message sets of magic 0 and 1, the record format before Kafka 0.11: reads, checks and builds them.
 
      0 offset int64                        16 magic int8
      8 size int32 (of what follows)        17 attributes int8: bits 0-2 codec, 3 timestamp type (magic 1)
     12 CRC-32 uint32 (of 16..)             18 timestamp int64 (magic 1 only)
        then: key length int32 (-1 null), key, value length int32 (-1 null), value
 
-A compressed message (wrapper) has a whole message set as value. Its offset is that of the last inner message. With
-magic 0 inner offsets are absolute; with magic 1 they are relative to the first absolute offset, which follows from the
-wrapper's offset and the last inner one. A wrapper with log append time has the timestamp of all its messages. Wrappers
-do not nest.
+A compressed message (wrapper) has a whole message set as its value, and the offset of its last inner message. With
+magic 0, inner offsets are absolute. With magic 1 they are relative to the first absolute offset, which follows from the
+wrapper's offset and the last inner one. A wrapper with log append time gives its timestamp to all its messages.
+Wrappers do not nest.
 """
 import zlib
 
@@ -30,18 +30,18 @@ cdef enum:
     BODY_AT_MAGIC_0 = 18
     BODY_AT_MAGIC_1 = 26
     LOG_OVERHEAD = 12
-    SMALLEST_SIZE = 14                   # of magic 0 without key and value
+    SMALLEST_SIZE = 14                   # of magic 0, without key and value
     LOG_APPEND_TIME_FLAG = 0x08
-    LARGEST_CODEC = CODEC_LZ4            # zstd came with magic 2
+    LARGEST_CODEC = CODEC_LZ4            # zstd requires magic 2
     NO_TIMESTAMP = -1
 
 LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 
 cdef class LegacyRecord:
-    """One message, copied out of its set. Immutable. `timestamp` in ms since 1970, -1 with magic 0.
+    """One message, copied from its set. Immutable. `timestamp` in ms since 1970, -1 with magic 0.
 
-    `position` is the place in the buffer that was read, -1 for a message out of a wrapper.
+    `position` is the position in the buffer, or -1 for a message from a wrapper.
     """
 
     cdef readonly int64_t offset
@@ -61,20 +61,20 @@ cdef class LegacyRecord:
 
     @property
     def timestamp_type(self):
-        """0: create time, 1: log append time."""
+        """0 for create time, 1 for log append time."""
         return 1 if self.magic and self.attributes & LOG_APPEND_TIME_FLAG else 0
 
     @property
     def headers(self):
-        """Always empty: headers came with magic 2."""
+        """Always empty: headers were introduced with magic 2."""
         return ()
 
     def is_valid(self):
-        """Whether the CRC fitted when the message was read."""
+        """Returns whether the CRC was valid when the message was read."""
         return self.valid
 
     def ensure_valid(self):
-        """ApiError CORRUPT_MESSAGE unless the CRC fitted."""
+        """Raises ApiError CORRUPT_MESSAGE unless the CRC was valid."""
         if not self.valid:
             raise ApiError(Error.CORRUPT_MESSAGE, f"Message at offset {self.offset} does not match its CRC")
 
@@ -88,7 +88,9 @@ cdef object corrupt(object text):
 
 
 cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end):
-    """The message at `pos`; None if the bytes end inside it. ApiError CORRUPT_MESSAGE if it is none."""
+    """Returns the message at `pos`, or None if the bytes end inside it. Raises ApiError CORRUPT_MESSAGE if it is
+    malformed.
+    """
     cdef LegacyRecord record
     cdef int64_t size
     cdef Py_ssize_t at
@@ -125,7 +127,7 @@ cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos
 
 
 cdef bytes read_field(const uint8_t *buf, Py_ssize_t *at, Py_ssize_t end):
-    """Bytes with their length before them; None for a negative length."""
+    """Returns the bytes after a length prefix; None for a negative length."""
     cdef int32_t length
     if end - at[0] < 4:
         raise corrupt("A message ends inside its key or value")
@@ -140,9 +142,9 @@ cdef bytes read_field(const uint8_t *buf, Py_ssize_t *at, Py_ssize_t end):
 
 
 def iterate_messages(buffer, Py_ssize_t position=0):
-    """The messages of a set, wrappers as they are, up to an incomplete tail. Does not check CRCs.
+    """Yields the messages of a set without opening wrappers, up to an incomplete tail. Does not check CRCs.
 
-    ApiError CORRUPT_MESSAGE where a message cannot be one. *Pins* the buffer while it is iterated.
+    Raises ApiError CORRUPT_MESSAGE for a malformed message. *Pins* the buffer during the iteration.
     """
     cdef Py_buffer view
     cdef LegacyRecord record
@@ -163,9 +165,9 @@ def iterate_messages(buffer, Py_ssize_t position=0):
 
 
 def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """The messages of a set with wrappers opened: absolute offsets, effective timestamps, CRCs checked.
+    """Yields the messages of a set and of its wrappers: absolute offsets, effective timestamps, CRCs checked.
 
-    ApiError CORRUPT_MESSAGE, and what `wrapped_messages` says.
+    Raises ApiError CORRUPT_MESSAGE, and the errors of `wrapped_messages`.
     """
     cdef LegacyRecord outer
     for outer in iterate_messages(buffer, position):
@@ -177,7 +179,7 @@ def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DEC
 
 
 def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """The inner messages of a compressed message, as a list, with absolute offsets."""
+    """Returns the inner messages of a compressed message, as a list, with absolute offsets."""
     cdef LegacyRecord inner
     cdef int64_t first_offset
     cdef list records = list(wrapped_messages(wrapper, max_bytes))
@@ -189,12 +191,13 @@ def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMP
 
 
 def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """Yields the inner messages of a compressed message, checked, with their offsets as they were written (magic 1:
-    relative) and the timestamps that they have for a reader.
+    """Yields the checked inner messages of a compressed message, with the stored offsets (magic 1: relative) and
+    effective timestamps.
 
-    As Kafka: INVALID_RECORD for a wrapper that is empty, nested or mixes magics, UNKNOWN_SERVER_ERROR for one that does
-    not decompress, CORRUPT_MESSAGE for a wrong CRC; an inner message that is cut off at the end is left out.
-    MESSAGE_TOO_LARGE: more than `max_bytes` come out. Holds those bytes, one message at a time is made of them.
+    Error codes as in Kafka: INVALID_RECORD for a wrapper that is empty, nested or mixes magics, UNKNOWN_SERVER_ERROR
+    for one that does not decompress, CORRUPT_MESSAGE for a wrong CRC, MESSAGE_TOO_LARGE for more than `max_bytes` of
+    output. An inner message that is cut off at the end is left out. Holds the decompressed bytes, and creates one
+    message at a time.
     """
     cdef LegacyRecord inner
     cdef int codec = wrapper.attributes & CODEC_MASK
@@ -229,7 +232,8 @@ def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DE
 
 
 def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, int attributes=0):
-    """One message as bytes. Key and value are bytes-like or None; the timestamp is written with magic 1 only."""
+    """Returns one message as bytes. Key and value are bytes-like or None; the timestamp is written with magic 1 only.
+    """
     if magic not in (0, 1):
         raise ValueError(f"no message has magic {magic}")
     cdef bytearray message = bytearray(BODY_AT_MAGIC_1 if magic else BODY_AT_MAGIC_0)
@@ -251,10 +255,10 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
 
 
 def build_message_set(records, *, int magic, int compression=0, level=None, int timestamp_type=0):
-    """A message set of (offset, timestamp, key, value) with ascending offsets; compressed as one wrapper.
+    """Returns a message set of (offset, timestamp, key, value) with ascending offsets; compressed sets are one wrapper.
 
-    A wrapper of magic 1 has the largest timestamp of its messages. The records are taken one by one. Raises ValueError
-    for zstd.
+    A wrapper of magic 1 has the largest timestamp of its messages. The records are consumed one by one. Raises
+    ValueError for zstd.
     """
     cdef int attributes = compression | (LOG_APPEND_TIME_FLAG if timestamp_type and magic else 0)
     cdef int64_t first_offset = 0, last_offset = -1, max_timestamp = NO_TIMESTAMP, offset, timestamp
@@ -278,8 +282,8 @@ def build_message_set(records, *, int magic, int compression=0, level=None, int 
     return build_message(last_offset, max_timestamp, None, value, magic=magic, attributes=attributes)
 
 
-# Kafka's clients before 0.10 computed the checksum of an lz4 frame's header over the magic number too (KAFKA-3160);
-# messages of magic 0 keep the mistake, readers of magic 0 do not look at it.
+# Kafka's clients before 0.10 computed the checksum of an lz4 frame's header over the magic number too (KAFKA-3160).
+# Messages of magic 0 keep this fault, and readers of magic 0 do not verify the checksum.
 
 cdef enum:
     LZ4_MAGIC_BYTES = 4
@@ -290,7 +294,7 @@ cdef enum:
 
 
 cdef uint32_t short_xxhash32(const uint8_t *bytes, Py_ssize_t length) noexcept nogil:
-    """xxHash32 with seed 0 of fewer than 16 bytes."""
+    """Returns xxHash32, seed 0, of fewer than 16 bytes."""
     cdef uint32_t state = <uint32_t>PRIME_5 + <uint32_t>length, word
     cdef Py_ssize_t pos = 0
     while length - pos >= 4:
@@ -309,12 +313,13 @@ cdef uint32_t short_xxhash32(const uint8_t *bytes, Py_ssize_t length) noexcept n
 
 
 def correct_lz4_header(bytes frame not None):
-    """The frame with the checksum of its header as lz4 defines it. DecompressionError if the header is cut off."""
+    """Returns the frame with the header checksum that lz4 defines. Raises DecompressionError if the header is cut off.
+    """
     return with_header_checksum(frame, LZ4_MAGIC_BYTES)
 
 
 def broken_lz4_header(bytes frame not None):
-    """The frame with the checksum of its header as Kafka's magic 0 has it."""
+    """Returns the frame with the header checksum that Kafka uses with magic 0."""
     return with_header_checksum(frame, 0)
 
 

@@ -34,12 +34,12 @@ cdef int32_t murmur2_of(const uint8_t *data, Py_ssize_t length) noexcept nogil:
 
 
 def murmur2(const uint8_t[::1] data not None):
-    """The hash of bytes, as Java's signed int."""
+    """Returns the hash of bytes, as Java's signed int."""
     return murmur2_of(&data[0] if data.shape[0] else NULL, data.shape[0])
 
 
 def partition_of_key(const uint8_t[::1] key not None, int32_t partition_count):
-    """The partition of a key among `partition_count` (at least 1)."""
+    """Returns the partition of a key among `partition_count` (at least 1)."""
     if partition_count < 1:
         raise ValueError("a topic has at least one partition")
     return (murmur2_of(&key[0] if key.shape[0] else NULL, key.shape[0]) & 0x7fffffff) % partition_count

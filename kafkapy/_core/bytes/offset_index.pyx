@@ -1,4 +1,4 @@
-"""Offset index: where in the segment file to start looking for an offset (step "segment")."""
+"""Offset index: maps an offset to the position in the segment file at which a search for it starts."""
 from libc.stdint cimport INT32_MAX, uint8_t
 
 from kafkapy._core.bytes.index_file import CorruptIndexError
@@ -49,17 +49,19 @@ cdef class OffsetIndex(IndexFile):
         return INDEX_OK
 
     def append(self, int64_t offset, int64_t position):
-        """Adds an entry. ValueError if full, not ascending or out of range of int32; OSError if the disk is full."""
+        """Adds an entry. Raises ValueError if full, not ascending or out of range of int32; OSError if the disk is
+        full.
+        """
         self.check_status(self.append_entry(offset, position), offset)
 
     def lookup(self, int64_t offset):
-        """(offset, position) of the last entry at or below the offset, else (base_offset, 0)."""
+        """Returns (offset, position) of the last entry at or below the offset, or (base_offset, 0)."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int32(OFFSET_AT, offset - self.base_offset)
         return (self.base_offset, 0) if slot < 0 else self.entry(slot)
 
     def entry(self, Py_ssize_t slot):
-        """(offset, position) of the n-th entry. IndexError if there is none."""
+        """Returns (offset, position) of the n-th entry. Raises IndexError if there is none."""
         self.require_open()
         if slot < 0 or slot >= self.entries:
             raise IndexError(f"index {self.path} has {self.entries} entries, not {slot + 1}")
@@ -67,7 +69,7 @@ cdef class OffsetIndex(IndexFile):
         return self.base_offset + load_int32(entry + OFFSET_AT), load_int32(entry + POSITION_AT)
 
     def truncate_to(self, int64_t offset):
-        """Drops the entries at or above the offset."""
+        """Removes the entries at or above the offset."""
         self.require_open()
         self._keep(self.slot_of_int32(OFFSET_AT, offset - self.base_offset - 1) + 1)
 
@@ -76,9 +78,10 @@ cdef class OffsetIndex(IndexFile):
         self.load_last()
 
     def sanity_check(self):
-        """CorruptIndexError if the file is not whole entries, or its last entry below its base or not above its first.
+        """Raises CorruptIndexError unless the file has whole entries, and the last is above the first and not below the
+        base.
 
-        The last catches what an unclean stop leaves: entries followed by zeros.
+        The comparison with the first entry finds what an unclean stop leaves: entries followed by zeros.
         """
         self.require_open()
         if self.entries > 1 and self.last_offset <= self.entry(0)[0]:

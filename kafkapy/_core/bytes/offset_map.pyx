@@ -1,4 +1,4 @@
-"""Offset map of the log cleaner: key -> newest offset (step "clean")."""
+"""Offset map of the log cleaner: key -> newest offset."""
 import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -31,7 +31,7 @@ cdef inline void sip_rounds(uint64_t *v, int count) noexcept nogil:
 
 
 cdef void siphash_128(const uint64_t *secret, const uint8_t *bytes, Py_ssize_t length, uint64_t *hashed) noexcept nogil:
-    """SipHash-2-4 with 128 bits of output; words are little-endian, as all our machines are."""
+    """SipHash-2-4 with 128 bits of output. Words are read in the machine's order, which must be little-endian."""
     cdef uint64_t v[4]
     cdef uint64_t word
     cdef const uint8_t *end = bytes + (length & ~7)
@@ -60,7 +60,7 @@ cdef void siphash_128(const uint64_t *secret, const uint8_t *bytes, Py_ssize_t l
 
 
 def siphash(bytes secret not None, bytes data not None):
-    """The hash of `data` under a secret of 16 bytes, as 16 bytes: for tests."""
+    """Returns the hash of `data` under a secret of 16 bytes, as 16 bytes: for tests."""
     if len(secret) != 16:
         raise ValueError("the secret has 16 bytes")
     cdef uint64_t key[2]
@@ -71,13 +71,15 @@ def siphash(bytes secret not None, bytes data not None):
 
 
 cdef class OffsetMap:
-    """Owns the memory of the map: none before `clear` and after `release`.
+    """Owns the memory of the map, which exists between `clear` and `release`.
 
-    Invariants: entries <= max_entries < slot_count, so that a search ends. Used by one thread.
+    Invariant: entries <= max_entries < slot_count, so that a search ends. Used by one thread.
     """
 
     def __init__(self, int64_t memory_bytes, double load_factor=0.9, bytes secret=None):
-        """`memory_bytes` is never exceeded; a share of `load_factor` of its slots is used. ValueError if that is < 1."""
+        """Uses at most `memory_bytes`, and a share of `load_factor` of its slots. Raises ValueError if that is less
+        than one slot.
+        """
         self.largest_slots = memory_bytes // sizeof(Slot)
         if not 0 < load_factor < 1 or self.largest_slots * load_factor < 1:
             raise ValueError(f"a map of {memory_bytes} bytes with load factor {load_factor} holds no key")
@@ -93,11 +95,13 @@ cdef class OffsetMap:
 
     @property
     def capacity(self):
-        """Keys that the whole memory holds: 5,033,164 in 128 MiB with load factor 0.9."""
+        """The number of keys that the whole memory holds: 5,033,164 in 128 MiB with load factor 0.9."""
         return <int64_t>(self.largest_slots * self.load_factor)
 
     def clear(self, int64_t expected=-1):
-        """Empties the map and makes room for `expected` keys, or for as many as the memory holds. MemoryError."""
+        """Empties the map and allocates slots for `expected` keys, or for as many as the memory holds. Raises
+        MemoryError.
+        """
         self.release()
         slots = self.largest_slots
         if expected >= 0 and expected < slots:
@@ -109,7 +113,7 @@ cdef class OffsetMap:
         self.max_entries = min(<int64_t>(slots * self.load_factor), slots - 1)
 
     def release(self):
-        """Gives the memory back."""
+        """Frees the memory."""
         free(self.slots)
         self.slots = NULL
         self.slot_count = self.max_entries = self.entries = 0
@@ -153,11 +157,11 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Everything up to `offset` has been seen."""
+        """Records that everything up to `offset` has been seen."""
         self.latest_offset = max(self.latest_offset, offset)
 
     def put(self, key, int64_t offset):
-        """Remembers the offset, 0 or more, as the key's newest. False, with nothing changed, if the map is full."""
+        """Stores the offset, 0 or more, as the key's newest. Returns False and changes nothing if the map is full."""
         cdef Py_buffer view
         if offset < 0:
             raise ValueError(f"{offset} is no offset")
@@ -171,7 +175,7 @@ cdef class OffsetMap:
         return True
 
     def get(self, key):
-        """The newest offset of the key, or -1."""
+        """Returns the newest offset of the key, or -1."""
         cdef Py_buffer view
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
         try:

@@ -1,4 +1,4 @@
-"""Big-endian loads and stores, and varints with their bounds checks. Leaf stratum: inline, noexcept nogil, *borrows*.
+"""Big-endian loads and stores, and varints with bounds checks: inline leaf functions without the lock that *borrow*.
 
 A varint is little-endian base 128: seven bits a byte, the top bit says that another byte follows. `varint` and
 `varlong` are zig-zag coded (KIP-98 records); `unsigned_varint` is not (KIP-482 compact types).
@@ -110,7 +110,7 @@ cdef inline Py_ssize_t read_varlong(const uint8_t *buf, Py_ssize_t pos, Py_ssize
 
 
 cdef inline Py_ssize_t write_unsigned_varlong(uint8_t *buf, Py_ssize_t pos, uint64_t value) noexcept nogil:
-    """The caller has room for 10 bytes (5 if the value fits 32 bits)."""
+    """Writes a varint; the caller provides 10 bytes (5 if the value fits 32 bits)."""
     while value >= 0x80:
         buf[pos] = <uint8_t>(value & 0x7f) | 0x80
         value >>= 7

@@ -1,4 +1,6 @@
-"""Record batches of magic 2 (KIP-98): header view, records, and the way in to building and validating them."""
+"""Record batches of magic 2 (KIP-98): a view of the header, the records, and the Python functions for building and
+checking.
+"""
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -18,7 +20,7 @@ from kafkapy._core.bytes.record_batch_builder import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 
 OVERHEAD = BATCH_OVERHEAD
-# Of batch_layout, for those who look at a header without decoding it. The magic is the newest format's.
+# The constants of batch_layout for callers that read a header without decoding it. The magic is the newest format's.
 LENGTH_AT, LOG_OVERHEAD, SMALLEST_LENGTH = layout.LENGTH_AT, layout.LOG_OVERHEAD, layout.SMALLEST_LENGTH
 MAGIC_AT, BATCH_MAGIC = layout.MAGIC_AT, 2
 LOW_ATTRIBUTES_AT, TRANSACTIONAL_ATTRIBUTE = layout.ATTRIBUTES_AT + 1, layout.TRANSACTIONAL_FLAG
@@ -27,8 +29,9 @@ LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 
 cdef class Record:
-    """One record, copied out of its batch. Immutable. `timestamp` in ms since 1970; key, value and headers' values are
-    bytes or None; a header's key that is not UTF-8 has its bytes escaped as surrogates."""
+    """One record, copied from its batch. Immutable. `timestamp` in ms since 1970; key, value and headers' values are
+    bytes or None; a header key that is not valid UTF-8 has its bytes escaped as surrogates.
+    """
 
     cdef readonly int64_t offset
     cdef readonly int64_t timestamp
@@ -57,11 +60,11 @@ cdef class Record:
                 f"headers={self.headers!r})")
 
 
-@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
+@cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class RecordBatch:
     """A view of one batch in a buffer, which it *pins*. Immutable; any thread.
 
-    Making one checks that the batch lies in the buffer (ApiError CORRUPT_MESSAGE), not its checksum.
+    The constructor checks that the batch lies within the buffer (ApiError CORRUPT_MESSAGE), but not its checksum.
     """
 
     cdef object buffer
@@ -116,7 +119,7 @@ cdef class RecordBatch:
 
     @property
     def timestamp_type(self):
-        """0: create time, 1: log append time."""
+        """0 for create time, 1 for log append time."""
         return 1 if self.header.attributes & LOG_APPEND_TIME_FLAG else 0
 
     @property
@@ -177,11 +180,11 @@ cdef class RecordBatch:
         return memoryview(self.buffer).cast("B")[self.header.position:self.header.position + self.header.size]
 
     def is_valid(self):
-        """Whether the CRC fits."""
+        """Returns whether the CRC is valid."""
         return crc_is_valid(<const uint8_t *>self.view.buf, &self.header)
 
     def ensure_valid(self):
-        """ApiError CORRUPT_MESSAGE unless the CRC fits."""
+        """Raises ApiError CORRUPT_MESSAGE unless the CRC is valid."""
         if not self.is_valid():
             raise ApiError(
                 Error.CORRUPT_MESSAGE, f"Record batch at offset {self.header.base_offset} does not match its CRC")
@@ -190,8 +193,9 @@ cdef class RecordBatch:
         return self.records()
 
     def records(self, max_bytes=LARGEST_DECOMPRESSED_BYTES):
-        """An iterator over the records. ApiError INVALID_RECORD if they do not fill the batch exactly, CORRUPT_MESSAGE
-        if they do not decompress to at most `max_bytes`."""
+        """Returns an iterator over the records. Raises ApiError INVALID_RECORD if they do not fill the batch exactly,
+        and CORRUPT_MESSAGE if they do not decompress to at most `max_bytes`.
+        """
         cdef int codec = self.header.attributes & CODEC_MASK
         payload = self.data[BATCH_OVERHEAD:]
         if codec:
@@ -207,7 +211,7 @@ cdef class RecordBatch:
 
 
 cdef class RecordIterator:
-    """Owns the decompressed records of one batch and the place in them. Not thread-safe."""
+    """Owns the decompressed records of one batch and the position in them. Not thread-safe."""
 
     cdef const uint8_t[::1] payload
     cdef Py_ssize_t pos
@@ -244,7 +248,7 @@ cdef class RecordIterator:
         return ApiError(Error.INVALID_RECORD, "Found invalid record structure")
 
     cdef Record parse(self, Py_ssize_t end):
-        """The record whose attributes are at `pos`; `end` is inside the payload."""
+        """Returns the record whose attributes are at `pos`; `end` is inside the payload."""
         cdef const uint8_t *buf = &self.payload[0]
         cdef int64_t timestamp_delta = 0
         cdef int32_t offset_delta = 0, headers = 0
@@ -272,7 +276,7 @@ cdef class RecordIterator:
         return record
 
     cdef bytes field(self, Py_ssize_t end):
-        """Bytes with their length before them; None if null or, with `pos` then -1, if they end early."""
+        """Returns the bytes after a length prefix; None if null or, with `pos` then -1, if they end early."""
         cdef int32_t length = 0
         cdef const uint8_t *buf = &self.payload[0]
         if self.pos < 0:
@@ -301,7 +305,9 @@ cdef class RecordIterator:
 
 
 def iterate_batches(buffer, Py_ssize_t position=0):
-    """The batches of a buffer from `position`, up to an incomplete tail. ApiError CORRUPT_MESSAGE if one is none."""
+    """Yields the batches of a buffer from `position`, up to an incomplete tail. Raises ApiError CORRUPT_MESSAGE for a
+    malformed one.
+    """
     cdef Py_buffer view
     cdef BatchHeader header
     cdef Py_ssize_t end = memoryview(buffer).nbytes

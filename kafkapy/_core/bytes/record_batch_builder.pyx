@@ -1,4 +1,4 @@
-"""Builds record batches of magic 2: for the metadata log, the coordinators' topics, our client, and tests."""
+"""Builds record batches of magic 2 for the metadata log, the coordinators' topics, the client and tests."""
 from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -21,7 +21,7 @@ cdef enum:
 
 
 cdef class RecordBatchBuilder:
-    """Owns the records appended so far, encoded. Not thread-safe. `build` may be called any number of times."""
+    """Owns the encoded records appended so far. Not thread-safe. `build` may be called any number of times."""
 
     def __init__(self, int64_t base_offset=0, *, int compression=0, level=None, int timestamp_type=0,
                  int64_t producer_id=-1, int16_t producer_epoch=-1, int32_t base_sequence=-1,
@@ -57,10 +57,11 @@ cdef class RecordBatchBuilder:
         return 0
 
     def append(self, int64_t timestamp, key, value, headers=(), *, offset=None):
-        """Adds a record at the next offset, or at `offset` if it is higher (gaps are allowed). Returns its offset.
+        """Adds a record at the next offset, or at `offset` if that is higher (gaps are allowed). Returns its offset.
 
-        `timestamp` in ms since 1970. Key and value are bytes-like or None, headers pairs of (str or bytes, bytes-like
-        or None); a str is written as UTF-8, with surrogates as the bytes that they escape.
+        `timestamp` in ms since 1970. Key and value are bytes-like or None; headers are pairs of a name (str or bytes)
+        and a bytes-like value or None. A str is written as UTF-8, in which surrogates become the bytes that they
+        escape.
         """
         cdef int64_t at = self.base_offset + self.last_offset_delta + 1 if offset is None else offset
         cdef int64_t offset_delta = at - self.base_offset
@@ -118,11 +119,11 @@ cdef class RecordBatchBuilder:
 
     @property
     def size_estimate(self):
-        """Bytes of the batch if it were not compressed."""
+        """The size of the uncompressed batch in bytes."""
         return BATCH_OVERHEAD + self.length
 
     def build(self):
-        """The batch as bytes. ValueError if it has no record or is too large."""
+        """Returns the batch as bytes. Raises ValueError if it has no record or is too large."""
         if self.record_count == 0:
             raise ValueError("a record batch has at least one record")
         cdef const uint8_t *body = self.records

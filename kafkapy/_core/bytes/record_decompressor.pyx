@@ -1,4 +1,4 @@
-"""Decompresses batches chunk by chunk into memory that is used again and again (step "log", on the gate's way)."""
+"""Decompresses batches chunk by chunk into memory that is reused (step "log", on the gate's path)."""
 
 from libc.limits cimport UINT_MAX
 from libc.stdint cimport INT64_MAX, int32_t
@@ -16,15 +16,15 @@ from kafkapy._core.bytes.record_scanner cimport RECORDS_OK, feed_records, finish
 from kafkapy._core.bytes.snappy_block cimport SNAPPY_SLACK, snappy_claim, snappy_decompress
 
 cdef enum:
-    WAKE_UP_ALLOWANCE = 64 << 20         # of what lz4 gives, at 3 GB/s: one wake-up does at most 30 ms of it
+    WAKE_UP_ALLOWANCE = 64 << 20         # of lz4's output, at 3 GB/s: at most 30 ms in one wake-up
 
     CHUNK_BYTES = 256 * 1024
-    LARGEST_SNAPPY_BLOCK = 8 << 20       # of a raw one, which has to be made as a whole
+    LARGEST_SNAPPY_BLOCK = 8 << 20       # of a raw block, which is decompressed as a whole
     ZLIB_OK = 0
     ZLIB_STREAM_END = 1
     LZ4F_VERSION = 100
     ZSTD_WINDOW_LOG_MAX = 100            # ZSTD_d_windowLogMax
-    LARGEST_WINDOW_LOG = 23              # 8 MiB of memory that the context keeps
+    LARGEST_WINDOW_LOG = 23              # 8 MiB of memory, which the context keeps
     ZSTD_RESET_SESSION = 1
 
 cdef const uint8_t *XERIAL_MAGIC = b"\x82SNAPPY\x00"
@@ -47,9 +47,10 @@ cdef class RecordDecompressor:
             free(self.gzip)
 
     def largest_timestamp(self, batch):
-        """Of a whole batch's records, -1 if they have none; None if they are not in order, or left to Python.
+        """Returns the largest timestamp of a batch's records, -1 without timestamps; None if they are invalid or left
+        to Python.
 
-        Any timestamp will do. Each call is a wake-up of its own. *Borrows* the bytes-like object.
+        Any timestamp is accepted. Each call is a wake-up of its own. *Borrows* the bytes-like object.
         """
         cdef BatchHeader header
         cdef BatchLimits limits
@@ -86,7 +87,7 @@ cdef class RecordDecompressor:
         return codec == CODEC_SNAPPY and self.check_snappy(data, size)
 
     cdef bint reserve(self, Py_ssize_t size) noexcept nogil:
-        """Room for so many bytes of output; what was there is lost."""
+        """Reserves the given bytes for output; earlier output is lost."""
         if size <= self.output_size:
             return True
         free(self.output)
@@ -95,12 +96,12 @@ cdef class RecordDecompressor:
         return self.output != NULL
 
     cdef bint feed(self, Py_ssize_t length, int cost) noexcept nogil:
-        """The output goes to the scanner. False: a record is not in order, or this takes too long."""
+        """Passes the output to the scanner. Returns False if a record is invalid or the work limit is reached."""
         self.allowance -= <int64_t> length * cost
         return self.allowance > 0 and feed_records(&self.stream, self.output, length) == RECORDS_OK
 
     cdef bint check_lz4(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """One frame that fills the data, of independent blocks: no client in Java could read another."""
+        """Decompresses one frame of independent blocks that fills the data; no client in Java could read another."""
         if size <= LZ4_FLAGS_AT or not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
             return False
         if self.lz4 == NULL and codec_functions().lz4_create(&self.lz4, LZ4F_VERSION) != 0:
@@ -108,7 +109,7 @@ cdef class RecordDecompressor:
             return False
         if self.pass_lz4_frame(data, size):
             return True
-        # Only the end of a frame makes a context ready for another: its own reset forgets to forget the content size.
+        # A context is reusable only after the end of a frame, because its own reset does not clear the content size.
         codec_functions().lz4_free(self.lz4)
         self.lz4 = NULL
         return False
@@ -128,7 +129,7 @@ cdef class RecordDecompressor:
         return pos == size
 
     cdef bint check_zstd(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Whole frames that fill the data."""
+        """Decompresses whole frames that fill the data."""
         cdef ZstdInput source
         cdef ZstdOutput target
         cdef size_t wanted, taken
@@ -153,7 +154,7 @@ cdef class RecordDecompressor:
                 return False  # cut short
 
     cdef bint check_gzip(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """One member that fills the data."""
+        """Decompresses one member that fills the data."""
         cdef int status = ZLIB_OK
         if <size_t> size > UINT_MAX or not self.open_gzip():
             return False
@@ -180,7 +181,7 @@ cdef class RecordDecompressor:
         return self.gzip != NULL
 
     cdef bint check_snappy(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """One raw block, or xerial's framing of blocks, which then fills the data."""
+        """Decompresses one raw block, or blocks in xerial's framing that fill the data."""
         cdef Py_ssize_t pos = XERIAL_HEADER_BYTES
         cdef int32_t length
         if size < XERIAL_MAGIC_BYTES or memcmp(data, XERIAL_MAGIC, XERIAL_MAGIC_BYTES) != 0:

@@ -1,14 +1,15 @@
-"""Where the fields of a record lie that the log cleaner looks at. Leaf stratum: inline, *borrows*. Layout: see
-record_scanner.pxd; headers are not looked into, the record's length bounds them."""
+"""The positions of the record fields that the log cleaner reads. Inline leaf functions; they *borrow*. See
+record_scanner.pxd for the layout; headers are skipped by the record's length.
+"""
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 
 
 cdef struct RecordFields:
-    Py_ssize_t start                     # of the record, at its length
+    Py_ssize_t start                     # of the record, at its length field
     Py_ssize_t body                      # at its attributes
-    Py_ssize_t rest                      # behind the timestamp delta
+    Py_ssize_t rest                      # after the timestamp delta
     Py_ssize_t end
     int64_t timestamp_delta
     int32_t offset_delta
@@ -18,7 +19,7 @@ cdef struct RecordFields:
 
 
 cdef inline bint locate_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, RecordFields *fields) noexcept nogil:
-    """The record at `pos`; False if it is malformed."""
+    """Locates the fields of the record at `pos`; returns False if it is malformed."""
     cdef int32_t length = 0
     fields.start = pos
     pos = read_varint(buf, pos, end, &length)

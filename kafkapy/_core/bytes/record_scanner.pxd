@@ -15,7 +15,7 @@ cdef enum:
     RECORD_MALFORMED = 4                 # the fields do not fill the record exactly, or are impossible
     RECORD_BAD_OFFSET_DELTA = 5          # not 0, 1, 2, ...
 
-# What is wrong with a well-formed record; the batch is scanned to its end all the same.
+# Faults of well-formed records; the batch is still scanned to its end.
 cdef enum:
     KEY_MISSING = 1
     TIMESTAMP_OUT_OF_RANGE = 2
@@ -29,35 +29,35 @@ cdef struct RecordError:
     int64_t timestamp
 
 cdef struct RecordCheck:
-    int32_t count                        # in: how many records there must be
+    int32_t count                        # in: the number of records
     int64_t base_timestamp               # in
-    bint has_log_append_time             # in: the batch says so; all records then have the next field as timestamp
+    bint has_log_append_time             # in: whether all records have the timestamp of the next field
     int64_t log_append_time              # in
     bint keys_required                   # in: the topic is compacted
-    bint timestamps_checked              # in: the topic keeps the producers' timestamps
+    bint timestamps_checked              # in: the topic uses the producers' timestamps
     int64_t lowest_timestamp             # in
     int64_t highest_timestamp            # in
     int64_t max_timestamp                # out: at least -1
-    int32_t index_of_max_timestamp       # out: of the first record that has it; -1 if none is above -1
-    int64_t error_count                  # out: records with something wrong
-    int64_t timestamp_error_count        # out: of which by their timestamp
+    int32_t index_of_max_timestamp       # out: of the first record with the largest timestamp; -1 if none is above -1
+    int64_t error_count                  # out: the number of faulty records
+    int64_t timestamp_error_count        # out: the number of those with a faulty timestamp
     RecordError errors[RECORD_ERRORS_KEPT]
 
 cdef struct RecordStream:
     RecordCheck *check
     int state
-    int32_t index                        # records seen whole
+    int32_t index                        # complete records seen
     int64_t left                         # bytes of the current record still to come
-    int64_t skip                         # bytes of a key or value to pass over
+    int64_t skip                         # bytes of a key or value to skip
     int32_t headers_left
     int64_t timestamp
     uint64_t varint
     int shift
 
 
-# All records of `buf[pos:end]`. A RECORDS_ or RECORD_ status; what is wrong with single records is in `check`.
+# Checks all records of `buf[pos:end]`. Returns a RECORDS_ or RECORD_ status; faults of single records are in `check`.
 cdef int check_records(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, RecordCheck *check) noexcept nogil
 cdef void start_records(RecordStream *stream, RecordCheck *check) noexcept nogil
-# The same for a stream: any number of chunks, then the end. A status other than RECORDS_OK is final.
+# Does the same for a stream: any number of chunks, then the end. A status other than RECORDS_OK is final.
 cdef int feed_records(RecordStream *stream, const uint8_t *chunk, Py_ssize_t length) noexcept nogil
 cdef int finish_records(RecordStream *stream) noexcept nogil

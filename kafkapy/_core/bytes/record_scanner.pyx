@@ -1,7 +1,7 @@
-"""Record scanner: what a broker has to know about records that it does not read (step "log").
+"""Record scanner: collects what a broker needs to know about records whose content it does not use.
 
-Both ways share `note_record`. The stream is a state machine over bytes: it keeps a few integers, never the data, so a
-compressed bomb costs time and no memory.
+The check of a buffer and that of a stream share `note_record`. The stream is a state machine over bytes that stores a
+few integers and no data, so a decompression bomb costs time but no memory.
 """
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 
@@ -27,7 +27,7 @@ cdef void prepare_result(RecordCheck *check) noexcept nogil:
 
 
 cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, int64_t timestamp) noexcept nogil:
-    """One well-formed record. The key is looked at first: a record has at most one error."""
+    """Checks one well-formed record. The key is checked first: a record has at most one error."""
     cdef int kind = 0
     if check.has_log_append_time:
         timestamp = check.log_append_time
@@ -52,12 +52,15 @@ cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, in
 
 
 cdef inline int64_t added(int64_t base, int64_t delta) noexcept nogil:
-    """Wraps on overflow, as Kafka does: a hostile delta then fails the limits like any other timestamp."""
+    """Returns the sum with wrap-around, as Kafka does; a hostile delta then fails the limits like any other timestamp.
+    """
     return <int64_t>(<uint64_t>base + <uint64_t>delta)
 
 
 cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *length) noexcept nogil:
-    """A length and as many bytes; a negative length is null and has none. The new position or -1."""
+    """Skips a length and that number of bytes; a negative length means null, without bytes. Returns the new position or
+    -1.
+    """
     pos = read_varint(buf, pos, end, length)
     if pos < 0 or length[0] > end - pos:
         return -1
@@ -66,7 +69,7 @@ cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t
 
 cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index,
                       RecordCheck *check) noexcept nogil:
-    """One record, from its attributes to its end."""
+    """Parses one record, from its attributes to its end."""
     cdef int64_t timestamp_delta = 0
     cdef int32_t offset_delta = 0, key_length = 0, length = 0, headers = 0
     if pos >= end:
@@ -147,7 +150,7 @@ cdef int skip_body(RecordStream *stream, int64_t length, int next_state) noexcep
 
 
 cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
-    """The varint of the current state is complete."""
+    """Handles the complete varint of the current state."""
     cdef int status
     cdef int state = stream.state
     if state == AT_LENGTH:
@@ -186,7 +189,7 @@ cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
 
 
 cdef int take_byte(RecordStream *stream, uint8_t byte) noexcept nogil:
-    """A byte outside keys and values."""
+    """Handles a byte outside keys and values."""
     cdef uint64_t raw
     cdef bint wide = stream.state == AT_TIMESTAMP_DELTA
     if stream.state != AT_LENGTH:
@@ -212,9 +215,10 @@ cdef int take_byte(RecordStream *stream, uint8_t byte) noexcept nogil:
 
 cdef inline Py_ssize_t pass_whole_record(RecordStream *stream, const uint8_t *chunk, Py_ssize_t pos,
                                          Py_ssize_t end) noexcept nogil:
-    """The end of the record that begins at `pos`, if the chunk has the whole of it and it is in order; else 0.
+    """Returns the end of the record at `pos` if the chunk contains it whole and it is valid, otherwise 0.
 
-    What it finds in order, the state machine would too; the rest, and whatever is wrong, is left to that one."""
+    A record that is accepted here, the state machine would accept too; all other records are left to the state machine.
+    """
     cdef int32_t size = 0
     cdef Py_ssize_t start = read_varint(chunk, pos, end, &size)
     if start < 0 or size < 1 or size > end - start:

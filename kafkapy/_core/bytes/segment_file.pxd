@@ -1,8 +1,8 @@
-"""The one open file of a log segment, and slices of it that a response may keep while it is sent.
+"""The open file of a log segment, and slices of it that a response may hold until it is sent.
 
     append (owner thread) --pwritev--> file <--pread / sendfile-- any thread, through FileRange
 
-Leaf functions return a negative errno instead of raising; they are what the gated data path calls.
+Leaf functions return a negative errno instead of raising; the gate's data path calls them.
 """
 from libc.stdint cimport int64_t
 
@@ -13,38 +13,40 @@ cdef extern from "<sys/uio.h>" nogil:
         size_t iov_len
 
 
-# Writes all vectors at `position`, retrying short writes and EINTR. Modifies the vectors. 0 or -errno. *Borrows*.
+# Writes all vectors at `position`, retrying short writes and EINTR. Modifies the vectors. Returns 0 or -errno.
+# *Borrows*.
 cdef int write_vectors(int fd, iovec *vectors, Py_ssize_t count, int64_t position) noexcept nogil
-# Reads up to `length` bytes at `position` until the end of the file. Bytes read or -errno. *Borrows*.
+# Reads up to `length` bytes at `position` until the end of the file. Returns bytes read or -errno. *Borrows*.
 cdef int64_t read_at(int fd, char *target, int64_t length, int64_t position) noexcept nogil
-# Hands up to `length` bytes to a socket (one sendfile). Bytes sent (0: the file ends early) or -errno.
+# Sends up to `length` bytes to a socket (one sendfile). Returns bytes sent (0: the file ends early) or -errno.
 cdef int64_t send_range(int socket_fd, int fd, int64_t position, int64_t length) noexcept nogil
 
 
-# A descriptor that outlives its SegmentFile while answers are being sent from it. Counted atomically: any thread.
+# A descriptor that may outlive its SegmentFile while responses are being sent. The counters are atomic: any thread.
 cdef struct FileDescriptor:
-    int fd                               # -1 once closed, when nobody pins it any more
-    int pins                             # the open SegmentFile, each FileRange and each answer of the gate
-    int holders                          # of this memory: the pins, and the SegmentFile object
+    int fd                               # -1 after it is closed, when the last pin has been released
+    int pins                             # held by the open SegmentFile, each FileRange and each response of the gate
+    int holders                          # references to this memory: the pins and the SegmentFile object
 
 cdef void descriptor_pin(FileDescriptor *descriptor) noexcept nogil
-# Takes a FileDescriptor, so that it can be an OutputChunk's release.
+# Releases a FileDescriptor; has the type of an OutputChunk's release function.
 cdef void descriptor_unpin(void *descriptor) noexcept nogil
 
 
 cdef class SegmentFile:
     cdef FileDescriptor *descriptor      # pinned until close()
     cdef readonly int64_t size           # end of the valid bytes; a preallocated file is longer
-    cdef public str path                 # where the file is now; set it after renaming by other means
-    cdef bint closing                    # close() was called: our pin is gone
+    cdef public str path                 # the present path; set it after renaming by other means
+    cdef bint closing                    # close() was called and has released our pin
     cdef bint preallocated               # the file is longer than `size` until it is trimmed
 
-    # All or nothing: on failure the file is cut back to its old size. 0 or -errno. Owner thread only. *Borrows*.
+    # All or nothing: after a failure the file is cut back to its old size. Returns 0 or -errno. Owner thread.
+    # *Borrows*.
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil
     cdef int64_t clip(self, int64_t position, int64_t length) except -1
 
 
-# Cuts the file to `size` bytes, at most its size, whether or not the disk obeys: later appends begin there.
+# Cuts the file to `size` bytes, at most its size, even if the disk fails to: later appends start there.
 cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil
 
 

@@ -1,7 +1,7 @@
 """Segment file: vectored append, positioned read, and file ranges for sendfile (steps "segment" and "response").
 
-Bytes are written by `pwritev` at our own end position, so a preallocated file and a file shared with readers need no
-seek. An append is all or nothing: what a failed one left behind is cut off before the error is raised.
+`pwritev` writes at the end position that this class tracks, so that preallocated files and files shared with readers
+need no seek. An append is all or nothing: the remains of a failed one are cut off before the error is raised.
 """
 import os
 
@@ -29,7 +29,7 @@ cdef extern from "<limits.h>":
     int IOV_MAX
 
 cdef enum:
-    LARGEST_TRANSFER = 0x7ffff000        # the kernel moves no more than this in one call
+    LARGEST_TRANSFER = 0x7ffff000        # limit of the kernel for one call
 
 
 cdef int write_vectors(int fd, iovec *vectors, Py_ssize_t count, int64_t position) noexcept nogil:
@@ -134,7 +134,7 @@ cdef class SegmentFile:
 
     @property
     def fd(self):
-        """-1 once really closed."""
+        """The descriptor, or -1 after the last pin was released."""
         return self.descriptor.fd
 
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil:
@@ -180,7 +180,9 @@ cdef class SegmentFile:
             PyMem_Free(vectors)
 
     def pread(self, int64_t position, int64_t length):
-        """Up to `length` bytes from `position`, fewer at the end of the valid bytes. Any thread. Raises OSError."""
+        """Returns up to `length` bytes from `position`, fewer at the end of the valid bytes. Any thread. Raises
+        OSError.
+        """
         length = self.clip(position, length)
         cdef bytes result = PyBytes_FromStringAndSize(NULL, length)
         cdef char *target = PyBytes_AS_STRING(result)
@@ -209,11 +211,12 @@ cdef class SegmentFile:
         return done
 
     def slice(self, int64_t position, int64_t length):
-        """The FileRange [position, position + length), cut at the end of the valid bytes. Any thread."""
+        """Returns the FileRange [position, position + length), cut at the end of the valid bytes. Any thread."""
         return FileRange(self, position, self.clip(position, length))
 
     def truncate(self, int64_t size):
-        """Cuts the file to `size` bytes (no longer preallocated). ValueError if that would lengthen it."""
+        """Cuts the file to `size` bytes and ends its preallocation. Raises ValueError if that would lengthen the file.
+        """
         self._check_open()
         if size < 0 or size > self.size:
             raise ValueError(f"cannot truncate {self.path} of {self.size} bytes to {size}")
@@ -222,18 +225,18 @@ cdef class SegmentFile:
         self.preallocated = False
 
     def trim(self):
-        """Gives back what was preallocated behind the valid bytes; called when the segment is rolled or closed."""
+        """Frees the preallocated space after the valid bytes; called when the segment is rolled or closed."""
         if self.preallocated:
             self.truncate(self.size)
 
     def rename_to(self, path):
-        """Renames the file; names reach the disk when the caller syncs the directory."""
+        """Renames the file; the caller must sync the directory."""
         path = os.fspath(path)
         os.rename(self.path, path)
         self.path = path
 
     def close(self):
-        """Trims and closes; the descriptor stays open while FileRanges live. Closing twice is allowed."""
+        """Trims and closes the file; the descriptor stays open while FileRanges exist. Closing twice is allowed."""
         if self.closing:
             return
         try:
@@ -291,7 +294,7 @@ cdef class FileRange:
         return self.length
 
     def read(self):
-        """The bytes of the range; fewer if the file was truncated since. Raises OSError."""
+        """Returns the bytes of the range; fewer if the file has been truncated since. Raises OSError."""
         cdef bytes result = PyBytes_FromStringAndSize(NULL, self.length)
         cdef char *target = PyBytes_AS_STRING(result)
         cdef int64_t done
@@ -302,7 +305,9 @@ cdef class FileRange:
         return result if done == self.length else result[:done]
 
     def send(self, int socket_fd, int64_t already_sent=0):
-        """One sendfile to a socket, after `already_sent` bytes; returns the bytes sent. BlockingIOError if full."""
+        """Sends with one sendfile to a socket, after `already_sent` bytes; returns bytes sent. BlockingIOError if it
+        would block.
+        """
         if already_sent < 0 or already_sent > self.length:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")
         cdef int64_t sent

@@ -1,6 +1,7 @@
-"""Walks the batch headers of a log file by pread, without the interpreter lock: by offset, by timestamp, to the end.
+"""Walks over the batch headers of a log file by pread, without the interpreter lock: by offset, by timestamp, to the
+end.
 
-All formats share one framing, so that one walk serves magic 0, 1 and 2:
+All formats have the same framing, so one walk serves magic 0, 1 and 2:
 
     0 offset int64 | 8 size int32 (bytes after this field) | ... | 16 magic int8
     magic 2:  12 partition leader epoch int32 | 23 last offset delta int32 | 35 max timestamp int64
@@ -26,7 +27,7 @@ cdef enum:
 cdef enum Step:
     STEP_OK
     STEP_END          # no complete batch left before the end
-    STEP_CORRUPT      # a size or magic that no batch can have
+    STEP_CORRUPT      # an impossible size or magic
     STEP_ERROR        # pread failed: errno
 
 
@@ -46,7 +47,7 @@ cdef struct Walk:
 
 
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
-    """Makes `length` bytes at walk.position present in the chunk (length <= CHUNK, position + length <= end)."""
+    """Loads `length` bytes at walk.position into the chunk (length <= SCAN_CHUNK, position + length <= end)."""
     cdef int64_t have = walk.chunk_position + walk.chunk_length - walk.position
     cdef int64_t want
     cdef ssize_t got
@@ -135,9 +136,10 @@ cdef object finish(Walk *walk, Step step):
 
 
 def find_batch(int fd, int64_t position, int64_t end, int64_t offset):
-    """The first batch whose last offset is at least `offset`: (position, size, base offset, last offset), or None.
+    """Returns (position, size, base offset, last offset) of the first batch whose last offset is at least `offset`, or
+    None.
 
-    Starts at `position`, which must be the start of a batch. ValueError: what stands there is no batch header.
+    Starts at `position`, which must be the start of a batch. Raises ValueError for bytes that are no batch header.
     """
     cdef Walk walk
     cdef Step step
@@ -151,7 +153,7 @@ def find_batch(int fd, int64_t position, int64_t end, int64_t offset):
 
 
 def find_batch_by_timestamp(int fd, int64_t position, int64_t end, int64_t timestamp, int64_t offset):
-    """As find_batch, for the first batch with max timestamp >= `timestamp` and last offset >= `offset`."""
+    """Returns the first batch, as find_batch does, with max timestamp >= `timestamp` and last offset >= `offset`."""
     cdef Walk walk
     cdef Step step
     with nogil:
@@ -164,10 +166,10 @@ def find_batch_by_timestamp(int fd, int64_t position, int64_t end, int64_t times
 
 
 def scan_to_end(int fd, int64_t position, int64_t end):
-    """Walks to the last complete batch: (end of it, next offset or -1 without a batch, greatest timestamp or -1,
-    last offset of the batch that holds it, bytes of the last batch).
+    """Walks to the last complete batch and returns (its end, next offset or -1 without a batch, greatest timestamp or
+    -1, last offset of the batch with that timestamp, bytes of the last batch).
 
-    Stops, without an error, where the framing breaks; checks no CRC.
+    Stops without an error at broken framing; does not check CRCs.
     """
     cdef Walk walk
     cdef Step step
@@ -192,7 +194,7 @@ def scan_to_end(int fd, int64_t position, int64_t end):
 
 
 def first_batch_timestamp(int fd, int64_t end):
-    """The greatest timestamp of the first batch of the file, or -1."""
+    """Returns the greatest timestamp of the first batch of the file, or -1."""
     cdef Walk walk
     cdef Step step
     with nogil:

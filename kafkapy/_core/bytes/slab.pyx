@@ -1,11 +1,11 @@
-"""Pooled memory for what is received and sent: step one of the data path, socket -> slab.
+"""Pooled memory for received and sent bytes: step one of the data path, socket -> slab.
 
-A slab is a block of memory with an atomic reference count. *Owns*: the pool that made it. *Pins*: whoever called
-`slab_retain` (a request, a connection's unparsed bytes, an answer on its way out). The last `slab_release` pushes the
-slab on the pool's returned stack from whichever thread that happens in; only the owner thread takes slabs out, so
-nothing is ever locked. The pool itself lives until its owner and its last slab have let go.
+A slab is a block of memory with an atomic reference count. Its pool *owns* it. Each caller of `slab_retain` *pins* it:
+a request, a connection's unparsed bytes, a response being sent. The last `slab_release` pushes the slab on the pool's
+stack of returned slabs, on any thread; only the owner thread takes slabs from there, so no lock is needed. The pool
+exists until its owner and its last slab are released.
 
-Sizes are powers of two. Growing is only for a slab that exactly one party pins: a large frame that is still arriving.
+Sizes are powers of two. Only a slab with exactly one pin may grow: that of a large frame that is still arriving.
 """
 
 from libc.stdint cimport uint8_t
@@ -36,7 +36,7 @@ cdef extern from "<sys/mman.h>" nogil:
 
 
 cdef int class_of(size_t capacity) noexcept nogil:
-    """Index of the smallest size class that holds `capacity` bytes, or -1 when none does."""
+    """Returns the index of the smallest size class for `capacity` bytes, or -1 if there is none."""
     cdef int index = 0
     while index < SLAB_CLASSES and (<size_t> 1 << (SLAB_SMALLEST_SHIFT + index)) < capacity:
         index += 1
@@ -72,7 +72,7 @@ cdef void slab_destroy(Slab *slab) noexcept nogil:
 
 
 cdef SlabPool *slab_pool_create(size_t cache_limit) noexcept nogil:
-    """*Owns*: the caller, until `slab_pool_destroy`. NULL when out of memory."""
+    """Creates a pool, *owned* by the caller until `slab_pool_destroy`. NULL when out of memory."""
     cdef SlabPool *pool = <SlabPool *> calloc(1, sizeof(SlabPool))
     if pool != NULL:
         pool.cache_limit = cache_limit
@@ -81,10 +81,10 @@ cdef SlabPool *slab_pool_create(size_t cache_limit) noexcept nogil:
 
 
 cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
-    """Frees what is cached; slabs still pinned are freed by the last of those who pin them."""
+    """Frees the cached slabs; pinned slabs are freed by their last release."""
     slab_pool_trim(pool, 0)
     pool.cache_limit = 0
-    # From here on nobody empties the returned stack: a mark makes the last release free its slab at once.
+    # From here on no thread empties the returned stack: a mark makes the last release free its slab at once.
     cdef Slab *stack = atomic_exchange_pointer(&pool.returned, <Slab *> <size_t> 1)
     cdef Slab *following
     while stack != NULL:
@@ -95,7 +95,7 @@ cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
 
 
 cdef void collect_returned(SlabPool *pool) noexcept nogil:
-    """Owner thread: moves returned slabs to the free lists, freeing those beyond the cache limit."""
+    """Moves returned slabs to the free lists and frees those beyond the cache limit. Owner thread."""
     cdef Slab *slab
     cdef Slab *following
     if atomic_load_pointer(&pool.returned) == NULL:
@@ -113,7 +113,7 @@ cdef void collect_returned(SlabPool *pool) noexcept nogil:
 
 
 cdef void slab_pool_trim(SlabPool *pool, size_t keep_bytes) noexcept nogil:
-    """Owner thread: frees cached slabs, largest first, until at most `keep_bytes` are cached."""
+    """Frees cached slabs, largest first, until at most `keep_bytes` are cached. Owner thread."""
     cdef int index = SLAB_CLASSES - 1
     cdef Slab *slab
     collect_returned(pool)
@@ -139,7 +139,7 @@ cdef Slab *take_free(SlabPool *pool, int index) noexcept nogil:
 
 
 cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Owner thread: a cached slab of the class of `capacity`, pinned once, or NULL when none is cached."""
+    """Returns a cached slab of the class of `capacity`, pinned once, or NULL if none is cached. Owner thread."""
     cdef int index = class_of(capacity)
     if index < 0:
         return NULL
@@ -148,7 +148,7 @@ cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Owner thread: a slab of at least `capacity` bytes, pinned once; NULL when out of memory."""
+    """Returns a slab of at least `capacity` bytes, pinned once; NULL when out of memory. Owner thread."""
     cdef Slab *slab = slab_take_cached(pool, capacity)
     cdef int index
     if slab != NULL:
@@ -173,7 +173,8 @@ cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef int slab_grow(Slab *slab, size_t capacity) noexcept nogil:
-    """The only one who pins `slab`: makes it hold `capacity` bytes, keeping its contents. 0, or -1 out of memory."""
+    """Enlarges a slab that only the caller pins to `capacity` bytes, with its contents. Returns 0, or -1 out of memory.
+    """
     cdef int index = class_of(capacity)
     cdef size_t wanted
     cdef void *data
@@ -208,19 +209,19 @@ cdef void slab_retain(Slab *slab) noexcept nogil:
 
 
 cdef bint slab_is_sole(Slab *slab) noexcept nogil:
-    """Whether only the caller pins `slab`."""
+    """Returns whether only the caller pins `slab`."""
     return atomic_add_int(&slab.references, 0) == 1
 
 
 cdef void slab_release(Slab *slab) noexcept nogil:
-    """Any thread: lets go; the last one gives the slab back to its pool."""
+    """Releases one pin, on any thread; the last one returns the slab to its pool."""
     cdef SlabPool *pool = slab.pool
     cdef Slab *head
     if atomic_add_int(&slab.references, -1) != 0:
         return
     head = atomic_load_pointer(&pool.returned)
     while True:
-        if <size_t> head == 1:  # the pool's owner has gone
+        if <size_t> head == 1:  # the pool's owner has destroyed it
             slab_destroy(slab)
             return
         slab.next = head

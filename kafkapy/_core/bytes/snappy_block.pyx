@@ -1,4 +1,6 @@
-"""Snappy without a library. Everything is held against the ends of the input and of the claimed output."""
+"""Snappy decompression without a library. Every step is checked against the ends of the input and of the claimed
+output.
+"""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
@@ -9,14 +11,14 @@ cdef enum:
     LITERAL = 0
     COPY_1 = 1                           # 11 bits of offset, 3 of length
     COPY_2 = 2                           # 16 bits of offset, 6 of length
-    LONGEST_INLINE_LITERAL = 60          # a longer one has its length in 1 to 4 bytes
+    LONGEST_INLINE_LITERAL = 60          # a longer one has its length in the next 1 to 4 bytes
 
 
 cdef int64_t snappy_claim(const uint8_t *block, Py_ssize_t size) noexcept nogil:
     cdef uint32_t length = 0
     if read_unsigned_varint(block, 0, size, &length) < 0:
         return -1
-    # No element of the format makes more than 64 bytes of 3.
+    # No element of the format turns 3 bytes into more than 64.
     if <int64_t> length > <int64_t> size * 64 // 3 + 64:
         return -1
     return length
@@ -34,7 +36,7 @@ cdef inline uint32_t load_little(const uint8_t *at, Py_ssize_t count) noexcept n
 
 
 cdef inline void copy_back(uint8_t *out, Py_ssize_t offset, Py_ssize_t length) noexcept nogil:
-    """`length` bytes from `offset` bytes before; they may overlap. Up to SNAPPY_SLACK more bytes are written."""
+    """Copies `length` bytes from `offset` bytes before; they may overlap. Up to SNAPPY_SLACK more bytes are written."""
     cdef Py_ssize_t done = 0
     if offset >= 16:
         while done < length:

@@ -1,4 +1,4 @@
-"""Time index of a segment: sparse map from the largest timestamp so far to the offset that has it.
+"""Time index of a segment: a sparse map from the largest timestamp so far to the offset of its record.
 
     | timestamp int64 | relative offset int32 |   12 bytes, timestamps strictly, offsets weakly ascending
 """
@@ -12,5 +12,5 @@ cdef class TimeIndex(IndexFile):
     cdef readonly int64_t last_offset            # base_offset if there is no entry
 
     cdef int load_last(self) except -1
-    # INDEX_OK, INDEX_UNCHANGED, another INDEX_ status, or -errno. Owner thread only.
+    # Returns INDEX_OK, INDEX_UNCHANGED, another INDEX_ status, or -errno. Owner thread only.
     cdef int append_entry(self, int64_t timestamp, int64_t offset, bint skip_full_check) noexcept nogil

@@ -1,4 +1,4 @@
-"""Time index: from which offset to look for a timestamp, and how old a segment is (step "segment")."""
+"""Time index: maps a timestamp to the offset at which a search for it starts, and tells the age of a segment."""
 from libc.stdint cimport uint8_t
 
 from kafkapy._core.bytes.index_file import CorruptIndexError
@@ -35,7 +35,7 @@ cdef class TimeIndex(IndexFile):
 
     @property
     def last_entry(self):
-        """(timestamp, offset); (-1, base_offset) if there is no entry."""
+        """(timestamp, offset) of the last entry; (-1, base_offset) if there is none."""
         return self.last_timestamp, self.last_offset
 
     cdef int append_entry(self, int64_t timestamp, int64_t offset, bint skip_full_check) noexcept nogil:
@@ -60,21 +60,21 @@ cdef class TimeIndex(IndexFile):
     def maybe_append(self, int64_t timestamp, int64_t offset, bint skip_full_check=False):
         """Adds an entry if the timestamp is above the last one; returns whether it did.
 
-        The last free entry is for the end of a rolled segment (`skip_full_check`). ValueError if full, or if offset or
-        timestamp goes backwards; OSError if the disk is full.
+        The last free entry is reserved for the end of a rolled segment (`skip_full_check`). Raises ValueError if the
+        index is full, or if offset or timestamp decrease; OSError if the disk is full.
         """
         cdef int status = self.append_entry(timestamp, offset, skip_full_check)
         self.check_status(status, offset)
         return status == INDEX_OK
 
     def lookup(self, int64_t timestamp):
-        """(timestamp, offset) of the last entry at or below the timestamp, else (-1, base_offset)."""
+        """Returns (timestamp, offset) of the last entry at or below the timestamp, or (-1, base_offset)."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int64(TIMESTAMP_AT, timestamp)
         return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self.entry(slot)
 
     def entry(self, Py_ssize_t slot):
-        """(timestamp, offset) of the n-th entry. IndexError if there is none."""
+        """Returns (timestamp, offset) of the n-th entry. Raises IndexError if there is none."""
         self.require_open()
         if slot < 0 or slot >= self.entries:
             raise IndexError(f"time index {self.path} has {self.entries} entries, not {slot + 1}")
@@ -82,7 +82,7 @@ cdef class TimeIndex(IndexFile):
         return load_int64(entry + TIMESTAMP_AT), self.base_offset + load_int32(entry + OFFSET_AT)
 
     def truncate_to(self, int64_t offset):
-        """Drops the entries whose offset is at or above the offset."""
+        """Removes the entries whose offset is at or above the offset."""
         self.require_open()
         self._keep(self.slot_of_int32(OFFSET_AT, offset - self.base_offset - 1) + 1)
 
@@ -91,7 +91,9 @@ cdef class TimeIndex(IndexFile):
         self.load_last()
 
     def sanity_check(self):
-        """CorruptIndexError if the file is not whole entries, or its last entry is older than its first or its base."""
+        """Raises CorruptIndexError if the file has no whole entries, or its last entry is older than its first or its
+        base.
+        """
         self.require_open()
         if self.entries and self.last_timestamp < load_int64(self.data + TIMESTAMP_AT):
             raise CorruptIndexError(

@@ -1,16 +1,16 @@
-"""Reader and Writer of the protocol's types. Contents page; the theory is in `wire.pyx`."""
+"""Reader and Writer of the protocol's types; see `wire.pyx` for the format."""
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 
 
 cdef class Reader:
     cdef Py_buffer view
-    cdef bint has_view                  # `view` is held and has to be given back
-    cdef const uint8_t *buf             # first byte of the buffer, valid while `view` is held
+    cdef bint has_view                  # `view` is acquired and must be released
+    cdef const uint8_t *buf             # first byte of the buffer, valid while `is_open`
     cdef readonly Py_ssize_t pos        # next byte to read, pos <= end
-    cdef readonly Py_ssize_t end        # first byte that is not ours
-    cdef object source                  # the buffer itself, what record slices pin
-    cdef Py_ssize_t elements_left       # array elements and tagged fields that may still be announced
+    cdef readonly Py_ssize_t end        # end of the bytes that may be read
+    cdef object source                  # the buffer itself, which record slices pin
+    cdef Py_ssize_t elements_left       # limit of the array elements and tagged fields that are still allowed
 
     cdef int need(self, Py_ssize_t size) except -1
     cdef int claim(self, Py_ssize_t count, Py_ssize_t element_size) except -1
@@ -54,9 +54,9 @@ cdef class Reader:
 
 cdef class Writer:
     cdef uint8_t *buf                   # owned
-    cdef readonly Py_ssize_t size       # bytes written so far, without the chunks kept apart
+    cdef readonly Py_ssize_t size       # bytes written so far, without the separate chunks
     cdef Py_ssize_t capacity            # bytes allocated, size <= capacity
-    cdef list cuts                      # (position in buf, object): chunks kept apart; None until the first
+    cdef list cuts                      # (position in buf, object) of each separate chunk; None until the first
 
     cdef uint8_t *reserve(self, Py_ssize_t size) except NULL
     cdef int write_length(self, Py_ssize_t length, bint compact, bint is_string) except -1

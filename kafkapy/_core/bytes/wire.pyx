@@ -1,16 +1,16 @@
 # cython: language_level=3
-"""Reader and Writer of the protocol's types: big-endian numbers, and strings, bytes, arrays with their lengths.
+"""Reader and Writer of the protocol's types: big-endian numbers, and strings, bytes and arrays with their lengths.
 
-Step 3 of data's way (a request's fields; record bytes stay a slice). Two encodings of a length: plain (int16 for a
-string, int32 for the rest, -1 is null) and compact (KIP-482: an unsigned varint of length + 1, 0 is null).
+The third step of the data path: a request's fields are decoded, record bytes stay a slice. A length has two encodings:
+plain (int16 for a string, int32 otherwise, -1 is null) and compact (KIP-482: an unsigned varint of length + 1, 0 is
+null).
 
     tagged fields:  count | tag | size | size bytes | tag | size | ...        all unsigned varints, tags ascending
 
-A Reader trusts nothing: each length and count is compared with the bytes that remain before anything is allocated, and
-the number of elements that one message may announce is bounded (`MAX_ELEMENTS`), because an object in memory costs many
-times its bytes on the wire. Whatever does not fit raises ProtocolViolation. A Reader pins its buffer while it lives.
-A Writer owns a growing buffer; large record bytes and file ranges are kept apart and never copied (`chunks`).
-Neither is thread-safe: one thread uses one at a time.
+A Reader trusts no input: it compares each length and count with the remaining bytes before it allocates anything, and
+limits the number of elements of one message (`MAX_ELEMENTS`), because an object in memory takes many times its bytes on
+the wire. Invalid input raises ProtocolViolation. A Reader pins its buffer until it is closed. A Writer owns a growing
+buffer; large record bytes and file ranges are separate chunks that are never copied. Neither class is thread-safe.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
@@ -38,26 +38,27 @@ cdef extern from "Python.h":
     str PyUnicode_DecodeUTF8(const char *text, Py_ssize_t size, const char *errors)
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
-# What one message may announce in all its arrays and tag sections together.
+# The limit for all arrays and tag sections of one message together.
 MAX_ELEMENTS = 2_000_000
 cdef Py_ssize_t DEFAULT_ELEMENTS = MAX_ELEMENTS
 # Kafka's own limit for strings, in the compact encoding too.
 cdef Py_ssize_t MAX_STRING = 0x7FFF
-# Record bytes from this size on become a chunk of their own: below, a copy is cheaper than one more piece to send.
+# Record bytes of this size or more become a separate chunk; copying fewer bytes costs less than sending another piece.
 cdef Py_ssize_t OWN_CHUNK_BYTES = 1024
 
 
 class EncodeError(ValueError):
-    """A message cannot be written in this version: a field it does not have, a null, a number or text out of range."""
+    """The message cannot be written in this version: a field or a null that the version lacks, or a value out of range.
+    """
 
 
 @cython.final
 @cython.freelist(8)
-@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
+@cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class Reader:
     """Reads the types of the protocol from `buffer[pos:end]`. Not thread-safe.
 
-    Every method raises ProtocolViolation if the bytes end early or cannot be what is asked for.
+    Every method raises ProtocolViolation if the bytes end early or are not valid for the requested type.
     """
 
     def __cinit__(self, buffer, Py_ssize_t pos=0, end=None, *, max_elements=None):
@@ -93,7 +94,7 @@ cdef class Reader:
         return 0
 
     cdef Py_ssize_t read_length(self, bint compact, bint is_string) except -2:
-        """A length that fits what remains, or -1 for null."""
+        """Returns a length that fits the remaining bytes, or -1 for null."""
         cdef Py_ssize_t length
         if compact:
             length = <Py_ssize_t>self.read_unsigned_varint() - 1
@@ -106,7 +107,7 @@ cdef class Reader:
         return length
 
     cdef Py_ssize_t read_count(self, bint compact, bint nullable, Py_ssize_t element_size) except -2:
-        """The number of elements of an array, -1 for null."""
+        """Returns the number of elements of an array, -1 for null."""
         cdef Py_ssize_t count = self.read_length(compact, False)
         if count > 0:
             self.claim(count, element_size)
@@ -207,7 +208,7 @@ cdef class Reader:
         return records
 
     cpdef object read_nullable_records(self, bint compact):
-        """A memoryview slice of the buffer (*pins* it), or None."""
+        """Returns a memoryview slice of the buffer (*pins* it), or None."""
         cdef Py_ssize_t length = self.read_length(compact, False)
         cdef Py_ssize_t pos = self.pos
         if length < 0:
@@ -219,7 +220,7 @@ cdef class Reader:
         return self.read_count(compact, False, 1)
 
     cpdef Py_ssize_t read_nullable_array_length(self, bint compact) except -2:
-        """The number of elements, each of at least one byte; -1 for null."""
+        """Returns the number of elements, each of at least one byte; -1 for null."""
         return self.read_count(compact, True, 1)
 
     cpdef list read_int8_array(self, bint compact, bint nullable):
@@ -247,11 +248,11 @@ cdef class Reader:
         return None if count < 0 else [self.read_string(compact) for _ in range(count)]
 
     cpdef bint read_present(self) except? -1:
-        """The byte before a nullable struct: negative is null."""
+        """Returns the byte before a nullable struct: negative means null."""
         return self.read_int8() >= 0
 
     cpdef bint read_tagged_present(self) except? -1:
-        """The varint before a nullable struct that is a tagged field: 0 is null."""
+        """Returns the varint before a nullable struct in a tagged field: 0 means null."""
         return self.read_unsigned_varint() != 0
 
     cpdef Py_ssize_t read_tag_count(self) except -1:
@@ -264,7 +265,7 @@ cdef class Reader:
         return self.read_unsigned_varint()
 
     cpdef Py_ssize_t read_tag_end(self) except -1:
-        """The size of a tagged field, as the position where it ends."""
+        """Reads the size of a tagged field and returns the position at which it ends."""
         cdef Py_ssize_t size = self.read_unsigned_varint()
         self.need(size)
         return self.pos + size
@@ -275,7 +276,7 @@ cdef class Reader:
         return 0
 
     cpdef bytes read_raw(self, Py_ssize_t end):
-        """Everything up to the position `end`."""
+        """Returns the bytes up to the position `end`."""
         cdef Py_ssize_t pos = self.pos
         if end < pos or end > self.end:
             raise ProtocolViolation(f"cannot read from {pos} to {end}, the message ends at {self.end}")
@@ -283,7 +284,7 @@ cdef class Reader:
         return PyBytes_FromStringAndSize(<const char *>self.buf + pos, end - pos)
 
     cpdef tuple read_unknown_tags(self):
-        """A whole tag section of which nothing is known: ((tag, bytes), ...)."""
+        """Returns a tag section of unknown fields: ((tag, bytes), ...)."""
         cdef Py_ssize_t count = self.read_tag_count()
         cdef list unknown
         if count == 0:
@@ -295,7 +296,7 @@ cdef class Reader:
         return tuple(unknown)
 
     cpdef int finish(self) except -1:
-        """Everything must have been read."""
+        """Raises ProtocolViolation unless everything has been read."""
         if self.pos != self.end:
             raise ProtocolViolation(f"{self.end - self.pos} bytes are left over at {self.pos}")
         return 0
@@ -304,7 +305,7 @@ cdef class Reader:
 @cython.final
 @cython.freelist(8)
 cdef class Writer:
-    """Writes the types of the protocol behind each other. Not thread-safe. `capacity` in bytes is a first guess.
+    """Writes the types of the protocol one after another. Not thread-safe. `capacity` is the initial size in bytes.
 
     A value that its type cannot carry raises EncodeError (or OverflowError, TypeError from the conversion to C).
     """
@@ -321,7 +322,7 @@ cdef class Writer:
         PyMem_Free(self.buf)
 
     cdef uint8_t *reserve(self, Py_ssize_t size) except NULL:
-        """Room for `size` more bytes, counted as written: *borrows*, until the next call."""
+        """Returns space for `size` more bytes, counted as written: *borrows*, until the next call."""
         cdef Py_ssize_t at = self.size
         cdef Py_ssize_t capacity
         cdef uint8_t *grown
@@ -336,7 +337,7 @@ cdef class Writer:
         return self.buf + at
 
     cdef int write_length(self, Py_ssize_t length, bint compact, bint is_string) except -1:
-        """`length` -1 is null."""
+        """Writes a length; -1 means null."""
         if length > 0x7FFFFFFE or (is_string and length > MAX_STRING):
             raise EncodeError(f"{length} bytes or elements are too many for their type")
         if compact:
@@ -403,7 +404,7 @@ cdef class Writer:
         return 0
 
     cpdef int write_raw(self, value) except -1:
-        """Bytes-like, without a length."""
+        """Writes a bytes-like object without a length."""
         return self.copy(value, len(value))
 
     cpdef int write_uuid(self, value) except -1:
@@ -444,7 +445,9 @@ cdef class Writer:
         return self.write_nullable_records(value, compact)
 
     cpdef int write_nullable_records(self, value, bint compact) except -1:
-        """Bytes-like, or a file range (anything with a length and `read()`); *pins* it until the chunks are taken."""
+        """Writes record bytes: a bytes-like object, or a file range (any object with a length and `read()`). *Pins* it
+        until the chunks are used.
+        """
         cdef Py_ssize_t length
         if value is None:
             return self.write_length(-1, compact, False)
@@ -508,7 +511,7 @@ cdef class Writer:
         return 0
 
     cdef bint begin_array(self, elements, bint compact, bint nullable) except -1:
-        """Writes the count; false for null, which has no elements to write."""
+        """Writes the count; returns False for null, which has no elements to write."""
         if elements is None and nullable:
             self.write_length(-1, compact, False)
             return False
@@ -516,21 +519,21 @@ cdef class Writer:
         return True
 
     cpdef int write_present(self, value) except -1:
-        """The byte before a nullable struct."""
+        """Writes the byte before a nullable struct."""
         return self.write_int8(-1 if value is None else 1)
 
     cpdef int write_tagged_present(self, value) except -1:
-        """The varint before a nullable struct that is a tagged field."""
+        """Writes the varint before a nullable struct in a tagged field."""
         return self.write_unsigned_varint(0 if value is None else 1)
 
     cpdef Py_ssize_t begin_tag(self, uint32_t tag) except -1:
-        """Starts a tagged field; `end_tag` takes what this returns, the place of the size."""
+        """Starts a tagged field; returns the position of its size, for `end_tag`."""
         self.write_unsigned_varint(tag)
         self.write_int8(0)
         return self.size - 1
 
     cpdef int end_tag(self, Py_ssize_t mark) except -1:
-        """Fills in the size of a tagged field. Record bytes never stand in one."""
+        """Writes the size of a tagged field. A tagged field never contains record bytes."""
         cdef Py_ssize_t size = self.size - mark - 1
         cdef int width = size_of_unsigned_varlong(size)
         if width > 1:
@@ -540,7 +543,7 @@ cdef class Writer:
         return 0
 
     cpdef Py_ssize_t write_unknown_tags_below(self, unknown, Py_ssize_t index, int64_t below) except -1:
-        """Writes `unknown[index:]` as long as the tag is less than `below`; answers the index of the next one."""
+        """Writes `unknown[index:]` while the tag is less than `below`; returns the index of the next one."""
         cdef int64_t number
         cdef Py_ssize_t total = len(unknown)
         while index < total:
@@ -557,20 +560,21 @@ cdef class Writer:
         return index
 
     cpdef int write_unknown_tags(self, unknown) except -1:
-        """A whole tag section of which nothing is known."""
+        """Writes a tag section of unknown fields."""
         self.write_unsigned_varint(len(unknown))
         if unknown:
             self.write_unknown_tags_below(unknown, 0, <int64_t>1 << 32)
         return 0
 
     cpdef bytes getvalue(self):
-        """Everything written, in one piece: record bytes are copied, file ranges are read."""
+        """Returns everything written in one piece: record bytes are copied, file ranges are read."""
         if self.cuts is None:
             return PyBytes_FromStringAndSize(<const char *>self.buf, self.size)
         return b"".join([chunk if PyObject_CheckBuffer(chunk) else chunk.read() for chunk in self.chunks()])
 
     cpdef list chunks(self):
-        """Everything written, in pieces: ours as bytes, large record bytes and file ranges as they were given."""
+        """Returns everything written as a list: own bytes, and large record bytes and file ranges as they were passed.
+        """
         cdef Py_ssize_t start = 0
         cdef Py_ssize_t position
         cdef list pieces = []
