@@ -1,6 +1,6 @@
-"""Every API of the protocol: its key, its versions, its classes, and the header that goes before it.
+"""Every API of the protocol: its key, its versions, its classes and the version of its headers.
 
-The rows come from the definitions (`messages/api_table.py` is generated); classes are imported when first asked for.
+The rows come from the definitions (`messages/api_table.py` is generated); classes are imported on first use.
 """
 
 from functools import cache
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Api(NamedTuple):
-    """One API: all versions that we can speak; `served_by` says which of them a release of Kafka serves."""
+    """One API with all versions that kafkapy implements; `served_by` returns those that a release of Kafka serves."""
 
     key: ApiKey
     name: str  # Kafka's, as in ProduceRequest without "Request"
@@ -41,7 +41,7 @@ class Api(NamedTuple):
 
 
 API_TABLE: dict[ApiKey, Api] = {ApiKey(row[0]): Api(ApiKey(row[0]), *row[1:]) for row in ROWS}
-# For the header of every request, without an enum member or a tuple in between.
+# For the header of every request, without creating an enum member or a tuple.
 FLEXIBLE_FROM: dict[int, int] = {int(key): api.flexible_from for key, api in API_TABLE.items()}
 HEADER_START = Struct(">hh")
 
@@ -64,22 +64,26 @@ def _message_class(key: ApiKey, suffix: str) -> type[Message]:
 
 
 def request_header_version(key: ApiKey, version: int) -> int:
-    """The header before a request: 2 if the version is flexible, else 1; ControlledShutdown 0 names no client: 0."""
+    """Returns the version of the request header: 2 for a flexible version, otherwise 1; ControlledShutdown 0 has no
+    client id: 0.
+    """
     if version >= FLEXIBLE_FROM[key]:
         return 2
     return 0 if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0 else 1
 
 
 def response_header_version(key: ApiKey, version: int) -> int:
-    """The header before a response; ApiVersions always 0, a client reads it before it knows what we speak (KIP-511)."""
+    """Returns the version of the response header; ApiVersions always has 0, as its reader does not know our versions
+    yet (KIP-511).
+    """
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 
 
 def decode_request_header(buffer: Any, pos: int = 0, end: int | None = None) -> tuple[RequestHeader, int]:
-    """The header of the request in `buffer[pos:end]` and the position of the body. *Borrows* the buffer.
+    """Returns the header of the request in `buffer[pos:end]` and the position of the body. *Borrows* the buffer.
 
-    ProtocolViolation if the bytes are no header or the API is unknown. The version is not compared with what is served:
-    only the dispatcher knows how to refuse it.
+    Raises ProtocolViolation if the bytes are no header or the API is unknown. Does not check the version: only the
+    dispatcher can refuse it in the way that the API requires.
     """
     reader = Reader(buffer, pos, end)
     if reader.remaining < HEADER_START.size:

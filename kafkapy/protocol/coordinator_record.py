@@ -3,7 +3,7 @@
     key    record type (int16) | body, always in its first version
     value  version (int16) | body
 
-The record type says which value follows; each coordinator counts its types from 0.
+The record type determines the value; each coordinator counts its types from 0.
 """
 
 from enum import Enum
@@ -16,7 +16,7 @@ from kafkapy.protocol.record_frame import UnknownRecordError, decode_version_pre
 
 
 class Coordinator(Enum):
-    """Whose records: record type -> (class of the key, class of the value)."""
+    """The record types of one coordinator: record type -> (class of the key, class of the value)."""
 
     GROUP = GROUP_RECORDS
     TRANSACTION = TRANSACTION_RECORDS
@@ -27,7 +27,7 @@ KEY_CLASSES = frozenset(key_class for coordinator in Coordinator for key_class, 
 
 
 def encode_coordinator(message: Message, version: int = 0) -> bytes:
-    """A key (the version does not matter: its type goes before it) or a value in `version`."""
+    """Returns a key (the version is ignored: its type is written instead) or a value, encoded in `version`."""
     if type(message) not in KEY_CLASSES:
         return encode_version_prefixed(message, version)
     writer = Writer()
@@ -37,7 +37,8 @@ def encode_coordinator(message: Message, version: int = 0) -> bytes:
 
 
 def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """The key; its class attribute API_KEY is the record type. UnknownRecordError for a type we do not know."""
+    """Returns the key; its class attribute API_KEY is the record type. Raises UnknownRecordError for an unknown type.
+    """
     reader = Reader(data)
     key_type = reader.read_int16()
     key_class, _ = _classes(key_type, coordinator)
@@ -47,7 +48,7 @@ def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GRO
 
 
 def decode_coordinator_value(key_type: int, data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """The value that belongs to a key of type `key_type`. UnknownRecordError for a type or version we do not know."""
+    """Returns the value for a key of type `key_type`. Raises UnknownRecordError for an unknown type or version."""
     return decode_version_prefixed(_classes(key_type, coordinator)[1], data)
 
 

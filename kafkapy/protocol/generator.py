@@ -1,4 +1,4 @@
-"""Turns the definitions into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
+"""Converts the definitions into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
 
 The first versions of the gated APIs also become a Cython enumeration in `_core/gate`, which may not import from here.
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 if __name__ == "__main__":
-    # Run by its path: its own package is not importable yet.
+    # setup.py runs the file by its path, without the package on the import path.
     sys.path.insert(0, str(HERE.parent.parent))
 
 from kafkapy.protocol.generator_classes import ClassWriter  # noqa: E402
@@ -32,7 +32,7 @@ GATE_VERSIONS = HERE.parent / "_core" / "gate" / "request_versions.pxd"
 GATED = ("produce", "fetch")
 # Modules on the way of every request: compiled. Anything else stays plain Python, which costs no build time.
 COMPILED = frozenset(["header", "api_versions", "metadata", "produce", "fetch"])
-# Definition files that share a module.
+# The definition files that share a module, and the names of their tables.
 COORDINATORS = {
     "group_coordinator_records": "GROUP_RECORDS",
     "share_coordinator_records": "SHARE_RECORDS",
@@ -89,9 +89,9 @@ def plain_module(name: str, definitions: list[Definition]) -> str:
 
 
 def record_table(definition: Definition) -> list[str]:
-    """Where records are found by a number on disk: the table from the number to the classes."""
+    """Returns the lines of the table from the record type on disk to the classes; none for messages without one."""
     if definition.name == "metadata_records":
-        # Two record types of 2.8 are gone; one of them left its number to a successor.
+        # Two record types of 2.8 no longer exist; the number of one of them belongs to a successor.
         rows = [f"    {m.key}: {m.name}," for m in definition.messages if NEWEST_RELEASE in m.served]
         return ["", "METADATA_RECORDS: dict[int, type[Message]] = {", *rows, "}"]
     if definition.name not in COORDINATORS:
@@ -156,7 +156,7 @@ def api_row(definition: Definition, request: Message) -> str:
 
 
 def api_table(definitions: Iterable[Definition]) -> str:
-    """The module with one row per API. A renamed API is listed under its new name only."""
+    """Returns the module with one row per API. A renamed API is listed under its new name only."""
     current: dict[int, tuple[Definition, Message]] = {}
     for definition in definitions:
         for message in definition.messages:
@@ -184,7 +184,7 @@ def api_table(definitions: Iterable[Definition]) -> str:
 
 
 def generate(definitions: list[Definition]) -> dict[str, str]:
-    """File name -> content, of everything in `messages/`."""
+    """Returns the content of each file in `messages/`, by file name."""
     files = {
         "__init__.py": '"""Generated message classes, one module per API. See kafkapy/protocol/definitions."""\n',
         "api_table.py": api_table(definitions),

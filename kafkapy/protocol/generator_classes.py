@@ -1,7 +1,7 @@
 """Writes a message as a Python class: `__slots__`, a constructor with Kafka's defaults, `read` and `write`.
 
-Part of the generator: standard library only. The code it writes is straight: one statement per field in the order of
-the wire, a condition on `version` where versions differ, no table at run time. `CompiledClassWriter` in
+Part of the generator: standard library only. The generated code is straight: one statement per field in the order of
+the wire, a condition on `version` where versions differ, and no table at run time. `CompiledClassWriter` in
 `generator_compiled.py` overrides what differs in Cython.
 """
 
@@ -14,15 +14,15 @@ ANNOTATIONS = {
     "float64": "float", "string": "str", "bytes": "bytes", "records": "Any", "uuid": "bytes",
 }  # fmt: skip
 ZERO_DEFAULTS = {"bool": "False", "float64": "0.0", "string": '""', "bytes": 'b""', "uuid": "ZERO_UUID"}
-# Kinds of messages that stand in records on disk: tools show them as JSON, by the names of the definitions.
+# Kinds of messages that are stored in records: tools show them as JSON, by the names of the definitions.
 KINDS_IN_RECORDS = frozenset(["metadata", "coordinator-key", "coordinator-value", "data"])
-# Types whose length, and so whose encoding, differs between plain and compact versions.
+# Types with a length, whose encoding differs between plain and compact versions.
 SIZED = frozenset(["string", "bytes", "records"])
 ARRAYS_IN_ONE_CALL = frozenset(["int8", "int16", "int32", "int64", "uuid", "string"])
 
 
 def condition(wanted: Versions, given: Versions) -> str:
-    """A Python expression that is true for `wanted` among the versions `given`; "" if it always is."""
+    """Returns a Python expression that is true for `wanted` among the versions `given`; "" if it always is."""
     if wanted >= given:
         return ""
     low, high = min(wanted), max(wanted)
@@ -51,7 +51,7 @@ class ClassWriter:
         self.lines.append("    " * self.depth + text if text else "")
 
     def write(self) -> list[str]:
-        """The classes: nested ones stand in the body of the message's class."""
+        """Writes the classes; nested ones are in the body of the message's class."""
         self.write_class(self.message.name)
         self.depth += 1
         self.write_docstring()
@@ -101,7 +101,9 @@ class ClassWriter:
             self.write_is_default(struct)
 
     def write_json_fields(self, struct: Struct) -> None:
-        """Rows for `protocol/message_json.py`: name, attribute, versions, those in which it is tagged, type."""
+        """Writes the rows for `protocol/message_json.py`: name, attribute, versions, versions in which it is tagged,
+        type.
+        """
         self.line("JSON_FIELDS = (")
         for field in struct.fields:
             name = field.name[0].lower() + field.name[1:]
@@ -124,7 +126,7 @@ class ClassWriter:
         return struct.name if struct is self.message.root else f"{self.message.name}.{struct.name}"
 
     def annotated(self, field: Field) -> str:
-        """`name: type` for a parameter."""
+        """Returns `name: type` for a parameter."""
         return f"{field.attribute}: {self.annotation(field)}"
 
     def annotation(self, field: Field) -> str:
@@ -166,7 +168,7 @@ class ClassWriter:
     # -- defaults
 
     def default(self, field: Field) -> str:
-        """The default as an expression; EMPTY for what must be made anew each time."""
+        """Returns the default as an expression; EMPTY for a value that each message creates for itself."""
         if field.default == "null":
             return "None"
         if field.is_array or field.struct:
@@ -184,7 +186,7 @@ class ClassWriter:
         return "[]" if field.is_array else f"{self.class_name(field.struct)}()" if field.struct else default
 
     def is_set(self, field: Field) -> str:
-        """True if the field does not hold its default."""
+        """Returns an expression that is true if the field does not have its default."""
         value, default = f"self.{field.attribute}", self.default(field)
         if default == "None":
             return f"{value} is not None"
@@ -222,7 +224,9 @@ class ClassWriter:
         self.depth -= 1
 
     def presence(self, field: Field) -> str:
-        """What goes before a nullable struct: a signed byte, but an unsigned varint within a tagged field."""
+        """Returns the kind of marker before a nullable struct: a signed byte, or an unsigned varint within a tagged
+        field.
+        """
         if field.tagged and field.tagged != field.versions:
             raise DefinitionError(f"{field.name}: a nullable struct is tagged in all of its versions or in none")
         return "tagged_present" if field.tagged else "present"
@@ -230,7 +234,7 @@ class ClassWriter:
     # -- reading
 
     def flexible(self, struct: Struct) -> str:
-        """The expression for "this version is flexible"; a local variable if it depends on the version."""
+        """Returns the expression for "this version is flexible"; a local variable if it depends on the version."""
         if struct.versions <= self.message.flexible:
             return "True"
         return "flexible" if struct.versions & self.message.flexible else "False"
@@ -267,7 +271,7 @@ class ClassWriter:
             self.write_tag_reader(struct)
 
     def write_read_field(self, field: Field, versions: Versions, compact: str) -> None:
-        """`versions`: those in which this place is reached."""
+        """Writes the statements that read a field; `versions` are those in which they are executed."""
         name = f"self.{field.attribute}"
         nullable = field.nullable & versions
         sometimes = nullable and not nullable >= versions

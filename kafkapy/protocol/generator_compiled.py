@@ -1,8 +1,8 @@
 """Writes a message as a Cython extension type, with a stub for Python's type checker.
 
-Part of the generator: standard library only. Same shape as the plain classes, but numbers are C fields and structs read
-and write each other without Python's calls. Extension types cannot stand within each other: the nested ones stand
-before their message, under a joint name, and are attributes of it.
+Part of the generator: standard library only. The classes have the same shape as the plain ones, but numbers are C
+fields, and structs read and write each other without Python calls. Extension types cannot be nested: the nested classes
+come before their message, under a joint name, and are attributes of it.
 """
 
 from kafkapy.protocol.generator_classes import ClassWriter

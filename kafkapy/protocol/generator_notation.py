@@ -1,7 +1,7 @@
 """Reads message definitions: the notation of `definitions/README.md` into Message, Struct and Field.
 
-Part of the generator: standard library only. Every set of versions kept here is *effective*: the versions in which the
-field, and all that encloses it, exists.
+Part of the generator: standard library only. Every set of versions here is *effective*: the versions in which the
+field, and everything that encloses it, exists.
 """
 
 import re
@@ -18,7 +18,7 @@ NO_VERSIONS: Versions = frozenset()
 
 
 class DefinitionError(Exception):
-    """A definition does not follow the notation; names file and line."""
+    """A definition does not follow the notation. The message names file and line."""
 
 
 class Field:
@@ -48,7 +48,7 @@ class Field:
     nullable: Versions
     tag: int  # -1: none
     tagged: Versions
-    default: str | None  # as written; None if the usual one
+    default: str | None  # as written; None for the type's usual default
     is_key: bool
     ignorable: bool
     zero_copy: bool
@@ -62,7 +62,7 @@ class Field:
 
 
 class Struct:
-    """Fields in their order, and the versions in which somebody uses them."""
+    """A struct: its fields in order, and the versions in which it is used."""
 
     __slots__ = ("fields", "name", "versions")
 
@@ -73,7 +73,7 @@ class Struct:
 
 
 class Message:
-    """One request, response, header or record. `structs` holds the nested ones, those that others use first."""
+    """One request, response, header or record. `structs` holds the nested structs, those that others use first."""
 
     __slots__ = (
         "behaviours",
@@ -120,7 +120,7 @@ class Message:
 
 
 class Definition(NamedTuple):
-    """One file: what its first comment says, and its messages."""
+    """One file: its first comment and its messages."""
 
     name: str
     about: str
@@ -132,7 +132,7 @@ def snake_case(name: str) -> str:
 
 
 def parse_versions(text: str, allowed: Versions) -> Versions:
-    """`3+`, `0-12`, `1`, `0,8` or `none`, within `allowed`."""
+    """Parses `3+`, `0-12`, `1`, `0,8` or `none`, within `allowed`."""
     found: set[int] = set()
     if text == "none":
         return NO_VERSIONS
@@ -151,7 +151,7 @@ def is_versions(word: str) -> bool:
 
 
 def parse_definition(path: Path) -> Definition:
-    """Reads one `.msg` file. DefinitionError names the line that is wrong."""
+    """Reads one `.msg` file. Raises DefinitionError with the number of the faulty line."""
     about = ""
     messages: list[Message] = []
     blocks: list[list[tuple[int, str]]] = []
@@ -172,7 +172,7 @@ def parse_definition(path: Path) -> Definition:
 
 
 class MessageParser:
-    """Turns the lines of one message into a Message. Used once."""
+    """Converts the lines of one message into a Message. Used once."""
 
     def __init__(self, lines: list[tuple[int, str]]) -> None:
         self.lines = lines
@@ -216,7 +216,9 @@ class MessageParser:
             self.message.served[release] = parse_versions(versions, self.message.versions)
 
     def parse_fields(self) -> int:
-        """Answers the number of the last line; on the way the stack holds the struct of each depth of indentation."""
+        """Reads the fields and returns the number of the last line; the stack holds the struct of each depth of
+        indentation.
+        """
         stack: list[Struct] = [self.message.root]
         number = 0
         for number, line in self.lines[1:]:
@@ -283,7 +285,7 @@ class MessageParser:
                 raise DefinitionError(f"unknown attribute {word!r} of field {field.name}")
 
     def link(self) -> None:
-        """Gives every field of a struct type its struct, and brings the structs into the order of their use."""
+        """Sets the struct of every field of a struct type, and sorts the structs by their use."""
         ordered: dict[str, Struct] = {}
 
         def visit(struct: Struct) -> None:

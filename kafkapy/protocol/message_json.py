@@ -1,7 +1,7 @@
-"""Messages as JSON, as Apache Kafka's own converters write them: for tools that show what stands in records.
+"""Messages as JSON, in the form of Apache Kafka's own converters: for tools that show the content of records.
 
-Fields come in the order of their definition, those that the version has. A tagged field that holds its default is left
-out. Bytes are base64, uuids the short text of Kafka's.
+Fields come in the order of their definition, as far as the version has them. A tagged field with its default is left
+out. Bytes are base64, uuids have Kafka's short form.
 """
 
 import base64
@@ -13,7 +13,9 @@ from kafkapy.types import uuid_to_string
 
 
 def message_json(message: Message, version: int) -> dict[str, Any]:
-    """The fields of a message that was read in `version`. Only messages of records on disk can be shown."""
+    """Returns the fields of a message that was read in `version`. Only messages that are stored in records have a JSON
+    form.
+    """
     fresh = type(message)()
     shown: dict[str, Any] = {}
     for name, attribute, versions, tagged, kind in type(message).JSON_FIELDS:  # type: ignore[attr-defined]
@@ -41,5 +43,5 @@ def _json_value(value: Any, kind: str, version: int) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON, characters as they are."""
+    """Returns compact JSON with unescaped characters."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How messages stand in records: the frame of a metadata record, and the version before other values.
+"""The encoding of messages in records: the frame of a metadata record, and the version prefix of other values.
 
 metadata record value   frame version 1 | api key | version | body      the first three as unsigned varints
 version-prefixed value  version (int16) | body                          coordinator values, transaction markers,
@@ -16,11 +16,11 @@ M = TypeVar("M", bound=Message)
 
 
 class UnknownRecordError(ValueError):
-    """A record of a type, or in a version, that we do not know: written by something newer, or not such a record."""
+    """A record of an unknown type or version: written by something newer, or not such a record."""
 
 
 def encode_metadata_record(message: Message, version: int) -> bytes:
-    """The value of a record of the metadata log. EncodeError if the version cannot carry the message."""
+    """Returns the value of a record of the metadata log. Raises EncodeError if the version cannot carry the message."""
     key: int = type(message).API_KEY
     if METADATA_RECORDS.get(key) is not type(message):
         raise UnknownRecordError(f"{type(message).__name__} is not a metadata record")
@@ -33,9 +33,9 @@ def encode_metadata_record(message: Message, version: int) -> bytes:
 
 
 def decode_metadata_record(value: Any) -> Message:
-    """The message in the value of a record of the metadata log.
+    """Returns the message in the value of a record of the metadata log.
 
-    UnknownRecordError names a type or version that we do not know, ProtocolViolation says that the bytes are damaged.
+    Raises UnknownRecordError, which names the type or version, or ProtocolViolation for damaged bytes.
     """
     reader = Reader(value)
     frame_version = reader.read_unsigned_varint()
@@ -53,7 +53,7 @@ def decode_metadata_record(value: Any) -> Message:
 
 
 def encode_version_prefixed(message: Message, version: int) -> bytes:
-    """`version` and the message written in it. EncodeError if it cannot carry the message."""
+    """Returns `version` and the message encoded in it. Raises EncodeError if it cannot carry the message."""
     writer = Writer()
     writer.write_int16(version)
     writer.write_raw(message.encode(version))
@@ -61,7 +61,7 @@ def encode_version_prefixed(message: Message, version: int) -> bytes:
 
 
 def decode_version_prefixed(message_class: type[M], data: Any) -> M:
-    """The message behind its version. UnknownRecordError or ProtocolViolation, as above."""
+    """Returns the message after its version. Raises UnknownRecordError or ProtocolViolation, as above."""
     reader = Reader(data)
     version = reader.read_int16()
     if version not in message_class.VERSIONS:

@@ -1,10 +1,10 @@
-"""SCRAM's mechanisms and their limits, as clients, requests and metadata records have them (KIP-554)."""
+"""The mechanisms of SCRAM and their limits, as in clients, requests and metadata records (KIP-554)."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-# Of every mechanism; the fewest are what is taken if nobody says how many.
+# Limits of every mechanism; the lower one is the default.
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 16384
 
 

@@ -1,4 +1,4 @@
-"""What a consumer is to see of fetched batches, as rows of plain Python: the oracle for `FetchedRecords.fill`."""
+"""The rows that a consumer must see of fetched batches, in plain Python: the oracle for `FetchedRecords.fill`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 
 
 class PlainBatch(NamedTuple):
-    """A batch before it is encoded; `log_append_time` None: the records keep their own timestamps."""
+    """A batch before it is encoded; with `log_append_time` None the records keep their own timestamps."""
 
     records: Sequence[PlainRecord]
     log_append_time: int | None = None
@@ -39,14 +39,14 @@ def row(record: PlainRecord, topic: str, partition: int, timestamp: int, timesta
 
 
 def text(name: bytes) -> str:
-    """Each byte that belongs to no character becomes one U+FFFD."""
+    """Decodes UTF-8; each byte that belongs to no character becomes one U+FFFD."""
     return "".join(
         "\ufffd" if "\udc80" <= each <= "\udcff" else each for each in name.decode("utf-8", "surrogateescape")
     )
 
 
 def visible(batch: PlainBatch, topic: str, partition: int, first: int, until: int, unit: str) -> list[dict]:
-    """The rows of a batch with offsets from `first` up to `until`; none is before another that was given."""
+    """Yields the rows of a batch with offsets from `first` up to `until`, in ascending order of offsets."""
     rows = []
     for record in batch.records:
         if record.offset >= until:
@@ -60,12 +60,12 @@ def visible(batch: PlainBatch, topic: str, partition: int, first: int, until: in
 
 
 def wrapped(timestamp: int) -> int:
-    """As int64 arithmetic leaves it."""
+    """Returns the number with the wrap-around of int64 arithmetic."""
     return (timestamp + 2**63) % 2**64 - 2**63
 
 
 def decoded_prefix(body: bytes, base_offset: int, base_timestamp: int, count: int) -> tuple[list[PlainRecord], bool]:
-    """The records before the first damaged one, and whether there was none damaged."""
+    """Returns the records before the first damaged one, and whether none was damaged."""
     for end in range(count, 0, -1):
         try:
             return whole_records(body, base_offset, base_timestamp, end), end == count
@@ -75,7 +75,7 @@ def decoded_prefix(body: bytes, base_offset: int, base_timestamp: int, count: in
 
 
 def whole_records(body: bytes, base_offset: int, base_timestamp: int, count: int) -> list[PlainRecord]:
-    """The first `count` records; bytes may follow. ValueError."""
+    """Returns the first `count` records; bytes may follow. Raises ValueError."""
     for end in range(len(body), -1, -1):
         try:
             return decode_records(body[:end], base_offset, base_timestamp, count)

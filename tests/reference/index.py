@@ -2,7 +2,7 @@
 
 
 class Entries:
-    """Sorted (key, value) pairs; `base` is what lookups answer below the first."""
+    """Sorted (key, value) pairs; lookups below the first return `base`."""
 
     def __init__(self, base: tuple[int, int]) -> None:
         self.base = base

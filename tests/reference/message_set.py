@@ -16,7 +16,7 @@ def encode_message(
 
 
 def decode_messages(data: bytes) -> list[tuple[int, int, bytes | None, bytes | None, int]]:
-    """(offset, timestamp, key, value, attributes) of the whole messages at the beginning."""
+    """Returns (offset, timestamp, key, value, attributes) of the whole messages at the beginning."""
     messages, pos = [], 0
     while len(data) - pos >= 12:
         offset, size = struct.unpack_from(">qi", data, pos)

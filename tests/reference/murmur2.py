@@ -6,7 +6,7 @@ M, R, SEED, MASK = 0x5BD1E995, 24, 0x9747B28C, 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """The hash as a signed 32-bit number."""
+    """Returns the hash as a signed 32-bit number."""
     h = SEED ^ len(data)
     words = len(data) // 4
     for at in range(words):

@@ -1,4 +1,4 @@
-"""Offset map, the obvious way: SipHash-2-4-128 word by word, and a dict."""
+"""Offset map in the obvious way: SipHash-2-4-128 word by word, and a dict."""
 
 MASK = (1 << 64) - 1
 

@@ -75,7 +75,9 @@ def encode_batch(
     compress: Callable[[bytes], bytes] = bytes,
     **overrides: int,
 ) -> bytes:
-    """`overrides` are wrong header fields: magic, last_offset_delta, base_timestamp, max_timestamp, count."""
+    """Encodes a batch; `overrides` are wrong header fields: magic, last_offset_delta, base_timestamp, max_timestamp,
+    count.
+    """
     base_timestamp = overrides.get("base_timestamp", records[0].timestamp if records else -1)
     body = b"".join(
         encode_record(record.timestamp - base_timestamp, record.offset - base_offset, *record[2:]) for record in records
@@ -131,7 +133,7 @@ def wrap_batch(
 
 
 def decode_records(body: bytes, base_offset: int, base_timestamp: int, count: int) -> list[PlainRecord]:
-    """The records of an uncompressed body; ValueError if they do not fill it exactly."""
+    """Returns the records of an uncompressed body; raises ValueError if they do not fill it exactly."""
     records, pos = [], 0
     for _ in range(count):
         length, pos = read_varint(body, pos)

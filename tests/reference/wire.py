@@ -1,7 +1,7 @@
 """Slow, obvious codec of Kafka's messages: interprets the facts of Kafka's releases field by field.
 
-The oracle for the generated classes: it shares no code with them, nor with the definitions. A message is any object
-whose attributes are the fields in snake_case; decoding answers a Record of them.
+This is the oracle for the generated classes: it shares no code with them, nor with the definitions. A message is any
+object whose attributes are the fields in snake_case; decoding returns a Record of them.
 """
 
 import json
@@ -47,7 +47,7 @@ def attribute_name(name: str) -> str:
 
 @cache
 def versions_of(text: str | None, last: int) -> frozenset[int]:
-    """ "0-3", "2+", "5", "0,8" or "none" as a set."""
+    """Parses "0-3", "2+", "5", "0,8" or "none" into a set."""
     found: set[int] = set()
     for part in (text or "none").replace("none", "").split(","):
         if part.endswith("+"):
@@ -65,7 +65,7 @@ def message_versions(message: dict[str, Any]) -> list[int]:
 
 
 def default_of(field: dict[str, Any]) -> Any:
-    """A new default value; Kafka reads a default that is JSON's null, not the text, as "none given"."""
+    """Returns a new default value; Kafka reads a default of JSON's null, but not of the text, as no default."""
     given = field.get("default")
     if given == "null":
         return None

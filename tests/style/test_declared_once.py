@@ -32,7 +32,7 @@ def test_configuration_keys_are_rows_of_the_table():
 
 
 def named_outside_the_table() -> set[str]:
-    """Every string of the sources that could be a key, outside the rows and what is generated from them."""
+    """Returns every string of the sources that could be a key, outside the rows and what is generated from them."""
     return {
         node.value
         for tree in trees_outside_the_table()
@@ -42,7 +42,7 @@ def named_outside_the_table() -> set[str]:
 
 
 def read_as_attributes() -> set[str]:
-    """The attributes of every name that ends in `config`: the broker's and the topics' keys."""
+    """Returns the attributes of every name that ends in `config`: the broker's and the topics' keys."""
     return {
         node.attr
         for tree in trees_outside_the_table()
@@ -60,7 +60,7 @@ def trees_outside_the_table() -> Iterator[ast.Module]:
 
 
 def test_a_key_has_an_effect_or_says_that_it_has_none():
-    """A row is `key` if the code reads it and `inert` if not: the warning at start depends on it."""
+    """A row is `key` if the code reads it and `inert` if not; the warning at the start depends on it."""
     named, attributes = named_outside_the_table(), read_as_attributes()
     clients = (*PRODUCER_ROWS.values(), *CONSUMER_ROWS.values())
     assert not sorted(row.name for row in clients if row.has_effect and row.name not in named)

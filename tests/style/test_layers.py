@@ -12,7 +12,7 @@ TABLE = re.compile(r"```layers\n(.*?)```", re.DOTALL)
 
 
 def allowed_imports() -> dict[str, set[str]]:
-    """Layer -> layers that it may import, itself included.
+    """Returns the layers that each layer may import, including itself.
 
     A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...`.
     """
@@ -31,12 +31,12 @@ def allowed_imports() -> dict[str, set[str]]:
 
 
 ALLOWED = allowed_imports()
-# These hold a docstring and a version, and belong to no layer.
+# These files hold a docstring and a version, and belong to no layer.
 ROOTS = (PACKAGE / "__init__.py", PACKAGE / "_core" / "__init__.py")
 
 
 def layer_of(module: str) -> str:
-    """The first name below `kafkapy`; below `_core`, whose packages are layers of their own, the first two."""
+    """Returns the first name below `kafkapy`; below `_core`, whose packages are layers of their own, the first two."""
     names = module.split(".")[1:]
     return ".".join(names[: 2 if names[:1] == ["_core"] else 1]) or module
 
@@ -54,7 +54,7 @@ def test_imports_go_to_the_left_only(layer):
             continue
         for line, name in imports(path):
             target = layer_of(name)
-            # `from kafkapy import __version__` is everybody's
+            # every layer may import `kafkapy.__version__`
             if target in ALLOWED and target not in ALLOWED[layer]:
                 wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert not wrong, "\n".join(wrong)

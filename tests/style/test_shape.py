@@ -20,7 +20,7 @@ from tests.style.sources import (
 FILE_LINES = 700
 FUNCTION_LINES = 70
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
-# Run by name, not imported: the program, the generator that setup.py runs.
+# Run by name, not imported: the program, and the generator that setup.py runs.
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
 # Built and tested before its user: record formats 0 and 1, for the conversion that clients before 0.11 need.
 AHEAD_OF_USE: set[str] = set()
@@ -63,7 +63,7 @@ def test_nothing_is_left_for_later():
 
 
 def test_every_module_is_imported():
-    """By another module of kafkapy, or named in a table of modules that are imported when they are needed."""
+    """A module is imported by another one, or named in a table of modules that are imported on demand."""
     used = Counter(name for path in package_sources() for _, name in imports(path) if modules().get(name) != path)
     named = {
         node.value

@@ -1,4 +1,4 @@
-"""ruff and mypy, with the settings of pyproject.toml, find no faults, and every file is formatted."""
+"""The tools that check code, with the settings of pyproject.toml, find no faults, and every file is formatted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From a batch's records to columns (layout of a record: record_scanner.pxd): one pass, two copies of bytes at most."""
+"""Copies a batch's records into columns (layout of a record: record_scanner.pxd): one pass, two copies of bytes at
+most.
+"""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, uint64_t
 from libc.string cimport memcpy
@@ -13,7 +15,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *value) noexcept nogil:
-    """As read_varint; most numbers have one byte."""
+    """Returns the same as read_varint, faster for the usual number of one byte."""
     if pos < end and buf[pos] < 0x80:
         value[0] = (buf[pos] >> 1) ^ -<int32_t>(buf[pos] & 1)
         return pos + 1
@@ -21,7 +23,7 @@ cdef inline Py_ssize_t pass_varint(const uint8_t *buf, Py_ssize_t pos, Py_ssize_
 
 
 cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
-    """What does not fit becomes the first or the last time that does."""
+    """Returns the timestamp in the column's unit; one that overflows becomes the first or the last possible."""
     if factor == 1:
         return timestamp
     if timestamp > INT64_MAX // 1000:
@@ -32,7 +34,7 @@ cdef inline int64_t scaled(int64_t timestamp, int64_t factor) noexcept nogil:
 
 
 cdef inline void put_bytes(ArrowColumn *column, int64_t row, const uint8_t *data, int64_t size) noexcept nogil:
-    """Negative size: null. There is room."""
+    """Writes a value; a negative size is null. The memory is reserved."""
     cdef int32_t *offsets = offsets_of(column)
     cdef int32_t at = offsets[row]
     if size >= 0:
@@ -47,7 +49,7 @@ cdef inline int64_t bytes_of(const ArrowColumn *column, int64_t rows) noexcept n
 
 
 cdef int64_t bytes_in(const RecordColumns *columns) noexcept nogil:
-    """Of keys, values and headers."""
+    """Returns the total bytes of keys, values and headers."""
     cdef int64_t total = bytes_of(columns.key, columns.rows) + bytes_of(columns.value, columns.rows)
     cdef const ArrowColumn *pair
     cdef int64_t headers
@@ -65,7 +67,7 @@ cdef int row_status(int status) noexcept nogil:
 
 
 cdef int reserve(RecordColumns *columns, int64_t rows, int64_t bytes) noexcept nogil:
-    """Room for so many rows, and for keys and values that cannot have more bytes than that together."""
+    """Reserves rows, and memory for keys and values that have at most this many bytes together."""
     cdef int64_t at = columns.rows
     cdef int status = COLUMN_OK
     if at and bytes_in(columns) + bytes > columns.byte_limit:
@@ -151,7 +153,7 @@ cdef int put_records(RecordColumns *columns, RecordSpan *span, int64_t *next_off
 
 
 cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """Key, value and headers of the record that ends at `end`, as far as they are wanted."""
+    """Copies the requested ones of key, value and headers of the record that ends at `end`."""
     cdef int32_t length = 0
     if columns.key == NULL and columns.value == NULL and columns.headers == NULL:
         return ROWS_OK
@@ -175,7 +177,7 @@ cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_
 
 cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
                      int32_t count) noexcept nogil:
-    """The headers of a record, which are to fill it up to its end; null if there are none."""
+    """Copies the headers of a record, which must fill it up to its end; null if there are none."""
     cdef ArrowColumn *pair = headers.children[0]
     cdef ArrowColumn *name = pair.children[0]
     cdef ArrowColumn *content = pair.children[1]
@@ -206,7 +208,7 @@ cdef int put_headers(ArrowColumn *headers, int64_t row, const uint8_t *buf, Py_s
 
 
 cdef void put_text(ArrowColumn *column, int64_t row, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-    """Bytes that are no UTF-8 become U+FFFD each. There is room for three times the size."""
+    """Copies text; each invalid byte of UTF-8 becomes U+FFFD. Three times the size is reserved."""
     cdef int32_t *offsets = offsets_of(column)
     cdef uint8_t *out = column.data + offsets[row]
     cdef Py_ssize_t pos = 0, length
@@ -228,7 +230,7 @@ cdef inline bint continues(uint8_t byte) noexcept nogil:
 
 
 cdef Py_ssize_t character_length(const uint8_t *at, Py_ssize_t size) noexcept nogil:
-    """Bytes of the character of UTF-8 that begins here (RFC 3629, 4); 0 if none does."""
+    """Returns the bytes of the UTF-8 character that starts here (RFC 3629, 4); 0 if it is invalid."""
     cdef uint8_t first = at[0]
     if first < 0x80:
         return 1
@@ -236,7 +238,7 @@ cdef Py_ssize_t character_length(const uint8_t *at, Py_ssize_t size) noexcept no
         return 0
     if first < 0xe0:
         return 2
-    # Neither longer than needed, nor a surrogate, nor beyond U+10FFFF.
+    # It must not be overlong, a surrogate, or beyond U+10FFFF.
     if first == 0xe0 and at[1] < 0xa0 or first == 0xed and at[1] > 0x9f:
         return 0
     if first == 0xf0 and at[1] < 0x90 or first == 0xf4 and at[1] > 0x8f:

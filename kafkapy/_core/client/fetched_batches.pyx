@@ -1,4 +1,4 @@
-"""The batches that a consumer fetched: damage is found, transactions are told apart, records are decompressed."""
+"""The batches that a consumer fetched: detects damage, hides aborted transactions, and decompresses records."""
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -22,15 +22,15 @@ cdef enum:
     ABORT_MARKER = 0
 
 cdef int64_t LARGEST_DECOMPRESSED_BYTES = 1 << 30
-# Collectors between two users: their memory and the libraries' contexts are worth keeping.
+# Unused collectors, which keep their memory and the libraries' contexts for the next user.
 cdef list idle_collectors = []
 
 
-@cython.no_gc  # not even traversed: a collection would clear the memoryview that it pins, from under its view
+@cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class FetchedBatches:
-    """Owns the place in one partition's fetched bytes, which it *pins*, and the decompressed batch it is in.
+    """Owns the position in one partition's fetched bytes, which it *pins*, and the current batch, decompressed.
 
-    `aborted` are pairs of first offset and producer id, as a fetch with read_committed gives them. Not thread-safe.
+    `aborted` holds pairs of first offset and producer id, as in a fetch response with read_committed. Not thread-safe.
     """
 
     def __cinit__(self, buffer, str topic not None, int32_t partition, int64_t fetch_offset, *, until_offset=None,
@@ -64,11 +64,11 @@ cdef class FetchedBatches:
 
     @property
     def size(self):
-        """Bytes fetched."""
+        """The number of fetched bytes."""
         return self.view.len
 
     cdef int64_t find_end(self) noexcept nogil:
-        """The offset behind the last whole batch, by the headers."""
+        """The offset after the last whole batch, according to the headers."""
         cdef const uint8_t *buf = <const uint8_t *>self.view.buf
         cdef BatchHeader header
         cdef Py_ssize_t position = 0
@@ -113,8 +113,9 @@ cdef class FetchedBatches:
         self.span.remaining = 0
 
     cdef int judge_batch(self) noexcept nogil:
-        """SHOWN; HIDDEN if it is no application's (a marker, or of an aborted transaction) or was read before; or
-        DAMAGED_CONTROL."""
+        """Returns SHOWN; HIDDEN for a marker, a batch of an aborted transaction or one that was read before; or
+        DAMAGED_CONTROL.
+        """
         cdef int64_t last_offset = self.header.base_offset + self.header.last_offset_delta
         cdef bint is_control = (self.header.attributes & CONTROL_FLAG) != 0
         cdef Py_ssize_t at
@@ -136,7 +137,7 @@ cdef class FetchedBatches:
         return HIDDEN if is_control else SHOWN
 
     cdef void note_aborted(self, int64_t last_offset) noexcept nogil:
-        """Aborted transactions that begin at `last_offset` or before are open from here on."""
+        """Marks the aborted transactions that begin at `last_offset` or before as open."""
         cdef int64_t producer_id
         while self.aborted_met < self.aborted_count and self.aborted[self.aborted_met].first_offset <= last_offset:
             producer_id = self.aborted[self.aborted_met].producer_id
@@ -153,7 +154,7 @@ cdef class FetchedBatches:
         return -1
 
     cdef int judge_marker(self) noexcept nogil:
-        """The type of a control batch: its one record has a key of version and type, two int16. -1: it has none."""
+        """Returns the type of a control batch, or -1: the key of its one record holds version and type, two int16."""
         cdef const uint8_t *buf = <const uint8_t *>self.view.buf
         cdef Py_ssize_t pos = self.header.position + BATCH_OVERHEAD
         cdef Py_ssize_t end = self.header.position + <Py_ssize_t>self.header.size
@@ -191,7 +192,7 @@ cdef class FetchedBatches:
         return AT_RECORD
 
     cdef void finish(self) noexcept nogil:
-        """A record at `until_offset` or behind it was met: there is nothing more to read."""
+        """Ends the walk, because a record at `until_offset` or after it was found."""
         self.next_offset = max(self.next_offset, self.until_offset)
         self.position = self.view.len
         self.span.remaining = 0
@@ -209,7 +210,9 @@ cdef class FetchedBatches:
         return status
 
     cdef int open_old_messages(self) except -1:
-        """All messages of magic 0 and 1 up to the next batch: `old_records`, `span.remaining` of them."""
+        """Reads all messages of magic 0 and 1 up to the next batch into `old_records`; `span.remaining` is their
+        number.
+        """
         cdef BatchHeader header
         cdef Py_ssize_t end = self.position
         while parse_batch_header(<const uint8_t *>self.view.buf, end, self.view.len, &header) == HEADER_OLD_MAGIC:
@@ -229,7 +232,7 @@ cdef class FetchedBatches:
         return 0
 
     cdef int open_closed_batch(self) except -1:
-        """By the collector if that was only not there yet, else by Python's modules."""
+        """Decompresses by the collector if only its functions had not been found yet, otherwise by Python's modules."""
         cdef int codec = self.header.attributes & CODEC_MASK
         cdef int status
         find_codec_functions(codec)

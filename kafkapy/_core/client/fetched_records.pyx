@@ -1,4 +1,4 @@
-"""What a consumer has fetched of a partition: taken out record by record, or as columns."""
+"""The fetched records of a partition, which a consumer reads one by one or as columns."""
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -13,7 +13,7 @@ from kafkapy._core.client.fetched_batches cimport (
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 from kafkapy.errors import ApiError, Error
 
-# Why filling columns goes no further, beside what fetched_batches says.
+# The reasons to stop filling columns, in addition to those of fetched_batches.
 cdef enum:
     NO_MORE_ROWS = 100
     NO_MORE_BYTES = 101
@@ -21,10 +21,12 @@ cdef enum:
 
 
 @cython.freelist(1024)
-@cython.no_gc  # made by the million, of bytes; whatever a deserializer makes must not refer back to its record
+@cython.no_gc  # created by the million; a deserializer's result must not refer back to its record
 cdef class ConsumerRecord:
-    """One record as a consumer sees it. Immutable. `timestamp` in ms since 1970, `timestamp_type` 0: the producer's, 1:
-    the broker's append time; key, value and headers' values are bytes or None, or what the deserializers made."""
+    """One record as a consumer sees it. Immutable. `timestamp` in ms since 1970; `timestamp_type` is 0 for the
+    producer's time and 1 for the broker's append time. Key, value and headers' values are bytes or None, or the
+    deserializers' results.
+    """
 
     cdef readonly str topic
     cdef readonly int32_t partition
@@ -35,7 +37,7 @@ cdef class ConsumerRecord:
     cdef readonly tuple headers
 
     def with_content(self, key, value):
-        """The same record with another key and value."""
+        """Returns the same record with another key and value."""
         cdef ConsumerRecord made = ConsumerRecord.__new__(ConsumerRecord)
         made.topic, made.partition, made.leader_epoch = self.topic, self.partition, self.leader_epoch
         made.offset, made.timestamp, made.timestamp_type = self.offset, self.timestamp, self.timestamp_type
@@ -47,16 +49,18 @@ cdef class ConsumerRecord:
                 f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})")
 
 
-@cython.no_gc  # as its base
+@cython.no_gc  # like its base class
 cdef class FetchedRecords(FetchedBatches):
-    """The records of one partition's fetched bytes, from `next_offset` on, up to `until_offset`. `take` and `fill` may
-    take turns. `is_exhausted` says that there are no more. Not thread-safe."""
+    """The records in one partition's fetched bytes, from `next_offset` up to `until_offset`. Calls of `take` and `fill`
+    may alternate. `is_exhausted` is true after the last record. Not thread-safe.
+    """
 
     cdef bint is_filling                 # without the interpreter lock
 
     def take(self, Py_ssize_t limit):
-        """Up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch. ApiError
-        CORRUPT_MESSAGE or INVALID_RECORD for such a one, which stays the next one."""
+        """Returns up to `limit` records from `next_offset` on; fewer only at the end, or before a damaged batch. Raises
+        ApiError CORRUPT_MESSAGE or INVALID_RECORD for a damaged batch, which stays the next one.
+        """
         cdef list records = []
         self.check_idle()
         try:
@@ -75,7 +79,7 @@ cdef class FetchedRecords(FetchedBatches):
         return 0
 
     cdef bint open_next(self) except -1:
-        """Whether there is a batch with records, or old messages."""
+        """Returns whether the walk is at a batch with records, or at old messages."""
         cdef int status
         while self.span.remaining == 0:
             status = self.enter_batch()
@@ -145,10 +149,10 @@ cdef class FetchedRecords(FetchedBatches):
 
     def fill(self, ArrowBatch batch not None):
         """Adds rows to the columns of `batch` until it is full or has max_rows; fewer only at the end, or before a
-        damaged batch. Returns how many were added. Without the interpreter lock. A batch may be filled from several
-        partitions' records, one after the other.
+        damaged batch. Returns the number of added rows. Runs without the interpreter lock. Records of several
+        partitions may be added to a batch one after another.
 
-        ApiError as `take`; MESSAGE_TOO_LARGE for a record that fits into no columns.
+        Raises ApiError as `take` does, and MESSAGE_TOO_LARGE for a record that does not fit into columns.
         """
         cdef bytes topic = self.topic.encode("utf-8", "replace")
         cdef int64_t rows = batch.content.rows
@@ -177,7 +181,7 @@ cdef class FetchedRecords(FetchedBatches):
         return batch.content.rows - rows
 
     cdef int fill_to_the_end(self, ArrowBatch batch, bytes topic) except -1:
-        """AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        """Adds rows; returns AT_END, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
         cdef const uint8_t *topic_bytes = <const uint8_t *>PyBytes_AS_STRING(topic)
         cdef int status = NO_MORE_BYTES if batch.is_full else AT_RECORD
         while status < NO_MORE_ROWS and status != AT_END:
@@ -192,7 +196,7 @@ cdef class FetchedRecords(FetchedBatches):
 
     cdef int fill_batches(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
         cdef int status
-        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; what is not used costs nothing
+        if columns.value != NULL and columns.rows == 0:  # so that it need not grow; unused memory is never touched
             reserve_data(columns.value, 0, min(self.view.len - self.position, columns.byte_limit))
         while columns.rows < columns.row_limit:
             if self.span.remaining == 0:
@@ -209,7 +213,7 @@ cdef class FetchedRecords(FetchedBatches):
         return NO_MORE_ROWS
 
     cdef bint count_batch(self, RecordColumns *columns, const uint8_t *topic) noexcept nogil:
-        """A whole batch that nobody wants to see into is only counted."""
+        """Counts the records of a whole batch, of which no column needs the content."""
         cdef int64_t first = columns.rows
         if columns.key != NULL or columns.value != NULL or columns.offset != NULL or columns.headers != NULL or (
                 columns.timestamp != NULL or columns.topic != NULL or columns.partition != NULL
@@ -239,7 +243,7 @@ cdef class FetchedRecords(FetchedBatches):
         return AT_RECORD
 
     cdef int fill_old_records(self, RecordColumns *columns, const uint8_t *topic) except -1:
-        """AT_RECORD when all are in, NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
+        """Adds old messages; returns AT_RECORD after the last one, or NO_MORE_ROWS, NO_MORE_BYTES or NO_MEMORY."""
         cdef int64_t key_size, value_size
         cdef int status
         while self.old_records:
@@ -265,7 +269,7 @@ cdef class FetchedRecords(FetchedBatches):
 
 
 cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
-    """Bytes with their length before them; None if null or, with `pos` then -1, if they end early."""
+    """Returns the bytes after a length prefix; None if null or, with `pos` then -1, if they end early."""
     cdef int32_t length = 0
     if pos[0] < 0:
         return None
@@ -280,7 +284,7 @@ cdef bytes take_field(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end):
 
 
 cdef tuple take_headers(const uint8_t *buf, Py_ssize_t *pos, Py_ssize_t end, int32_t count):
-    """Pairs of name and value; `pos` is -1 if they are not in order."""
+    """Returns pairs of name and value; `pos` is -1 if they are malformed."""
     cdef list pairs = []
     cdef bytes name
     for _ in range(count):

@@ -1,7 +1,7 @@
-"""A client's end of a connection: frames out, frames in, over a non-blocking socket.
+"""A client's end of a connection: sends and receives frames over a non-blocking socket.
 
-The system calls keep the interpreter lock on purpose. They never wait, and who gives the lock away while another thread
-computes gets it back only after a switch interval (5 ms), many times what the call takes.
+The system calls hold the interpreter lock on purpose. They never block, and a thread that releases the lock while
+another one computes waits a switch interval (5 ms) to get it back, many times the duration of the call.
 """
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -30,16 +30,16 @@ cdef extern from "sys/socket.h" nogil:
 cdef enum:
     STAGING_BYTES = 65536
     SIZE_BYTES = 4
-    TURN_BYTES = 4194304                 # read in one turn, so that one connection does not starve the others
-    MOST_PIECES = 64                     # given to the kernel in one call
-    LARGEST_LOW_WATER = 1048576          # of a large frame so much is waited for at a time
-    AHEAD_BYTES = 8388608                # the system may take in while nobody waits
+    TURN_BYTES = 4194304                 # read in one call, so that one connection does not starve the others
+    MOST_PIECES = 64                     # passed to the kernel in one call
+    LARGEST_LOW_WATER = 1048576          # of a large frame, waited for at a time
+    AHEAD_BYTES = 8388608                # received by the system between calls of `receive`
 
 
 cdef class FrameSocket:
-    """Owns the bytes on their way out, and the frame that is coming in. Not thread-safe; the socket stays the caller's.
+    """Owns the bytes to send and the frame being received. Not thread-safe; the socket belongs to the caller.
 
-    A frame that says it is larger than `max_frame_bytes` (or negative) is refused before anything is allocated.
+    A frame whose size prefix exceeds `max_frame_bytes` (or is negative) is refused before memory is allocated.
     """
 
     cdef int fd
@@ -52,7 +52,7 @@ cdef class FrameSocket:
     cdef bytes frame                     # being filled
     cdef Py_ssize_t filled
     cdef int low_water                   # bytes that make the socket readable
-    cdef readonly Py_ssize_t queued      # bytes that wait for the socket
+    cdef readonly Py_ssize_t queued      # bytes that wait to be sent
     cdef readonly Py_ssize_t bytes_sent, bytes_received
 
     def __init__(self, int fd, Py_ssize_t max_frame_bytes):
@@ -64,11 +64,11 @@ cdef class FrameSocket:
 
     @property
     def is_sending(self):
-        """Whether bytes wait for the socket."""
+        """Whether bytes are waiting to be sent."""
         return bool(self.outgoing)
 
     def put(self, list chunks):
-        """Queues one frame, made of bytes-like chunks; the size goes before it."""
+        """Queues one frame of bytes-like chunks, preceded by its size."""
         cdef Py_ssize_t size = 0
         for chunk in chunks:
             size += len(chunk)
@@ -79,7 +79,8 @@ cdef class FrameSocket:
         self.outgoing.extend(chunks)
 
     def send(self):
-        """Gives the socket what it takes. True when nothing is left. OSError when the connection is broken."""
+        """Sends what the socket accepts. Returns True if nothing is left. Raises OSError if the connection is broken.
+        """
         cdef Py_ssize_t written
         while self.outgoing:
             written = self.send_pieces()
@@ -95,7 +96,7 @@ cdef class FrameSocket:
         return not self.outgoing
 
     cdef Py_ssize_t send_pieces(self) except -2:
-        """One call for as many pieces as it takes; the bytes that the socket took, or -1 and `failure` says why."""
+        """Sends as many pieces as fit one call; returns the bytes sent, or -1 with the errno in `failure`."""
         cdef Py_buffer views[MOST_PIECES]
         cdef iovec pieces[MOST_PIECES]
         cdef msghdr message
@@ -118,7 +119,7 @@ cdef class FrameSocket:
         return written
 
     cdef int drop_sent(self, Py_ssize_t written) except -1:
-        """Pieces that have gone whole are let go of."""
+        """Removes the pieces that were sent completely."""
         cdef Py_ssize_t index = 0, size
         written += self.sent
         while index < len(self.outgoing):
@@ -132,8 +133,9 @@ cdef class FrameSocket:
         return 0
 
     def receive(self):
-        """The frames that have come whole, as bytes without their size. ConnectionError at the end of the stream,
-        OSError when the connection is broken, ValueError for a frame of an impossible size."""
+        """Returns the complete frames received, as bytes without their size. Raises ConnectionError at the end of the
+        stream, OSError if the connection is broken, ValueError for a frame of an impossible size.
+        """
         cdef list frames = []
         cdef Py_ssize_t room, got, turn = 0
         while turn < TURN_BYTES:
@@ -151,24 +153,26 @@ cdef class FrameSocket:
                 raise OSError(errno, "receive failed")
             if got == 0:
                 if frames:
-                    break                # the next turn meets the end again
+                    break                # the next call sees the end again
                 raise ConnectionError("the broker closed the connection")
             turn += got
             self.take(got, frames)
             if got < room:
-                break                    # that was all that had come
+                break                    # nothing more has arrived
         self.bytes_received += turn
         self.wait_for(1 if self.frame is None else <int>min(len(self.frame) - self.filled, <Py_ssize_t>LARGEST_LOW_WATER))
         return frames
 
     def take_ahead(self):
-        """Until the next `receive` nobody waits for the socket, and the system is to take in what comes. Below the low
-        water mark it acknowledges at once, above it only when somebody reads; so a broker whose send buffer is small,
-        as Apache Kafka's default is, would stand still behind the first 256 KB."""
+        """Lets the system receive as much as possible until the next `receive`.
+
+        Below the low water mark the system acknowledges at once, above it only after a read. A broker with a small send
+        buffer, as Apache Kafka's is by default, would otherwise stop after the first 256 KB.
+        """
         self.wait_for(AHEAD_BYTES)
 
     cdef void wait_for(self, int low_water) noexcept:
-        """Sees to it that whoever waits for the socket is not woken for less. Where the system cannot, it is woken."""
+        """Sets the number of bytes that make the socket readable. Where the system cannot, any byte does."""
         if low_water != self.low_water and setsockopt(
                 self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
             self.low_water = low_water

@@ -1,7 +1,8 @@
-"""A producer's records before they are sent: batches by partition, and the futures of their delivery.
+"""A producer's unsent records: batches by partition, and the futures of their delivery.
 
-All work per record is here, and no lock: a record is added between two moments at which the interpreter lock could
-change hands. Whatever may run other code (an allocation that collects garbage) is done before, and looked at again.
+All work per record is done here, without a lock of our own: a record is added between two points at which the
+interpreter lock could change hands. Anything that may run other code (an allocation that collects garbage) comes
+before, and the state is checked again afterwards.
 """
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
@@ -45,7 +46,7 @@ cdef inline int64_t milliseconds(int clock) noexcept nogil:
 
 
 cdef inline int open_field(object value, Field *field) except -1:
-    """The bytes of a key or a value: a bytes-like object, or a str as UTF-8; null for None."""
+    """Returns the bytes of a key or a value: a bytes-like object, or a str as UTF-8; null for None."""
     field.pinned = False
     if value is None:
         field.data, field.size = NULL, -1
@@ -81,7 +82,7 @@ cdef inline Py_ssize_t write_field(uint8_t *buf, Py_ssize_t pos, const uint8_t *
 
 
 cdef bytes encode_headers(object headers):
-    """Their count and their fields as they stand in a record; a header is a pair of name (str) and value."""
+    """Encodes the header count and the headers as in a record; a header is a pair of name (str) and value."""
     cdef list pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
     cdef bytearray encoded = bytearray()
     put_varlong(encoded, len(pairs))
@@ -122,32 +123,34 @@ cdef class RecordMetadata:
 
 
 cdef class ProducerBatch(RecordBatchBuilder):
-    """The records of one partition that are sent together, and what became of them.
+    """The records of one partition that are sent together, and the outcome.
 
-    Made by an accumulator, filled by `send`, then owned by the sender. `complete` or `fail` ends it, once; one that was
-    split ends with its parts.
+    An accumulator creates it, `send` fills it, and the sender then owns it. `complete` or `fail` ends it once; a split
+    batch ends with its parts.
     """
 
     cdef readonly RecordAccumulator accumulator
     cdef readonly PartitionQueue queue
-    cdef readonly int64_t created_ms         # monotonic
+    cdef readonly int64_t created_ms         # monotonic, in ms
     cdef readonly int64_t reserved_bytes
-    cdef public int64_t retry_at_ms          # monotonic; not sent before
-    cdef public int64_t sent_ms              # monotonic
+    cdef public int64_t retry_at_ms          # monotonic, in ms; the batch is not sent before
+    cdef public int64_t sent_ms              # monotonic, in ms
     cdef public int32_t attempts
     cdef readonly bint is_done
     cdef readonly int64_t assigned_offset, log_append_time
     cdef readonly object error
-    cdef list callbacks                      # of futures
-    cdef bytes encoded                       # if it is compressed
-    cdef bint has_header                     # if not: it is sent from where it was written
-    cdef int readers                         # of the memory
-    cdef tuple parts                         # the two that are sent in its stead; None: it was not split
-    cdef ProducerBatch whole                 # what it is a part of
+    cdef list callbacks                      # number of futures
+    cdef bytes encoded                       # the batch, if it is compressed
+    cdef bint has_header                     # if not: the memory in which it was written and from which it is sent
+    cdef int readers                         # size of the memory
+    cdef tuple parts                         # the two batches that replace it; None if it was not split
+    cdef ProducerBatch whole                 # the batch that it is a part of
     cdef int32_t unfinished_parts
 
     def set_producer(self, int64_t producer_id, int16_t producer_epoch, int32_t base_sequence, bint is_transactional):
-        """Says who sends it, for idempotence and transactions; may be said again before another attempt."""
+        """Sets the producer's id and sequence, for idempotence and transactions; may be called again before another
+        attempt.
+        """
         self.producer_id, self.producer_epoch, self.base_sequence = producer_id, producer_epoch, base_sequence
         self.attributes &= ~TRANSACTIONAL_FLAG
         if is_transactional:
@@ -161,7 +164,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
     @property
     def sequence(self):
-        """Of its first record; -1 if it has none."""
+        """The timestamp of its first record; -1 if it has none."""
         return self.base_sequence
 
     @property
@@ -169,7 +172,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return self.producer_epoch
 
     def encode(self):
-        """The batch's bytes; made once, without a copy if it is not compressed. No record may be added any more."""
+        """Returns the batch's bytes, built once, without a copy if it is not compressed. No record may be added
+        afterwards.
+        """
         if self.compression:
             if self.encoded is None:
                 self.encoded = self.build()
@@ -193,7 +198,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
             self.free_memory()
 
     cdef void free_memory(self) noexcept:
-        """Of a batch that is done; whoever waits for its future holds it for long."""
+        """Frees the memory of a finished batch, which its futures may keep alive for long."""
         self.has_header = False
         if self.readers == 0:
             PyMem_Free(self.memory)
@@ -201,7 +206,9 @@ cdef class ProducerBatch(RecordBatchBuilder):
             self.capacity = 0
 
     def complete(self, int64_t base_offset, int64_t log_append_time):
-        """All records are written from `base_offset` (-1: unknown); `log_append_time` -1: they keep their own time."""
+        """Completes the batch at `base_offset` (-1: unknown); with `log_append_time` -1 the records keep their own
+        time.
+        """
         self.assigned_offset, self.log_append_time = base_offset, log_append_time
         self.finish()
 
@@ -222,15 +229,18 @@ cdef class ProducerBatch(RecordBatchBuilder):
         return 0
 
     def take_callbacks(self):
-        """The futures that somebody wants to hear of, once; with the last part those of the whole."""
+        """Returns, and clears, the futures with a callback; the last part of a split batch also returns those of the
+        whole batch.
+        """
         if self.whole is not None:
             return self.whole.take_callbacks() if self.whole.is_done else ()
         taken, self.callbacks = self.callbacks or (), None
         return taken
 
     def split(self):
-        """Two batches with about half of the bytes each, to be sent in its stead; the producer's id and the sequences
-        stay what they were. ValueError if there are not two records."""
+        """Returns two batches with about half of the bytes each, to be sent instead of this one, with the same producer
+        id and sequences. Raises ValueError if there are fewer than two records.
+        """
         if self.record_count < 2:
             raise ValueError("a batch of one record cannot be split")
         cdef ProducerBatch first = self.make_part(), second = self.make_part(), part = first
@@ -270,7 +280,7 @@ cdef class DeliveryFuture:
     """The outcome of sending one record, once it is known. Thread-safe; its state is that of its batch."""
 
     cdef readonly ProducerBatch batch
-    cdef readonly int32_t index              # in the batch
+    cdef readonly int32_t index              # index in the batch
     cdef int64_t sent_timestamp
     cdef readonly Py_ssize_t key_size, value_size
     cdef object on_delivery
@@ -325,11 +335,11 @@ cdef class DeliveryFuture:
             self.on_delivery = both
 
     def notify(self):
-        """Calls the callback; whatever that raises comes out."""
+        """Calls the callback and passes on its exceptions."""
         self.on_delivery(self.metadata(), self.error())
 
     cdef ProducerBatch sent_in(self, int32_t *index):
-        """The batch that the record was sent in at last, and its place there."""
+        """Returns the batch in which the record was finally sent, and its position there."""
         cdef ProducerBatch batch = self.batch, first
         index[0] = self.index
         while batch.parts is not None:
@@ -346,7 +356,7 @@ cdef class DeliveryFuture:
         return self.sent_in(&index).error
 
     cdef RecordMetadata metadata(self):
-        """None if delivery failed."""
+        """Returns the metadata, or None if delivery failed."""
         cdef int32_t index = 0
         cdef ProducerBatch batch = self.sent_in(&index)
         if batch.error is not None:
@@ -360,14 +370,14 @@ cdef class DeliveryFuture:
 
 
 cdef class PartitionQueue:
-    """The batches of a partition that are not on their way: closed ones in order, and one that still takes records."""
+    """The waiting batches of a partition: closed ones in order, and one that still accepts records."""
 
     cdef readonly str topic
     cdef readonly int32_t partition
     cdef ProducerBatch open
     cdef list closed
     cdef bint active
-    cdef public object state                 # the sender's own
+    cdef public object state                 # for the sender
 
     def __init__(self, str topic not None, int32_t partition):
         self.topic = topic
@@ -388,18 +398,18 @@ cdef class PartitionQueue:
         return len(self.closed)
 
     def first(self):
-        """The oldest batch, closed or not; None if there is none."""
+        """Returns the oldest batch, closed or not; None if there is none."""
         return self.closed[0] if self.closed else self.open
 
     def take(self):
-        """Takes the oldest batch out; the open one takes no more records."""
+        """Removes and returns the oldest batch; an open one accepts no more records."""
         if self.closed:
             return self.closed.pop(0)
         taken, self.open = self.open, None
         return taken
 
     def put_back(self, ProducerBatch batch not None):
-        """Takes a batch in again to be sent another time: before those with higher sequences and those never sent."""
+        """Puts a batch back to be sent again: before batches with higher sequences and those never sent."""
         cdef Py_ssize_t at = 0
         while at < len(self.closed) and (<ProducerBatch>self.closed[at]).attempts > 0 and (
                 (<ProducerBatch>self.closed[at]).base_sequence < batch.base_sequence):
@@ -413,7 +423,7 @@ cdef class PartitionQueue:
 
 
 cdef class TopicQueues:
-    """The queues of a topic's partitions. `sticky` is where records without a key go for the time being."""
+    """The queues of a topic's partitions. `sticky` is the current partition of records without a key."""
 
     cdef readonly str topic
     cdef readonly list queues
@@ -427,14 +437,14 @@ cdef class TopicQueues:
         self.grow(partition_count)
 
     def grow(self, int32_t partition_count):
-        """A topic may get more partitions, never fewer."""
+        """Adds queues for new partitions; a topic never loses partitions."""
         while len(self.queues) < partition_count:
             self.queues.append(PartitionQueue(self.topic, <int32_t>len(self.queues)))
 
 
 cdef class RecordAccumulator:
-    """Owns the queues of all partitions and the count of their memory. `send` may be called by any thread; the rest is
-    the sender's, one thread at a time. What it cannot do at once it asks its Python subclass for:
+    """Owns the queues of all partitions and counts their memory. Any thread may call `send`; the sender calls the rest,
+    one thread at a time. Operations that may block are methods of its Python subclass:
 
     `_send_slowly` (a topic not known yet, serializers, no memory left, ...), `_choose_sticky`, `_on_batch_closed`,
     `_on_queue_opened` and `_wait_for_batch`.
@@ -448,9 +458,9 @@ cdef class RecordAccumulator:
     cdef bint ignore_keys
     cdef readonly dict topics
     cdef readonly dict active
-    cdef readonly int64_t closed_batches     # ever
+    cdef readonly int64_t closed_batches     # in the accumulator's life
     cdef readonly int64_t records_appended
-    cdef object monotonic_ms                 # a seam; None: the machine's clock
+    cdef object monotonic_ms                 # injected by tests; None: the system's clock
 
     def __init__(self, *, int64_t memory_limit, Py_ssize_t batch_size, Py_ssize_t max_record_bytes, int codec=0,
                  level=None, bint ignore_keys=False, monotonic_ms=None):
@@ -525,7 +535,9 @@ cdef class RecordAccumulator:
         return future
 
     def append(self, PartitionQueue queue not None, int64_t timestamp, key, value, headers=None, on_delivery=None):
-        """Adds a record to a queue; None if there is no memory for another batch. Negative timestamp: now."""
+        """Adds a record to a queue; returns None if there is no memory for another batch. A negative timestamp means
+        now.
+        """
         if timestamp < 0:
             timestamp = milliseconds(CLOCK_REALTIME)
         return self.put(queue, timestamp, key, value, headers, on_delivery)
@@ -546,7 +558,8 @@ cdef class RecordAccumulator:
         try:
             rest = size_of_field(key_field.size) + size_of_field(value_field.size) + (
                 1 if encoded_headers is None else len(encoded_headers))
-            # From here to the record's bytes only `batch_for` may run other code, and looks again after it.
+            # From here to the record's bytes only `batch_for` may run other code, and the state is checked again after
+            # it.
             opened = not queue.active
             batch = self.batch_for(queue, timestamp, rest)
             if batch is None:
@@ -566,7 +579,8 @@ cdef class RecordAccumulator:
         return future
 
     cdef ProducerBatch batch_for(self, PartitionQueue queue, int64_t timestamp, Py_ssize_t rest):
-        """The open batch of a queue with room for a record, made if need be; None if there is no memory for it."""
+        """Returns the open batch of a queue with room for a record, creating it if necessary; None if memory is short.
+        """
         cdef ProducerBatch batch = queue.open, fresh = None
         cdef Py_ssize_t size = rest + LARGEST_VARLONG * 2
         cdef int64_t reserved = max(self.batch_size, BATCH_OVERHEAD + size)
@@ -597,13 +611,13 @@ cdef class RecordAccumulator:
         return batch
 
     def retire(self, PartitionQueue queue not None):
-        """Takes an empty queue off `active`."""
+        """Removes an empty queue from `active`."""
         if queue.open is None and not queue.closed:
             queue.active = False
             self.active.pop(queue, None)
 
     def add_topic(self, str topic not None, int32_t partition_count):
-        """The queues of a topic, made or grown to `partition_count`."""
+        """Returns the queues of a topic, created or extended to `partition_count`."""
         cdef TopicQueues queues = self.topics.get(topic)
         if queues is None:
             self.topics[topic] = queues = TopicQueues(topic, partition_count)
@@ -613,7 +627,7 @@ cdef class RecordAccumulator:
 
 cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field *value, bytes headers,
                       Py_ssize_t rest) except -1:
-    """Adds the record to the batch; `rest`: bytes of key, value and headers with their lengths."""
+    """Adds the record to the batch; `rest` is the size of key, value and headers with their lengths."""
     cdef int64_t timestamp_delta = 0 if batch.record_count == 0 else timestamp - batch.base_timestamp
     cdef Py_ssize_t size = 1 + size_of_varlong(timestamp_delta) + size_of_varlong(batch.record_count) + rest, pos
     if size > INT32_MAX:
@@ -641,7 +655,7 @@ cdef int write_record(ProducerBatch batch, int64_t timestamp, Field *key, Field 
 
 
 cdef int copy_record(ProducerBatch source, ProducerBatch part, Py_ssize_t pos, Py_ssize_t end) except -1:
-    """Adds the record of `source.records[pos:end]`, which was written by us, to a part of the batch."""
+    """Adds the record `source.records[pos:end]`, which this class has encoded, to a part of the batch."""
     cdef int64_t timestamp_delta = 0, timestamp
     cdef int32_t offset_delta = 0
     pos = read_varlong(source.records, pos + 1, end, &timestamp_delta)

@@ -1,11 +1,11 @@
-"""What a consumer's batches decompress to, in memory that is used again for the next batch."""
+"""The decompressed records of a consumer's batches, in memory that is reused for the next batch."""
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 cdef enum:
-    LARGEST_KEPT = 16 << 20              # bytes that are not given back between batches
+    LARGEST_KEPT = 16 << 20              # bytes that are kept between batches
 
 
 cdef class RecordCollector(RecordDecompressor):
