@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkapy._core.broker_state.batch_filter import CORRUPT, DONE, FULL, BatchFilter, collect_batch, collect_keys
-from kafkapy._core.bytes.compression import DecompressionError, decompress
+from kafkapy._core.bytes.compression import LARGEST_DECOMPRESSED_BYTES, DecompressionError, decompress
 from kafkapy._core.bytes.offset_map import OffsetMap
 from kafkapy._core.bytes.record_batch import BATCH_MAGIC, MAGIC_AT, OVERHEAD, RecordBatch
 from kafkapy._core.bytes.segment_scan import find_batch
@@ -31,8 +31,6 @@ from kafkapy.storage.log_segment import (
 )
 from kafkapy.storage.segment_reader import batch_size, scan_old_entries
 from kafkapy.storage.transaction_index import AbortedTransaction
-
-LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 
 class ActiveProducer(NamedTuple):

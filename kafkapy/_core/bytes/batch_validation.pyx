@@ -25,7 +25,7 @@ from kafkapy._core.bytes.compression import DecompressionError, decompress_chunk
 from kafkapy.errors import ApiError, Error
 
 cdef enum:
-    DECOMPRESSED_FLOOR = 256 * 1024 * 1024
+    SMALLEST_DECOMPRESSED_LIMIT = 256 * 1024 * 1024
     DECOMPRESSED_FACTOR = 64
 
 STATUS_ERRORS = {
@@ -253,7 +253,7 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
                                        header.position + <Py_ssize_t>header.size, &check)
     if status == RECORDS_OK and codec:
         payload = memoryview(buffer).cast("B")[header.position + BATCH_OVERHEAD:header.position + header.size]
-        max_bytes = max(<int64_t>DECOMPRESSED_FLOOR, limits.max_message_bytes * <int64_t>DECOMPRESSED_FACTOR)
+        max_bytes = max(<int64_t>SMALLEST_DECOMPRESSED_LIMIT, limits.max_message_bytes * <int64_t>DECOMPRESSED_FACTOR)
         status = check_compressed(codec, payload, &check, max_bytes)
     if status != RECORDS_OK:
         raise ApiError(*STATUS_ERRORS[status])

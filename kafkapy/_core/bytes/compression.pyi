@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 from typing_extensions import Buffer
 
+LARGEST_DECOMPRESSED_BYTES: int
 NONE: int
 GZIP: int
 SNAPPY: int

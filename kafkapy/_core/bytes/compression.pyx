@@ -21,6 +21,8 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY, CODEC_LZ4,
 ATTRIBUTES_MASK = CODEC_MASK
 CODEC_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 CHUNK_BYTES = 65536
+# The default limit of a decompressed batch.
+LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 cdef enum:
     PIECE_BYTES = 16384                  # compressed bytes passed to a library at a time

@@ -15,27 +15,21 @@ import zlib
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint32_t
 
+from kafkapy._core.bytes.batch_layout cimport (
+    BASE_OFFSET_AT, LENGTH_AT, LOG_APPEND_TIME_FLAG, LOG_OVERHEAD, MAGIC_AT, NO_TIMESTAMP, SMALLEST_LENGTH)
 from kafkapy._core.bytes.codecs cimport CODEC_LZ4, CODEC_MASK, CODEC_NONE, CODEC_ZSTD
 from kafkapy._core.bytes.primitives cimport load_int32, load_int64, load_uint32, store_int32, store_int64, store_uint32
-from kafkapy._core.bytes.compression import DecompressedTooLargeError, DecompressionError, compress, decompress
+from kafkapy._core.bytes.compression import (
+    LARGEST_DECOMPRESSED_BYTES, DecompressedTooLargeError, DecompressionError, compress, decompress)
 from kafkapy.errors import ApiError, Error
 
 cdef enum:
-    OFFSET_AT = 0
-    SIZE_AT = 8
-    CRC_AT = 12
-    MAGIC_AT = 16
-    ATTRIBUTES_AT = 17
-    TIMESTAMP_AT = 18
+    OLD_CRC_AT = 12
+    OLD_ATTRIBUTES_AT = 17
+    OLD_TIMESTAMP_AT = 18
     BODY_AT_MAGIC_0 = 18
     BODY_AT_MAGIC_1 = 26
-    LOG_OVERHEAD = 12
-    SMALLEST_SIZE = 14                   # of magic 0, without key and value
-    LOG_APPEND_TIME_FLAG = 0x08
-    LARGEST_CODEC = CODEC_LZ4            # zstd requires magic 2
-    NO_TIMESTAMP = -1
-
-LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
+    LARGEST_OLD_CODEC = CODEC_LZ4        # zstd requires magic 2
 
 
 cdef class LegacyRecord:
@@ -96,9 +90,9 @@ cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos
     cdef Py_ssize_t at
     if end - pos < LOG_OVERHEAD:
         return None
-    size = load_int32(buf + pos + SIZE_AT)
-    if size < SMALLEST_SIZE:
-        raise corrupt(f"Record size {size} is less than the minimum record overhead ({SMALLEST_SIZE})")
+    size = load_int32(buf + pos + LENGTH_AT)
+    if size < SMALLEST_LENGTH:
+        raise corrupt(f"Record size {size} is less than the minimum record overhead ({SMALLEST_LENGTH})")
     if size > end - pos - LOG_OVERHEAD:
         return None
     if buf[pos + MAGIC_AT] > 1:
@@ -107,10 +101,10 @@ cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos
     record = LegacyRecord.__new__(LegacyRecord)
     record.position = pos
     record.size_in_bytes = end - pos
-    record.offset = load_int64(buf + pos + OFFSET_AT)
-    record.crc = load_uint32(buf + pos + CRC_AT)
+    record.offset = load_int64(buf + pos + BASE_OFFSET_AT)
+    record.crc = load_uint32(buf + pos + OLD_CRC_AT)
     record.magic = buf[pos + MAGIC_AT]
-    record.attributes = buf[pos + ATTRIBUTES_AT]
+    record.attributes = buf[pos + OLD_ATTRIBUTES_AT]
     record.timestamp = NO_TIMESTAMP
     record.valid = zlib.crc32(window[pos + MAGIC_AT:end]) == record.crc
     at = pos + BODY_AT_MAGIC_0
@@ -118,7 +112,7 @@ cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos
         at = pos + BODY_AT_MAGIC_1
         if at > end:
             raise corrupt("A message of magic 1 ends inside its timestamp")
-        record.timestamp = load_int64(buf + pos + TIMESTAMP_AT)
+        record.timestamp = load_int64(buf + pos + OLD_TIMESTAMP_AT)
     record.key = read_field(buf, &at, end)
     record.value = read_field(buf, &at, end)
     if at != end:
@@ -205,7 +199,7 @@ def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DE
     if codec == CODEC_NONE or codec == CODEC_ZSTD or wrapper.value is None:
         raise ApiError(
             Error.INVALID_RECORD, f"Message at offset {wrapper.offset} is no wrapper of magic {wrapper.magic}")
-    if codec > LARGEST_CODEC:
+    if codec > LARGEST_OLD_CODEC:
         raise ApiError(Error.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {codec}")
     try:
         value = correct_lz4_header(wrapper.value) if codec == CODEC_LZ4 and wrapper.magic == 0 else wrapper.value
@@ -244,13 +238,13 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
     if len(message) > INT32_MAX:
         raise ValueError(f"a message of {len(message)} bytes is too large")
     cdef uint8_t *at = <uint8_t *><char *>message
-    store_int64(at + OFFSET_AT, offset)
-    store_int32(at + SIZE_AT, <int32_t>(len(message) - LOG_OVERHEAD))
+    store_int64(at + BASE_OFFSET_AT, offset)
+    store_int32(at + LENGTH_AT, <int32_t>(len(message) - LOG_OVERHEAD))
     at[MAGIC_AT] = <uint8_t>magic
-    at[ATTRIBUTES_AT] = <uint8_t>attributes
+    at[OLD_ATTRIBUTES_AT] = <uint8_t>attributes
     if magic:
-        store_int64(at + TIMESTAMP_AT, timestamp)
-    store_uint32(at + CRC_AT, zlib.crc32(memoryview(message)[MAGIC_AT:]))
+        store_int64(at + OLD_TIMESTAMP_AT, timestamp)
+    store_uint32(at + OLD_CRC_AT, zlib.crc32(memoryview(message)[MAGIC_AT:]))
     return bytes(message)
 
 
@@ -264,7 +258,7 @@ def build_message_set(records, *, int magic, int compression=0, level=None, int 
     cdef int64_t first_offset = 0, last_offset = -1, max_timestamp = NO_TIMESTAMP, offset, timestamp
     cdef bint is_empty = True
     cdef bytearray messages = bytearray()
-    if compression < 0 or compression > LARGEST_CODEC:
+    if compression < 0 or compression > LARGEST_OLD_CODEC:
         raise ValueError(f"message sets of magic {magic} have no codec {compression}")
     for offset, timestamp, key, value in records:
         if is_empty and compression and magic:

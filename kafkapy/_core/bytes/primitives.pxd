@@ -14,6 +14,9 @@ cdef extern from * nogil:
     uint32_t bswap32 "__builtin_bswap32"(uint32_t)
     uint64_t bswap64 "__builtin_bswap64"(uint64_t)
 
+cdef enum:
+    LARGEST_VARLONG = 10                 # bytes
+
 
 cdef inline int16_t load_int16(const uint8_t *at) noexcept nogil:
     cdef uint16_t raw

@@ -15,7 +15,7 @@ from kafkapy._core.bytes.codecs cimport CODEC_MASK
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 from kafkapy._core.bytes.batch_validation import (
     BatchSummary, RecordValidationError, assign_offsets, scan_batches, validate_batches)
-from kafkapy._core.bytes.compression import DecompressionError, decompress
+from kafkapy._core.bytes.compression import LARGEST_DECOMPRESSED_BYTES, DecompressionError, decompress
 from kafkapy._core.bytes.record_batch_builder import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 
@@ -25,7 +25,6 @@ LENGTH_AT, LOG_OVERHEAD, SMALLEST_LENGTH = layout.LENGTH_AT, layout.LOG_OVERHEAD
 MAGIC_AT, BATCH_MAGIC = layout.MAGIC_AT, 2
 LOW_ATTRIBUTES_AT, TRANSACTIONAL_ATTRIBUTE = layout.ATTRIBUTES_AT + 1, layout.TRANSACTIONAL_FLAG
 PRODUCER_ID_AT = layout.PRODUCER_ID_AT
-LARGEST_DECOMPRESSED_BYTES = 256 * 1024 * 1024
 
 
 cdef class Record:

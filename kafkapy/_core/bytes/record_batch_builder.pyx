@@ -13,11 +13,8 @@ from kafkapy._core.bytes.batch_layout cimport (
 from kafkapy._core.bytes.codecs cimport LARGEST_CODEC
 from kafkapy._core.bytes.crc32c cimport crc32c_update
 from kafkapy._core.bytes.primitives cimport (
-    size_of_varlong, store_int16, store_int32, store_int64, store_uint32, write_varlong)
+    LARGEST_VARLONG, size_of_varlong, store_int16, store_int32, store_int64, store_uint32, write_varlong)
 from kafkapy._core.bytes.compression import compress
-
-cdef enum:
-    LARGEST_VARLONG = 10
 
 
 cdef class RecordBatchBuilder:

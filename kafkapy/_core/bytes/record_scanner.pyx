@@ -3,6 +3,7 @@
 The check of a buffer and that of a stream share `note_record`. The stream is a state machine over bytes that stores a
 few integers and no data, so a decompression bomb costs time but no memory.
 """
+from kafkapy._core.bytes.batch_layout cimport NO_TIMESTAMP
 from kafkapy._core.bytes.primitives cimport read_varint, read_varlong
 
 cdef enum:
@@ -15,8 +16,6 @@ cdef enum:
     AT_HEADER_COUNT
     AT_HEADER_KEY_LENGTH
     AT_HEADER_VALUE_LENGTH
-
-    NO_TIMESTAMP = -1
 
 
 cdef void prepare_result(RecordCheck *check) noexcept nogil:

@@ -11,18 +11,15 @@ from libc.errno cimport EINTR, errno
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from posix.types cimport off_t
 
+from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, LOG_OVERHEAD, SMALLEST_LENGTH
 from kafkapy._core.bytes.primitives cimport load_int32, load_int64
 
 cdef extern from "<unistd.h>" nogil:
     ssize_t pread(int fd, void *buf, size_t count, off_t offset)
 
 cdef enum:
-    CHUNK = 8192
-    HEADER = 61
+    SCAN_CHUNK = 8192
     OLD_HEADER = 26
-    LOG_OVERHEAD = 12
-    MINIMUM_SIZE_V0 = 14
-    MINIMUM_SIZE_V2 = 49
 
 cdef enum Step:
     STEP_OK
@@ -43,7 +40,7 @@ cdef struct Walk:
     int64_t size           # of the current batch, with its framing
     int32_t leader_epoch
     int magic
-    uint8_t chunk[CHUNK]
+    uint8_t chunk[SCAN_CHUNK]
 
 
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
@@ -54,8 +51,8 @@ cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
     if walk.position >= walk.chunk_position and have >= length:
         return STEP_OK
     want = walk.end - walk.position
-    if want > CHUNK:
-        want = CHUNK
+    if want > SCAN_CHUNK:
+        want = SCAN_CHUNK
     walk.chunk_position = walk.position
     walk.chunk_length = 0
     while walk.chunk_length < length:
@@ -77,15 +74,15 @@ cdef Step current(Walk *walk) noexcept nogil:
     cdef int64_t remaining = walk.end - walk.position
     cdef int32_t size
     cdef Step step
-    if remaining < LOG_OVERHEAD + MINIMUM_SIZE_V0:
+    if remaining < LOG_OVERHEAD + SMALLEST_LENGTH:
         return STEP_END
-    step = ensure(walk, HEADER if remaining >= HEADER else remaining)
+    step = ensure(walk, BATCH_OVERHEAD if remaining >= BATCH_OVERHEAD else remaining)
     if step != STEP_OK:
         return step
     header = &walk.chunk[walk.position - walk.chunk_position]
     size = load_int32(header + 8)
     walk.magic = header[16]
-    if walk.magic > 2 or size < (MINIMUM_SIZE_V2 if walk.magic == 2 else MINIMUM_SIZE_V0):
+    if walk.magic > 2 or size < (BATCH_OVERHEAD - LOG_OVERHEAD if walk.magic == 2 else SMALLEST_LENGTH):
         return STEP_CORRUPT
     walk.size = LOG_OVERHEAD + <int64_t>size
     if walk.size > remaining:

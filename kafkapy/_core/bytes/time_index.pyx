@@ -1,6 +1,7 @@
 """Time index: maps a timestamp to the offset at which a search for it starts, and tells the age of a segment."""
 from libc.stdint cimport uint8_t
 
+from kafkapy._core.bytes.batch_layout cimport NO_TIMESTAMP
 from kafkapy._core.bytes.index_file import CorruptIndexError
 from kafkapy._core.bytes.index_file cimport INDEX_FULL, INDEX_NOT_ASCENDING, INDEX_OK, INDEX_UNCHANGED, IndexFile
 from kafkapy._core.bytes.primitives cimport load_int32, load_int64, store_int32, store_int64
@@ -9,7 +10,6 @@ cdef enum:
     ENTRY_SIZE = 12
     TIMESTAMP_AT = 0
     OFFSET_AT = 8
-    NO_TIMESTAMP = -1
 
 
 cdef class TimeIndex(IndexFile):

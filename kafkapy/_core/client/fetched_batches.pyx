@@ -21,7 +21,7 @@ cdef enum:
     HIDDEN = 1
     ABORT_MARKER = 0
 
-cdef int64_t LARGEST_DECOMPRESSED_BYTES = 1 << 30
+cdef int64_t LARGEST_OPENED_BYTES = 1 << 30
 # Unused collectors, which keep their memory and the libraries' contexts for the next user.
 cdef list idle_collectors = []
 
@@ -245,7 +245,7 @@ cdef class FetchedBatches:
         start = self.header.position + BATCH_OVERHEAD
         closed = memoryview(self.buffer).cast("B")[start:self.header.position + self.header.size]
         try:
-            self.opened = bytes(decompress(codec, closed, LARGEST_DECOMPRESSED_BYTES))
+            self.opened = bytes(decompress(codec, closed, LARGEST_OPENED_BYTES))
         except (DecompressionError, ValueError) as error:
             raise ApiError(Error.CORRUPT_MESSAGE, f"Failed to decompress record stream ({error})") from None
         return self.begin_span(<const uint8_t *>PyBytes_AS_STRING(self.opened), PyBytes_GET_SIZE(self.opened))

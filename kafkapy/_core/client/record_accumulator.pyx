@@ -15,7 +15,8 @@ from posix.time cimport CLOCK_MONOTONIC, CLOCK_REALTIME, clock_gettime, timespec
 
 from kafkapy._core.bytes.batch_layout cimport BATCH_OVERHEAD, NO_TIMESTAMP, TRANSACTIONAL_FLAG
 from kafkapy._core.bytes.murmur2 cimport murmur2_of
-from kafkapy._core.bytes.primitives cimport read_varint, read_varlong, size_of_varlong, write_varlong
+from kafkapy._core.bytes.primitives cimport (
+    LARGEST_VARLONG, read_varint, read_varlong, size_of_varlong, write_varlong)
 from kafkapy._core.bytes.record_batch_builder cimport RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 
@@ -23,8 +24,7 @@ cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
 cdef enum:
-    LARGEST_VARLONG = 10
-    FIRST_BYTES = 32768                      # of a batch's memory
+    FIRST_BYTES = 32768                  # of a batch's memory
 
 
 cdef struct Field:
