@@ -37,8 +37,7 @@ def encode_coordinator(message: Message, version: int = 0) -> bytes:
 
 
 def decode_coordinator_key(data: Any, coordinator: Coordinator = Coordinator.GROUP) -> Message:
-    """Returns the key; its class attribute API_KEY is the record type. Raises UnknownRecordError for an unknown type.
-    """
+    """Returns the key; its class attribute API_KEY is the record type. Raises UnknownRecordError."""
     reader = Reader(data)
     key_type = reader.read_int16()
     key_class, _ = _classes(key_type, coordinator)

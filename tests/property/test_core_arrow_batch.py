@@ -27,7 +27,7 @@ UNITS = st.sampled_from(["us", "ms"])
 
 
 def as_rows(batch: ArrowBatch) -> list[dict]:
-    """As pyarrow reads it; timestamps as numbers."""
+    """Returns the rows that pyarrow reads, with timestamps as numbers."""
     taken = pyarrow.record_batch(batch)
     taken.validate(full=True)
     assert taken.num_rows == batch.row_count
@@ -39,7 +39,7 @@ def as_rows(batch: ArrowBatch) -> list[dict]:
 
 
 def encoded(drawn, base_offset: int) -> tuple[bytes, list[PlainBatch]]:
-    """The batches that were drawn, one after the other; each record a step behind the one before."""
+    """Encodes the drawn batches one after the other; the offset of each record is a step above the one before."""
     data, plain, at = b"", [], base_offset
     for records, codec, log_append_time in drawn:
         made = []
@@ -115,12 +115,12 @@ def test_damaged_records_end_the_rows_where_the_reference_ends(drawn, at, mutati
     expected = visible(PlainBatch(decoded), "t", 0, 0, 2**62, "us")
     found, ended_well = rows_until_damage(data, COLUMNS)
     assert found[: len(expected)] == expected
-    # A record with an offset before its predecessor's is passed over, unread, damaged or not.
+    # A record with an offset below its predecessor's is skipped without being read, damaged or not.
     if [each["offset"] for each in found] == list(range(len(found))):
         assert found == expected
-    # The damage may lie behind a record with the batch's last offset, or in one that is passed over.
+    # The damage may be after a record with the batch's last offset, or in a record that is skipped.
     assert ended_well or not is_whole
-    # What is not asked for is not looked at: there may be more rows, and nothing else.
+    # Fields that no column needs are not read: there may be more rows, but no other difference.
     fewer, _ = rows_until_damage(data, [name for name in columns if name != "timestamp"])
     assert fewer[: len(expected)] == [
         {name: each[name] for name in columns if name != "timestamp"} for each in expected

@@ -1,4 +1,4 @@
-"""Every way to compute CRC-32C gives the same value as the slow one, whole or in pieces."""
+"""Every variant of CRC-32C returns the same value as the slow one, whole or in pieces."""
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

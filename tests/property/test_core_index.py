@@ -1,4 +1,4 @@
-"""Offset and time index answer like a plain list, whatever is appended, truncated, closed and opened again."""
+"""Offset and time index return the same as a plain list, through appends, truncations, closing and reopening."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,7 +90,7 @@ def test_time_index(steps, base):
 
 
 def appended(append, *arguments):
-    """Whether an entry was added."""
+    """Returns whether an entry was added."""
     try:
         return append(*arguments) is not False
     except ValueError:

@@ -1,4 +1,4 @@
-"""Message sets of magic 0 and 1 agree with the slow reference, and survive every wrapper they can have."""
+"""Message sets of magic 0 and 1 agree with the slow reference, in every kind of wrapper."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

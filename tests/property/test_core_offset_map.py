@@ -1,4 +1,4 @@
-"""The offset map against a dict, and its hash against a slow one."""
+"""The offset map agrees with a dict, and its hash with a slow one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -125,7 +125,7 @@ def accepted(body: bytes, count: int, codec: int) -> bool:
 
 
 def gzip_pieces(body: bytes, cuts: list[int]) -> bytes:
-    """One gzip member per piece: the scanner sees the body in chunks that end exactly there."""
+    """Writes one gzip member per piece, so that the scanner receives the body in chunks that end exactly there."""
     edges = [0, *sorted(cut for cut in cuts if 0 < cut < len(body)), len(body)]
     stream = b""
     for start, end in pairwise(edges):
@@ -181,4 +181,4 @@ def test_scan_stops_at_the_first_bad_byte(batches, data):
     broken[flip] ^= 0x40
     start = max(edge for edge in edges if edge <= flip)
     _, valid = scan_batches(broken)
-    assert valid == start or flip - start < 16  # base offset and epoch are not covered by the checksum
+    assert valid == start or flip - start < 16  # the checksum does not cover base offset and epoch

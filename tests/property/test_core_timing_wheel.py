@@ -1,4 +1,4 @@
-"""The timing wheel does what a sorted list of timers does, for any ticks, sizes and jumps of the clock."""
+"""The timing wheel behaves like a sorted list of timers, for any ticks, sizes and jumps of the clock."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

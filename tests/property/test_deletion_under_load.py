@@ -41,7 +41,7 @@ def produce_frame(topic: str, start_ms: int) -> bytes:
 
 
 class Producer(threading.Thread):
-    """Asks for one topic after the other until told to stop; what it is answered does not matter, that it is does."""
+    """Requests one topic after the other until told to stop; any response counts, but there must be one."""
 
     def __init__(self, address: tuple[str, int], start_ms: int) -> None:
         super().__init__(daemon=True)
@@ -90,7 +90,7 @@ def test_no_file_holds_what_belongs_to_another(tmp_path):
 
 
 def check_file(parts: tuple[str, ...], content: bytes) -> None:
-    """A segment holds its topic's records and nothing else; other files hold no records at all."""
+    """Asserts that a segment holds its topic's records only, and that other files hold no records."""
     topic = next((topic for topic in TOPICS if parts[0].startswith(topic)), None)
     if topic is None or not parts[-1].endswith(".log"):
         assert VALUE.format("t-").encode().rstrip() not in content, parts

@@ -1,4 +1,4 @@
-"""Every message in every version: the generated codec writes and reads what the slow interpreter of the facts does."""
+"""The generated codec writes and reads every version of every message as the slow interpreter of the facts does."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SEEDS = st.integers(min_value=0, max_value=2**32)
 
 
 def same(value: Any, record: Any) -> bool:
-    """Whether a decoded message holds what the reference decoded.
+    """Returns whether a decoded message holds the values that the reference decoded.
 
     A struct that several fields share has the fields of all of them; the facts name only those of each place.
     """

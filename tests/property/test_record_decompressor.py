@@ -1,4 +1,4 @@
-"""Opening compressed batches without the interpreter lock: what passes there, passes the Python way too."""
+"""Decompression without the interpreter lock: whatever it accepts, the Python path accepts too."""
 
 import random
 
@@ -25,7 +25,7 @@ def _functions():
 
 
 def records(chance: random.Random, count: int, size: int) -> bytes:
-    """Of compressible values up to `size` bytes."""
+    """Returns encoded records with compressible values of up to `size` bytes."""
     parts = []
     for index in range(count):
         value = b"".join(chance.choices(WORDS, k=size // 8)) + chance.randbytes(chance.randint(0, size // 4))
@@ -54,7 +54,7 @@ def test_takes_what_clients_write(codec, count, size):
 
 
 def other_encodings(body: bytes) -> list[tuple[int, bytes]]:
-    """What clients that are not Java's write."""
+    """Returns the encodings that clients other than Java's write."""
     with_everything = {"content_checksum": True, "block_checksum": True, "block_linked": False, "store_size": True}
     sizes = [lz4.frame.BLOCKSIZE_MAX256KB, lz4.frame.BLOCKSIZE_MAX4MB]
     stream = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False)
@@ -78,7 +78,7 @@ def test_takes_what_other_clients_write():
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("seed", range(4))
 def test_finds_nothing_in_order_that_the_python_way_does_not(codec, seed):
-    """Damaged at random, the batch's CRC made right again; one decompressor for all of them."""
+    """Batches are damaged at random and get a valid CRC again; one decompressor serves them all."""
     chance = random.Random(f"{codec} {seed}")
     decompressor = RecordDecompressor()
     taken = 0
@@ -104,7 +104,7 @@ def test_finds_nothing_in_order_that_the_python_way_does_not(codec, seed):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_stops_before_it_takes_too_long(codec):
-    """A bomb of half a gigabyte is left to Python as soon as it shows; the next batch is taken again."""
+    """A bomb of half a gigabyte is left to Python as soon as it is recognised; the next batch is accepted again."""
     decompressor = RecordDecompressor()
     chunk, times = bytes(1 << 20), 500
     if codec == 4:
@@ -112,7 +112,7 @@ def test_stops_before_it_takes_too_long(codec):
         payload = b"".join(bomb.compress(chunk) for _ in range(times)) + bomb.flush()
     elif codec == 3:
         block = lz4.frame.compress(chunk * 8, block_linked=False, block_size=lz4.frame.BLOCKSIZE_MAX4MB)
-        header, blocks = block[:15], block[15:-4]  # with the content size, which is then wrong: seen at the end only
+        header, blocks = block[:15], block[15:-4]  # with the content size, which is then wrong: noticed at the end only
         payload = header + blocks * (times // 8) + bytes(4)
     else:
         payload = compress(codec, chunk * 16) if codec == 2 else compress(codec, chunk * times)

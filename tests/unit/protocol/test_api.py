@@ -1,4 +1,4 @@
-"""The table of APIs, and which header stands before what."""
+"""The table of APIs, and the versions of request and response headers."""
 
 import pytest
 

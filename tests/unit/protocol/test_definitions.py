@@ -1,4 +1,4 @@
-"""The definitions say what Kafka's releases say: every message, field, version, tag, null and default."""
+"""The definitions agree with Kafka's releases: every message, field, version, tag, null and default."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ MESSAGES = all_messages(read_definitions(DEFINITIONS))
 
 
 def normal_default(value: Any) -> str | None:
-    """The facts write defaults as JSON or as text; JSON's null is "none given"."""
+    """The facts write defaults as JSON or as text; JSON's null means that there is no default."""
     if value is None:
         return None
     if isinstance(value, bool):

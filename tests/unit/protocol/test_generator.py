@@ -1,4 +1,4 @@
-"""The generated files are those of the definitions, and writing them again changes nothing."""
+"""The generated files correspond to the definitions, and generating them again changes nothing."""
 
 import ast
 

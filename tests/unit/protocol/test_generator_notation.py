@@ -1,4 +1,4 @@
-"""The notation: what a line means, and that a wrong one is named."""
+"""The notation: the meaning of each line, and the error for a faulty one."""
 
 import pytest
 

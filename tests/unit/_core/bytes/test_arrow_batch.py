@@ -1,4 +1,4 @@
-"""ArrowBatch: what it refuses, how it is shared, and when its memory goes."""
+"""ArrowBatch: what it refuses, how its memory is shared, and when the memory is freed."""
 
 from __future__ import annotations
 

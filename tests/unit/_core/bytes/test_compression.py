@@ -1,4 +1,4 @@
-"""Codecs: what Kafka's clients write, read whole and in pieces, bounded."""
+"""Codecs: the encodings of Kafka's clients, read whole and in pieces, with a limit."""
 
 import gzip
 
@@ -56,7 +56,7 @@ def test_reads_what_others_write():
 
 
 def test_lz4_with_dependent_blocks_is_refused_as_kafka_does():
-    """No consumer in Java can read it: some other lz4 libraries write nothing else."""
+    """No consumer in Java can read this frame, although some lz4 libraries write no other."""
     several_blocks = TEXT * (1 + 2 * 65536 // len(TEXT))
     dependent = lz4.frame.compress(several_blocks, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=True)
     assert lz4.frame.decompress(dependent) == several_blocks

@@ -1,4 +1,4 @@
-"""CRC-32C: published values and the edges of the Python seam."""
+"""CRC-32C: published values and the limits of the Python functions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The frame splitter against the obvious."""
+"""The frame splitter agrees with an obvious implementation."""
 
 from __future__ import annotations
 

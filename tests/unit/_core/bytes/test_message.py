@@ -1,4 +1,4 @@
-"""What encoding refuses and what it drops, defaults, equality and printing: as Kafka's own messages do."""
+"""Messages refuse and drop values as Kafka's own do; defaults, equality and printing."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_tagged_struct_is_written_only_if_set():
 
 
 def test_nullable_tagged_struct():
-    """Its default is an empty struct: null is written, as one byte."""
+    """The default is an empty struct: null is written as one byte."""
     unset = ConsumerGroupMemberMetadataValue()
     assert unset.classic_member_metadata == ConsumerGroupMemberMetadataValue.ClassicMemberMetadata()
     assert unset.encode(0).endswith(b"\x00")

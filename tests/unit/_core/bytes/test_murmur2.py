@@ -1,4 +1,4 @@
-"""murmur2 against Java's vectors and against its slow twin."""
+"""murmur2 returns the values of Java's vectors and of a slow implementation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkapy._core.bytes.murmur2 import murmur2, partition_of_key
 from tests.reference import murmur2 as reference
 
-# As org.apache.kafka.common.utils.Utils.murmur2 gives them.
+# The values of org.apache.kafka.common.utils.Utils.murmur2.
 VECTORS = {
     "21": -973932308,
     "foobar": -790332482,

@@ -1,4 +1,4 @@
-"""Offset map: its size, its hash by the published vectors, its ends."""
+"""Offset map: its size, its hash by the published vectors, and its limits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Record batches: bytes of Apache Kafka's own making, the edges of builder, view, scan and assignment."""
+"""Record batches: bytes that Apache Kafka wrote, and the limits of builder, view, scan and assignment."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from kafkapy._core.bytes.record_batch import (
 from kafkapy.errors import ApiError, Error
 from tests.reference.record_batch import encode_record, wrap_batch
 
-# What Apache Kafka 4.3.0 stored for three records k -> v, gzip, at offset 57 of its log (body only).
+# The body of a batch that Apache Kafka 4.3.0 stored for three records k -> v, gzip, at offset 57.
 KAFKA_GZIP_BODY = bytes.fromhex("1f8b0800907f016b02ff1360606060ca662a631000d230060b98010036b4dd6b1b000000")
 
 

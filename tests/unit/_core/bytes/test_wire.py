@@ -1,4 +1,4 @@
-"""Reader and Writer: each type there and back, limits, tags, chunks."""
+"""Reader and Writer: each type written and read again, limits, tags, chunks."""
 
 import pytest
 
@@ -180,7 +180,7 @@ def test_tagged_field_of_another_size():
 
 
 class FileRange:
-    """Stands for a piece of a file: a length, and bytes on demand."""
+    """Imitates a range of a file: it has a length, and returns bytes on demand."""
 
     def __init__(self, data):
         self.data = data

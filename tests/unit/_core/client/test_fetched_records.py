@@ -1,4 +1,4 @@
-"""Fetched bytes, taken out record by record: offsets, control batches, aborted transactions, damage."""
+"""Fetched bytes, read record by record: offsets, control batches, aborted transactions, damage."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_messages_of_old_formats(magic):
 
 @pytest.mark.parametrize("make", [lambda view: FetchedRecords(view, "t", 0, 0), RecordBatch, Reader])
 def test_a_collection_leaves_the_pinned_view_alone(make):
-    """In a cycle that nobody holds any more the collector would clear the memoryview, though it is exported."""
+    """In an unreachable cycle, the garbage collector would release the memoryview although it is exported."""
 
     class Holder:
         pass

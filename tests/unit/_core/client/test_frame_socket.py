@@ -1,4 +1,4 @@
-"""Frames over a socket, cut anywhere, and those that are refused."""
+"""Frames over a socket, divided at any byte, and frames that are refused."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_large_frame_wakes_nobody_for_a_little(pair):
 
 
 def test_a_frame_comes_in_behind_a_small_send_buffer_while_nobody_reads():
-    """A sender with a small buffer goes on only with what is acknowledged: 1 MB has gone before anybody reads."""
+    """A sender with a small buffer continues only after acknowledgements: 1 MB is sent before the first read."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as right,

@@ -1,4 +1,4 @@
-"""The accumulator: batches by partition, their bytes, the memory, and what becomes of futures."""
+"""The accumulator: batches by partition, their bytes, their memory, and the outcome of futures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.errors import ApiError, Error
 
 
 class Accumulator(RecordAccumulator):
-    """Counts what it is asked for; a record that cannot be put at once is refused."""
+    """Counts the calls to its subclass methods, and refuses a record that cannot be added at once."""
 
     def __init__(self, **settings):
         super().__init__(**{"memory_limit": 1 << 20, "batch_size": 1000, "max_record_bytes": 100_000, **settings})
