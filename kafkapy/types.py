@@ -7,6 +7,12 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple, Protocol
 
+# The values that stand for "none" in requests, records and batches.
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_TIMESTAMP = -1
+
 
 class TopicPartition(NamedTuple):
     """A partition by topic name."""

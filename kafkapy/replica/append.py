@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kafkapy.errors import Error
+from kafkapy.types import NO_TIMESTAMP
 
 UNKNOWN_OFFSET = -1
-NO_TIMESTAMP = -1
 
 
 class PartitionResponse:

@@ -23,6 +23,7 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET, RebuiltIndexes
 from kafkapy.storage.transaction_index import TransactionIndex
+from kafkapy.types import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from typing import Self
@@ -40,7 +41,6 @@ logger = logging.getLogger("kafka.log.LogSegment")
 
 AnyIndex = TypeVar("AnyIndex", OffsetIndex, TimeIndex)
 
-NO_TIMESTAMP = -1
 NOT_LOADED = -2
 
 

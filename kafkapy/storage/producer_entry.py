@@ -1,8 +1,5 @@
 """The sequence numbers of idempotent producers (KIP-98). `_core.broker_state.producer_table` stores the producers."""
 
-NO_PRODUCER_ID = -1
-NO_EPOCH = -1
-NO_SEQUENCE = -1
 NO_OFFSET = -1
 LARGEST_SEQUENCE = 2**31 - 1
 

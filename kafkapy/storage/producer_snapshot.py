@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy._core.bytes.crc32c import crc32c
 from kafkapy.storage.filesystem import Filesystem, read_small_file
-from kafkapy.storage.producer_entry import NO_OFFSET, NO_SEQUENCE, sequence_before
+from kafkapy.storage.producer_entry import NO_OFFSET, sequence_before
+from kafkapy.types import NO_SEQUENCE
 
 SUFFIX = ".snapshot"
 VERSION = 1

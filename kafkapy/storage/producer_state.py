@@ -7,8 +7,9 @@ from kafkapy._core.broker_state.log_state import ProducersState
 from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.producer_entry import NO_EPOCH, NO_OFFSET, follows
+from kafkapy.storage.producer_entry import NO_OFFSET, follows
 from kafkapy.storage.producer_snapshot import CorruptSnapshot, read_snapshot, snapshot_path, write_snapshot
+from kafkapy.types import NO_PRODUCER_EPOCH
 
 if TYPE_CHECKING:
     from kafkapy.types import TopicPartition
@@ -67,7 +68,7 @@ class ProducerStateManager(ProducersState):
         if duplicate is not None:
             return duplicate
         self.check_epoch(producer_id, producer_epoch)
-        if entry.producer_epoch == NO_EPOCH:
+        if entry.producer_epoch == NO_PRODUCER_EPOCH:
             return None
         if producer_epoch != entry.producer_epoch:
             if first_sequence != 0:

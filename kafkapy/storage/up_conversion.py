@@ -11,8 +11,7 @@ from kafkapy._core.bytes.message_set import LegacyRecord, iterate_messages, wrap
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import ApiError, Error
 from kafkapy.storage.log_config import KEEP_CODEC, LogConfig
-
-NO_TIMESTAMP = -1
+from kafkapy.types import NO_TIMESTAMP
 
 
 def up_convert(records: memoryview | bytearray, config: LogConfig) -> bytearray:

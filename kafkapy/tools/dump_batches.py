@@ -25,12 +25,12 @@ from kafkapy.protocol.messages.data_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
+from kafkapy.storage.producer_entry import LARGEST_SEQUENCE
 from kafkapy.tools.dump_decoders import RecordDecoder
 from kafkapy.tools.option import ToolError
 from kafkapy.tools.progress import Progress
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
-LARGEST_SEQUENCE = 2**31 - 1
 # Control records: type -> (text before the value, class of the value).
 _CONTROL_TEXTS: dict[int, tuple[str, Any]] = {
     2: ("LeaderChange:", LeaderChangeMessage),

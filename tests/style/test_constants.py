@@ -1,7 +1,7 @@
 """Each constant has one definition and one value.
 
-Constants are names in capitals that a module, or an enumeration of Cython, sets to a number, a string or bytes; a leading
-underscore does not make another name. Python cannot import the constants of Cython, so that one definition in each
+Constants are names in capitals that a module, or an enumeration of Cython, sets to a number, a string or bytes. A
+leading underscore does not make another name. Python cannot import Cython's constants, so that one definition in each
 language is allowed, with the same value.
 """
 
@@ -18,7 +18,7 @@ from tests.style.sources import ROOT, package_sources
 OF_EACH_MODULE = {
     "sizes, times and counts of one algorithm": (
         "CHUNK CHUNK_BYTES FIRST_BYTES SMALLEST_CAPACITY MOST_ROWS IN_FLIGHT_LIMIT MEGABYTE "
-        "CONNECT_TIMEOUT_S LOOK_S PATIENCE_S PAUSE_S POLL_S RETRY_MS SLICE_MS NEVER"
+        "CHECK_INTERVAL_MS CONNECT_TIMEOUT_S LOOK_S PATIENCE_S PAUSE_S POLL_S RETRY_MS SLICE_MS NEVER"
     ),
     "the layout of one file or structure": "ENTRY_SIZE OFFSET_AT TIMESTAMP_AT FILE_NAME SUFFIX DELETED_SUFFIX VERSION",
     "texts and names of one tool": "CONNECTION DEPRECATED HEADER JAVA PACKAGE SUBJECT USAGE",

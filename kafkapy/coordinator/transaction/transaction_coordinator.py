@@ -26,10 +26,9 @@ from kafkapy.metadata.internal_topics import TRANSACTION_STATE_TOPIC
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.partition import Partition
-from kafkapy.types import Clock, TopicPartition
+from kafkapy.types import NO_SEQUENCE, Clock, TopicPartition
 
 # Apache Kafka's transaction log has no base sequence.
-_NO_SEQUENCE = -1
 
 R = TypeVar("R")
 Respond = Callable[[ProducerResponse], None]
@@ -73,7 +72,7 @@ class TransactionCoordinator:
             schedule=schedule,
             clock=clock,
             load_buffer_bytes=config.load_buffer_bytes,
-            base_sequence=_NO_SEQUENCE,
+            base_sequence=NO_SEQUENCE,
             on_elected=self._start_timers,
         )
 

@@ -11,11 +11,8 @@ from kafkapy.coordinator.transaction.transaction_state import (
     TransactionState,
 )
 from kafkapy.errors import ApiError, Error
-from kafkapy.storage.producer_entry import NO_PRODUCER_ID
-from kafkapy.types import TopicPartition
+from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, TopicPartition
 
-NO_PRODUCER_EPOCH = -1
-NO_TIMESTAMP = -1
 # The last epoch that a client may use. One more is reserved for fencing the client.
 LAST_CLIENT_EPOCH = (1 << 15) - 2
 # transaction.version: from 2 on, each end of a transaction raises the producer's epoch (KIP-890).

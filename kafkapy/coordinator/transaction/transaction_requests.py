@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkapy.coordinator.transaction.transaction_metadata import NO_PRODUCER_EPOCH
 from kafkapy.errors import Error
-from kafkapy.storage.producer_entry import NO_PRODUCER_ID
+from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 class ProducerIdAndEpoch(NamedTuple):

@@ -13,7 +13,6 @@ from kafkapy.coordinator.transaction.marker_delivery import MarkerDelivery, Mark
 from kafkapy.coordinator.transaction.transaction_config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_metadata import (
     LAST_CLIENT_EPOCH,
-    NO_PRODUCER_EPOCH,
     TRANSACTION_VERSION_2,
     TransactionMetadata,
     completed,
@@ -32,8 +31,7 @@ from kafkapy.coordinator.transaction.transaction_records import (
 from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerIdAndEpoch, ProducerResponse
 from kafkapy.coordinator.transaction.transaction_state import PREPARED_STATES, RESTING_STATES, TransactionState
 from kafkapy.errors import ApiError, Error
-from kafkapy.storage.producer_entry import NO_PRODUCER_ID
-from kafkapy.types import TopicPartition
+from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 
 logger = logging.getLogger("kafka.coordinator.transaction.TransactionCoordinator")
 

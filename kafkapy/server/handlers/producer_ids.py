@@ -17,7 +17,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkapy.server.api_registry import serves
 from kafkapy.server.request_context import RequestContext
-from kafkapy.storage.producer_entry import NO_PRODUCER_ID
+from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 def init_producer_id_error(
