@@ -2,8 +2,9 @@
 
 The first versions of the gated APIs also become a Cython enumeration in `_core/gate`, which may not import from here.
 
-Run by setup.py (and by hand: `python kafkapy/protocol/generator.py`). Standard library only. Files whose content stays
-the same are left alone, so that a rebuild compiles only what changed. The messages of `COMPILED` become Cython.
+setup.py runs this file (by hand: `python kafkapy/protocol/generator.py`). It uses only the standard library. Files with
+unchanged content are not written, so that a rebuild compiles only what changed. The messages of `COMPILED` become
+Cython.
 """
 
 import sys
@@ -30,7 +31,7 @@ DEFINITIONS = HERE / "definitions"
 MESSAGES = HERE / "messages"
 GATE_VERSIONS = HERE.parent / "_core" / "gate" / "request_versions.pxd"
 GATED = ("produce", "fetch")
-# Modules on the way of every request: compiled. Anything else stays plain Python, which costs no build time.
+# Messages of every request are compiled. All others stay plain Python, which takes no build time.
 COMPILED = frozenset(["header", "api_versions", "metadata", "produce", "fetch"])
 # The definition files that share a module, and the names of their tables.
 COORDINATORS = {

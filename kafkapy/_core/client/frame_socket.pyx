@@ -64,7 +64,7 @@ cdef class FrameSocket:
 
     @property
     def is_sending(self):
-        """Whether bytes are waiting to be sent."""
+        """True while bytes are waiting to be sent."""
         return bool(self.outgoing)
 
     def put(self, list chunks):
