@@ -90,8 +90,8 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="cleaning-", dir=options.directory))
     try:
         directory = OneDirectory(root, PROPERTIES, heap="1G")
-        with directory.kafkapy({"log.cleaner.enable": "false"}) as server:
-            fill(server.bootstrap, options.megabytes)
+        with directory.kafkapy({"log.cleaner.enable": "false"}) as filled:
+            fill(filled.bootstrap, options.megabytes)
         directory.save()
         size = sum(path.stat().st_size for path in (directory.logs / "c-0").glob("*.log"))
         print(f"{size >> 20} MB", flush=True)

@@ -30,7 +30,7 @@ FETCH_BYTES = 4 << 20
 class Load(NamedTuple):
     bootstrap: str
     topic: str
-    count: int
+    count: int  # type: ignore[assignment]  # hides the method of tuple
     size: int
     batch_bytes: int
 
@@ -485,7 +485,7 @@ def plain_socket_consume_arrow(load: Load, clock: Clock) -> None:
             size = int.from_bytes(receive_exactly(connection, memoryview(buffer)[:4]), "big")
             frame = receive_exactly(connection, memoryview(buffer)[:size])
             records = FetchResponse.decode(frame, version, answer_head).responses[0].partitions[0].records
-            offset = FetchedRecords(records, load.topic, 0, offset).end_offset
+            offset = FetchedRecords(records or b"", load.topic, 0, offset).end_offset
             if not first:
                 first = offset
                 clock.start()

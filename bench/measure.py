@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -52,7 +53,7 @@ def run_workload(
             for server in started:
                 begin = time.monotonic()
                 turn = Run(server, scale, kept[server.name])
-                result = undisturbed(lambda turn=turn: workload.run(turn), limit if number else float("inf"))
+                result = undisturbed(partial(workload.run, turn), limit if number else float("inf"))
                 if number:
                     figures[server.name].append(result)
                 tell(workload, server.name, number, result, time.monotonic() - begin)

@@ -56,9 +56,9 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="recovery-", dir=options.directory))
     try:
         directory = OneDirectory(root, PROPERTIES, heap="1G")
-        with directory.kafkapy() as server:
-            fill(server.bootstrap, options.segments, options.partitions, options.kilobytes)
-            server.kill()
+        with directory.kafkapy() as filled:
+            fill(filled.bootstrap, options.segments, options.partitions, options.kilobytes)
+            filled.kill()
         directory.save()
         found = len(list(directory.logs.glob("t-*/*.log")))
         size = sum(path.stat().st_size for path in directory.logs.glob("t-*/*.log"))

@@ -63,7 +63,7 @@ def produce_workloads() -> Iterator[Workload]:
                         batches = LARGE_BATCHES if large else SMALL_BATCHES
                         settings = (f"acks={acks}", f"compression.type={codec}", *batches)
                         load = produce(messages[place] // (1 if large else 2), size, settings, producers)
-                        sets = (FULL, MUST) if name in MUST_PRODUCE else (FULL,)
+                        sets: tuple[str, ...] = (FULL, MUST) if name in MUST_PRODUCE else (FULL,)
                         sets += (QUICK,) if name in MUST_PRODUCE[:2] else ()
                         yield Workload(name, "per_second", True, load, sets=sets)
 

@@ -9,7 +9,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 
@@ -155,7 +155,7 @@ class Connector(HostileClient):
         self._stopping.wait(max(0.0, begin + 0.01 - time.monotonic()))
 
 
-HOSTILE_CLIENTS = {
+HOSTILE_CLIENTS: dict[str, type[Any]] = {
     "slow-reader": SlowReader,
     "silent-reader": SilentReader,
     "one-byte-batches": OneByteBatches,

@@ -63,7 +63,7 @@ class MemoryCoordinatorLog:
         self.batches.append((view.base_offset, view.last_offset, batch))
         for record in () if view.is_control else view:
             value = None if record.value is None else bytes(record.value)
-            self.records.append(LoggedRecord(record.offset, bytes(record.key), value))
+            self.records.append(LoggedRecord(record.offset, bytes(record.key or b""), value))
         if not self.is_holding:
             self._committed = view.last_offset + 1
 

@@ -80,7 +80,7 @@ class PostgreSQL:
         log = self._directory / "output"
         # The server inherits the output of pg_ctl; a pipe would stay open as long as the server runs.
         with log.open("wb") as output:
-            command = [programs() / program, *arguments]
+            command = [str(programs() / program), *arguments]
             code = subprocess.run(
                 command, cwd=self._directory, user=user, stdout=output, stderr=subprocess.STDOUT, check=False
             ).returncode

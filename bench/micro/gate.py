@@ -83,7 +83,8 @@ def check_against(commit: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="kafkapy-gate-") as directory:
         other = Path(directory)
         build_commit(commit, other)
-        ours, theirs = [], []
+        ours: list[dict[str, float]] = []
+        theirs: list[dict[str, float]] = []
         for turn in range(TURNS):
             for tree, times in ((ROOT, ours), (other, theirs)):
                 times.append(run_micro(tree))

@@ -67,7 +67,7 @@ def build_batch() -> bytes:
 def wheel_turn() -> object:
     wheel = TimingWheel()
     for deadline in range(0, 2_000, 2):
-        wheel.add(deadline, None)
+        wheel.add(deadline, object)
     return [wheel.advance(now) for now in range(0, 2_000, 100)]
 
 

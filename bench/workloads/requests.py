@@ -110,7 +110,11 @@ def scraped(interval_s: float) -> Callable[[Run, float], list[Load | Scrapes]]:
     """Adds scrapes of a broker with 1,000 topics. Needs WATCHED among the broker's properties."""
 
     def background(run: Run, seconds: float) -> list[Load | Scrapes]:
-        run.keep("topics", lambda: [run.server.create_topic(f"idle-{number}", 1, {}) for number in range(1000)])
+        def create_topics() -> None:
+            for number in range(1000):
+                run.server.create_topic(f"idle-{number}", 1, {})
+
+        run.keep("topics", create_topics)
         return [Scrapes(interval_s, seconds)]
 
     return background

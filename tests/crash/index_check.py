@@ -94,5 +94,5 @@ def check_epochs(path: Path, batches: list[tuple[int, int]]) -> None:
 def entries(path: Path, entry: struct.Struct) -> Iterator[tuple[int, int]]:
     content = path.read_bytes() if path.exists() else b""
     assert len(content) % entry.size == 0, f"{path} has {len(content)} bytes"
-    found: Iterator[tuple[int, int]] = entry.iter_unpack(content)  # type: ignore[assignment]
+    found: Iterator[tuple[int, int]] = entry.iter_unpack(content)
     return found

@@ -70,7 +70,7 @@ class Load(threading.Thread):
         if error is not None:
             self.errors.append(str(error))
         else:
-            self.acknowledged.append((message.partition(), message.offset(), message.value()))
+            self.acknowledged.append((message.partition() or 0, message.offset() or 0, message.value() or b""))
 
 
 def create_topic(bootstrap: str, name: str, attempts: int = 200) -> bool:
@@ -104,7 +104,7 @@ def read_all(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
         for message in messages:
             if message.error():
                 raise AssertionError(message.error())
-            found[message.partition()].append((message.offset(), message.value()))
+            found[message.partition() or 0].append((message.offset() or 0, message.value() or b""))
     consumer.close()
     return found
 

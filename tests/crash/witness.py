@@ -39,7 +39,7 @@ class Batch(NamedTuple):
 
     base_sequence: int
     value: bytes
-    count: int
+    count: int  # type: ignore[assignment]  # hides the method of tuple
 
 
 class WitnessedPartition:
@@ -257,7 +257,7 @@ class Witness:
                 assert answer.high_watermark == offset, f"nothing at {offset}, high watermark {answer.high_watermark}"
                 return found
             found += [
-                (record.offset, bytes(record.value))
+                (record.offset, bytes(record.value or b""))
                 for batch in iterate_batches(bytes(answer.records))
                 for record in batch
                 if record.offset >= offset

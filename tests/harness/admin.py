@@ -47,12 +47,12 @@ class AdminHarness(QuorumHarness):
     """A registered broker with its controller; `send` returns the decoded response."""
 
     def __init__(self, directory: Path, **properties: str) -> None:
-        super().__init__(directory, **properties)
+        super().__init__(directory, None, **properties)
         self.start()
         self.loop.add_listener(self)
         self.on_metadata(None, self.loop.image)
         self.reactor = QueueReactor()
-        self.services = SimpleNamespace(
+        self.services: Any = SimpleNamespace(
             config=self.config, clock=self.clock, metadata=self.loop.cache, node_id=1, cluster_id="cluster",
             controller=self.loop, reactor=self.reactor, policies=Policies.from_config(self.config),
             client_telemetry=ClientTelemetry(), request_errors=RequestErrors(), handler_pool=QueuePool(self.reactor),
@@ -74,7 +74,7 @@ class AdminHarness(QuorumHarness):
             request_api_key=served.key, request_api_version=version, correlation_id=7, client_id="test"
         )
         flexible = response_header_version(served.key, version) == 1
-        connection = RecordingConnection(listener)
+        connection: Any = RecordingConnection(listener)
         context = RequestContext(self.services, connection, Session(), header, flexible, 0)
         try:
             response = handler(context, decoded)

@@ -2,6 +2,7 @@
 
 import random
 import struct
+from typing import Any, cast
 
 from kafkapy._core.bytes.message_set import build_message_set, iterate_records
 from kafkapy._core.bytes.offset_map import OffsetMap
@@ -60,7 +61,7 @@ class CleanerHarness(LogHarness):
     def reopen(self, **keywords):
         self.log_ = self.log(self.overrides, **keywords)
         self.log_.high_watermark = self.log_.log_end_offset
-        self.logs = FewLogs(self, [self.log_])
+        self.logs = cast(Any, FewLogs(self, [self.log_]))
         self.manager = LogCleanerManager(self.logs, self.clock, self.on_owner)
         self.worker = CleanerWorker(self.logs, self.clock, self.tools())
 

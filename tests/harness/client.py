@@ -249,7 +249,7 @@ class MemoryBrokers:
         return FindCoordinatorResponse(coordinators=found)
 
 
-class _SimulatingSelector(selectors.DefaultSelector):  # type: ignore[valid-type,misc]
+class _SimulatingSelector(selectors.DefaultSelector):
     """Lets the brokers respond; without events the clock advances by the time-out."""
 
     def __init__(self, brokers: MemoryBrokers) -> None:

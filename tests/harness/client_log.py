@@ -11,7 +11,7 @@ from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
-from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
+from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.harness.client import MemoryBrokers
 
 IDLE_FETCH_MS = 20
@@ -148,7 +148,7 @@ class LogBrokers(MemoryBrokers):
         requested = group.topics
         if requested is None:
             requested = [
-                OffsetFetchResponse.OffsetFetchResponseTopics(name=each.topic, partition_indexes=[each.partition])
+                OffsetFetchRequest.OffsetFetchRequestTopics(name=each.topic, partition_indexes=[each.partition])
                 for each in self.committed
             ]
         topics = []

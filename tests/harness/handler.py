@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 from kafkapy.controller.policy import NO_POLICIES
 from kafkapy.coordinator.producer_id_manager import ProducerIdManager
@@ -51,8 +52,8 @@ class HandlerHarness(ReplicaHarness):
 
     def __init__(self, root, **keywords):
         super().__init__(root, **keywords)
-        self.blocks = []
-        self.services = SimpleNamespace(
+        self.blocks: list[Any] = []
+        self.services: Any = SimpleNamespace(
             config=self.config,
             clock=self.clock,
             metadata=self.metadata,
@@ -75,7 +76,7 @@ class HandlerHarness(ReplicaHarness):
         header = RequestHeader(
             request_api_key=served.key, request_api_version=version, correlation_id=correlation_id, client_id=client_id
         )
-        connection = RecordingConnection()
+        connection: Any = RecordingConnection()
         context = RequestContext(self.services, connection, Session(), header, False, 0)
         try:
             response = handler(context, decoded)

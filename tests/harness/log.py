@@ -1,6 +1,7 @@
 """Logs in a directory for tests, with a mock clock and lists of scheduled work and of failures."""
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
@@ -45,8 +46,8 @@ class LogHarness:
         self.clock = MockClock(NOW_MS)
         self.filesystem = filesystem or Filesystem()
         self.is_clean = is_clean
-        self.failures = []
-        self.scheduled = []
+        self.failures: list[tuple[str, OSError]] = []
+        self.scheduled: list[Callable[[], object]] = []
         self.directory = LogDirectory(str(self.root), self.filesystem)
         self.ports = LogPorts(
             self.filesystem,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.storage.filesystem import Filesystem
+from kafkapy.storage.log import Log
 from kafkapy.storage.log_cleaner_manager import LogCleanerManager
 from kafkapy.storage.meta_properties import MetaProperties, write_meta_properties
 from kafkapy.types import TopicPartition
@@ -54,13 +55,18 @@ class MoveHarness(ReplicaHarness):
     def assign(self, directories):
         for (_, number), directory_id in directories.items():
             self.assigned[TopicPartition("t", number)] = directory_id
-        future = Future()
+        future: Future[None] = Future()
         future.set_result(None)
         return future
 
     def create(self, configs=None):
         self.put_topic("t", [partition_image()], configs=configs)
-        return self.log_manager.get_log(T0)
+        return self.log()
+
+    def log(self) -> Log:
+        log = self.log_manager.get_log(T0)
+        assert log is not None
+        return log
 
     def move(self, directory, partition=T0):
         return self.moves.alter({partition: directory.path})[partition]

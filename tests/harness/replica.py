@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.errors import Error
@@ -82,7 +84,7 @@ class ReplicaHarness:
         self.scheduler = MockScheduler(self.clock)
         self.controller = ScriptedController()
         self.failures = []
-        self.leadership = []
+        self.leadership: list[Any] = []
         self.metadata = MetadataCache(
             EMPTY_IMAGE._replace(brokers={broker_id: broker(broker_id) for broker_id in brokers})
         )
@@ -190,4 +192,4 @@ def batch(*values, **fields):
 
 def values_of(result):
     data = result.records if isinstance(result.records, bytes) else result.records.read()
-    return [bytes(record.value) for found in iterate_batches(data) for record in found]
+    return [bytes(record.value or b"") for found in iterate_batches(data) for record in found]

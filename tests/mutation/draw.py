@@ -7,6 +7,7 @@ import random
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 from tests.mutation import cython_operators, python_operators
@@ -64,7 +65,11 @@ def mutant(root: Path, path: Path, site: Site) -> Mutant:
 def changed_lines(source: str, mutated: str) -> tuple[str, str]:
     """Returns the lines that differ, without indentation and joined by a space."""
     difference = list(difflib.ndiff(source.splitlines(), mutated.splitlines()))
-    return tuple(" ".join(line[2:].strip() for line in difference if line[:2] == sign) for sign in ("- ", "+ "))  # type: ignore[return-value]
+
+    def joined(sign: str) -> str:
+        return " ".join(line[2:].strip() for line in difference if line.startswith(sign))
+
+    return joined("- "), joined("+ ")
 
 
 def equivalents() -> dict[tuple[str, str, str], str]:
@@ -73,5 +78,5 @@ def equivalents() -> dict[tuple[str, str, str], str]:
     return {(row["path"], row["before"], row["after"]): row["reason"] for row in rows}
 
 
-def _operators(path: Path):  # type: ignore[no-untyped-def]  # two modules with the same functions
+def _operators(path: Path) -> ModuleType:
     return cython_operators if path.suffix == ".pyx" else python_operators

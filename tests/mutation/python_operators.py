@@ -33,7 +33,7 @@ _BINARY_EXPRESSIONS = ("arith_expr", "term", "expr", "and_expr", "shift_expr")
 Position = tuple[int, int]
 
 
-class RemoveStatement(Operator):  # type: ignore[misc]  # cosmic-ray has no types
+class RemoveStatement(Operator):
     """Replaces a call, an assignment to an attribute or item, or an augmented assignment by `pass`.
 
     Assignments of constructors are left alone: without them any test fails, with an AttributeError.
@@ -54,7 +54,7 @@ class RemoveStatement(Operator):  # type: ignore[misc]  # cosmic-ray has no type
 
 
 def _is_removable(statement: Any) -> bool:
-    children = getattr(statement, "children", ())
+    children: list[Any] = getattr(statement, "children", [])
     if statement.type in ("atom_expr", "power"):
         return children[-1].type == "trailer" and children[-1].children[0] in ("(", "[")
     if statement.type != "expr_stmt" or children[1].type == "annassign":

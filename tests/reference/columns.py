@@ -53,7 +53,7 @@ def visible(batch: PlainBatch, topic: str, partition: int, first: int, until: in
             break
         if record.offset >= first:
             own = batch.log_append_time is None
-            timestamp = wrapped(record.timestamp) if own else batch.log_append_time
+            timestamp = wrapped(record.timestamp) if batch.log_append_time is None else batch.log_append_time
             rows.append(row(record, topic, partition, timestamp, 0 if own else 1, unit))
             first = record.offset + 1
     return rows

@@ -10,7 +10,6 @@ Not done: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kaf
 
 from __future__ import annotations
 
-from kafkapy.coordinator.transaction.transaction_metadata import NO_PRODUCER_EPOCH
 from kafkapy.coordinator.transaction.transaction_requests import InitCall, ProducerIdAndEpoch, ProducerResponse
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
