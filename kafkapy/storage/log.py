@@ -171,7 +171,7 @@ class Log(LogReader):
         return validate_batches(
             records,
             max_message_bytes=config.max_message_bytes,
-            now_ms=wall_ms,
+            wall_ms=wall_ms,
             message_timestamp_type=config.message_timestamp_type,
             before_max_ms=config.timestamp_before_max_ms,
             after_max_ms=config.timestamp_after_max_ms,

@@ -32,7 +32,7 @@ RECORDS = st.lists(
 )
 LIMITS = {
     "max_message_bytes": 2**31 - 1,
-    "now_ms": 0,
+    "wall_ms": 0,
     "message_timestamp_type": 0,
     "before_max_ms": 2**63 - 1,
     "after_max_ms": 2**63 - 1,

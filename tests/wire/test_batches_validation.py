@@ -18,7 +18,7 @@ HOUR = 3_600_000
 CODECS = range(5)
 LIMITS = {
     "max_message_bytes": 1_048_588,
-    "now_ms": NOW,
+    "wall_ms": NOW,
     "message_timestamp_type": 0,
     "before_max_ms": 2**63 - 1,
     "after_max_ms": HOUR,

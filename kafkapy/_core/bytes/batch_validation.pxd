@@ -32,7 +32,7 @@ cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept n
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil
 # Fills in what the records of this batch are checked against.
 cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits,
-                        int64_t now_ms) noexcept nogil
+                        int64_t wall_ms) noexcept nogil
 # Writes base offset and leader epoch. If `log_append_time` is 0 or more, or the largest timestamp differs, also writes
 # these and the CRC.
 cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int32_t leader_epoch,

@@ -79,7 +79,7 @@ cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchL
 
 
 cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits,
-                        int64_t now_ms) noexcept nogil:
+                        int64_t wall_ms) noexcept nogil:
     check.count = header.record_count
     check.base_timestamp = header.base_timestamp
     check.has_log_append_time = (header.attributes & LOG_APPEND_TIME_FLAG) != 0
@@ -87,8 +87,8 @@ cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const Bat
     check.keys_required = limits.compacted
     check.timestamps_checked = not limits.log_append_time
     # Both limits are 0 or more, so only one side of each can overflow.
-    check.lowest_timestamp = INT64_MIN if now_ms < INT64_MIN + limits.before_max_ms else now_ms - limits.before_max_ms
-    check.highest_timestamp = INT64_MAX if now_ms > INT64_MAX - limits.after_max_ms else now_ms + limits.after_max_ms
+    check.lowest_timestamp = INT64_MIN if wall_ms < INT64_MIN + limits.before_max_ms else wall_ms - limits.before_max_ms
+    check.highest_timestamp = INT64_MAX if wall_ms > INT64_MAX - limits.after_max_ms else wall_ms + limits.after_max_ms
 
 
 cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int32_t leader_epoch,
@@ -197,14 +197,15 @@ cdef class BatchSummary:
                 f"last_offset={self.last_offset}, record_count={self.record_count})")
 
 
-def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, message_timestamp_type,
+def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, message_timestamp_type,
                      int64_t before_max_ms, int64_t after_max_ms, bint compacted, bint from_client=True,
                      topic_partition=None):
-    """The batches of one partition of a produce request as BatchSummary, all valid, or ApiError with Kafka's code.
+    """Returns the batches of one partition of a produce request as BatchSummary; raises ApiError with Kafka's code.
 
     `message_timestamp_type` is 0 or "CreateTime", 1 or "LogAppendTime". Bytes of an incomplete batch at the end are
-    ignored (the summaries say where the valid bytes end), as Kafka does; from a client no batch at all is an error.
-    `topic_partition` only makes messages more precise. *Borrows* the buffer; thread-safe.
+    ignored, as in Kafka; the summaries tell where the valid bytes end. It is an error if a client sends no batch.
+    `wall_ms` is compared with the records' timestamps. `topic_partition` only makes messages more precise. *Borrows*
+    the buffer; thread-safe.
     """
     cdef BatchLimits limits
     cdef BatchHeader header
@@ -229,7 +230,7 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, messa
             if status != HEADER_OK:
                 raise header_error(status, &header)
             summaries.append(
-                validate_batch(buffer, <const uint8_t *>view.buf, &header, &limits, now_ms, topic_partition))
+                validate_batch(buffer, <const uint8_t *>view.buf, &header, &limits, wall_ms, topic_partition))
             pos += <Py_ssize_t>header.size
     finally:
         PyBuffer_Release(&view)
@@ -239,7 +240,7 @@ def validate_batches(buffer, *, int32_t max_message_bytes, int64_t now_ms, messa
 
 
 cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchHeader *header,
-                                 const BatchLimits *limits, int64_t now_ms, object topic_partition):
+                                 const BatchLimits *limits, int64_t wall_ms, object topic_partition):
     cdef RecordCheck check
     cdef BatchSummary summary
     cdef int status
@@ -247,7 +248,7 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
     with nogil:
         status = check_batch(buf, header, limits)
         if status == RECORDS_OK:
-            prepare_check(&check, header, limits, now_ms)
+            prepare_check(&check, header, limits, wall_ms)
             if codec == 0:
                 status = check_records(buf, header.position + BATCH_OVERHEAD,
                                        header.position + <Py_ssize_t>header.size, &check)
@@ -261,7 +262,7 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
         raise record_error(&check, topic_partition)
     summary = BatchSummary.of(header, header.position)
     if limits.log_append_time:
-        summary.max_timestamp = now_ms
+        summary.max_timestamp = wall_ms
         summary.offset_of_max_timestamp = header.base_offset
     else:
         summary.max_timestamp = check.max_timestamp
@@ -308,11 +309,11 @@ cdef object header_error(int status, const BatchHeader *header):
 
 cdef object record_error(const RecordCheck *check, object topic_partition):
     cdef int64_t index
-    where = f" in topic partition {topic_partition}" if topic_partition else ""
+    suffix = f" in topic partition {topic_partition}" if topic_partition else ""
     errors = []
     for index in range(min(check.error_count, <int64_t>RECORD_ERRORS_KEPT)):
         if check.errors[index].kind == KEY_MISSING:
-            text = f"Compacted topic cannot accept message without key{where}"
+            text = f"Compacted topic cannot accept message without key{suffix}"
         elif check.errors[index].kind == TIMESTAMP_OUT_OF_RANGE:
             text = (f"Timestamp {check.errors[index].timestamp} of message with offset {check.errors[index].index} "
                     "is out of range. The timestamp should be within "

@@ -177,7 +177,7 @@ def validate_batches(
     buffer: Buffer,
     *,
     max_message_bytes: int,
-    now_ms: int,
+    wall_ms: int,
     message_timestamp_type: int | str,
     before_max_ms: int,
     after_max_ms: int,

@@ -139,7 +139,7 @@ def test_assign_refuses_what_it_cannot_write():
     summaries = validate_batches(
         data,
         max_message_bytes=1000,
-        now_ms=0,
+        wall_ms=0,
         message_timestamp_type=0,
         before_max_ms=0,
         after_max_ms=2**62,
