@@ -25,7 +25,7 @@ STEPS = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(STEPS, st.sampled_from([0, 1000, 2**40]))
-def test_offset_index(steps, base):
+def test_offset_index_agrees_with_a_list(steps, base):
     with TemporaryDirectory() as directory:
         path = str(Path(directory, "index"))
         index, expected = OffsetIndex(path, base, 100), Entries((base, 0))
@@ -57,7 +57,7 @@ def test_offset_index(steps, base):
 
 @settings(max_examples=100, deadline=None)
 @given(STEPS, st.sampled_from([0, 1000, 2**40]))
-def test_time_index(steps, base):
+def test_time_index_agrees_with_a_list(steps, base):
     with TemporaryDirectory() as directory:
         path = str(Path(directory, "timeindex"))
         index, expected = TimeIndex(path, base, 150), Entries((-1, base))

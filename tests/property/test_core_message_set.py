@@ -20,7 +20,7 @@ def ascending(messages, base_offset):
 
 @settings(max_examples=100, deadline=None)
 @given(MESSAGES, st.integers(0, 2**40), st.integers(0, 1))
-def test_plain(messages, base_offset, magic):
+def test_uncompressed_sets_agree_with_the_reference(messages, base_offset, magic):
     records = ascending(messages, base_offset)
     data = build_message_set(records, magic=magic)
     assert data == b"".join(encode_message(*record, magic) for record in records)
@@ -31,7 +31,7 @@ def test_plain(messages, base_offset, magic):
 
 @settings(max_examples=100, deadline=None)
 @given(MESSAGES, st.integers(0, 2**40), st.integers(0, 1), st.integers(1, 3), st.integers(0, 1))
-def test_compressed(messages, base_offset, magic, codec, timestamp_type):
+def test_compressed_sets_agree_with_the_reference(messages, base_offset, magic, codec, timestamp_type):
     records = ascending(messages, base_offset)
     data = build_message_set(records, magic=magic, compression=codec, timestamp_type=timestamp_type)
     (wrapper,) = iterate_messages(data)

@@ -10,7 +10,7 @@ KEYS = st.one_of(st.binary(max_size=3), st.binary(max_size=40))
 
 
 @given(st.binary(min_size=16, max_size=16), st.binary(max_size=600))
-def test_hash(secret, data):
+def test_hash_agrees_with_the_reference(secret, data):
     assert siphash(secret, data) == reference.siphash(secret, data)
 
 

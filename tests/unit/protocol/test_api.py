@@ -32,7 +32,7 @@ def test_rows_agree_with_the_classes():
         assert key.name == api.request_module.upper()
 
 
-def test_known_rows():
+def test_rows_have_names_versions_and_listeners_of_kafka():
     produce = API_TABLE[ApiKey.PRODUCE]
     assert (produce.name, produce.lowest, produce.highest, produce.flexible_from) == ("Produce", 0, 13, 9)
     assert produce.served_by == {"2.8.2": (0, 9), "3.9.1": (0, 11), "4.3.0": (3, 13)}
@@ -56,7 +56,7 @@ def test_known_rows():
         (ApiKey.SASL_HANDSHAKE, 1, 1, 0),
     ],
 )
-def test_header_versions(key, version, request_header, response_header):
+def test_headers_have_the_versions_of_kafka(key, version, request_header, response_header):
     assert request_header_version(key, version) == request_header
     assert response_header_version(key, version) == response_header
 

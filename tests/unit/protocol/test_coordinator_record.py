@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.coordinator_records import (
 from kafkapy.protocol.record_frame import UnknownRecordError
 
 
-def test_offset_commit():
+def test_offset_commits_have_the_bytes_of_kafka():
     key = OffsetCommitKey(group="g", topic="t", partition=3)
     data = bytes.fromhex("0001 0001 67 0001 74 00000003")
     assert encode_coordinator(key) == data
@@ -33,7 +33,7 @@ def test_offset_commit():
     assert decode_coordinator_value(OffsetCommitKey.API_KEY, written) == value
 
 
-def test_group_metadata():
+def test_group_metadata_has_the_bytes_of_kafka():
     key = GroupMetadataKey(group="g")
     assert encode_coordinator(key) == bytes.fromhex("0002 0001 67")
     member = GroupMetadataValue.MemberMetadata(member_id="m-1", client_id="c", client_host="/127.0.0.1")

@@ -27,7 +27,7 @@ def definition(tmp_path, text):
     return parse_definition(path)
 
 
-def test_message_line(tmp_path):
+def test_a_message_line_is_parsed(tmp_path):
     parsed = definition(tmp_path, EXAMPLE)
     message = parsed.messages[0]
     assert (parsed.name, parsed.about) == ("example", "What the messages are for.")
@@ -37,7 +37,7 @@ def test_message_line(tmp_path):
     assert message.served == {"2.8.2": {0, 1}, "3.9.1": frozenset(), "4.3.0": {1, 2, 3, 4, 5}}
 
 
-def test_fields(tmp_path):
+def test_field_lines_are_parsed(tmp_path):
     message = definition(tmp_path, EXAMPLE).messages[0]
     first, second, name, payload, nested = message.root.fields
     assert (first.is_array, first.struct, first.versions) == (True, message.structs["Shared"], {1, 2, 3})
@@ -70,7 +70,7 @@ def test_unknown_attribute_of_a_message_is_named(tmp_path):
         definition(tmp_path, "ExampleRequest: request 99, versions 0, flexibel 3+\n  Name string\n")
 
 
-def test_versions():
+def test_ranges_of_versions_are_parsed():
     allowed = frozenset(range(10))
     assert parse_versions("7+", allowed) == {7, 8, 9}
     assert parse_versions("0,8+", allowed) == {0, 8, 9}
@@ -88,5 +88,5 @@ def test_versions():
         ("V0Host", "v0_host"),
     ],
 )
-def test_snake_case(name, expected):
+def test_names_become_snake_case(name, expected):
     assert snake_case(name) == expected

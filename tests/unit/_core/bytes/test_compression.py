@@ -29,7 +29,7 @@ def test_round_trip_in_bounded_chunks(codec, length):
 
 
 @pytest.mark.parametrize(("codec", "levels"), [(1, (1, 9)), (3, (1, 9, 12)), (4, (1, 19, -5))])
-def test_levels(codec, levels):
+def test_every_level_can_be_decompressed(codec, levels):
     for level in levels:
         assert decompress(codec, compress(codec, TEXT, level), len(TEXT)) == TEXT
 
@@ -65,7 +65,7 @@ def test_lz4_with_dependent_blocks_is_refused_as_kafka_does():
 
 
 @pytest.mark.parametrize("codec", range(1, 5))
-def test_bounds(codec):
+def test_output_beyond_the_limit_and_cut_input_are_refused(codec):
     data = compress(codec, TEXT)
     with pytest.raises(DecompressedTooLargeError):
         decompress(codec, data, len(TEXT) - 1)
@@ -76,7 +76,7 @@ def test_bounds(codec):
             decompress(codec, data[:end], len(TEXT))
 
 
-def test_unknown_codec():
+def test_an_unknown_codec_is_refused():
     with pytest.raises(ValueError, match="codec 5"):
         compress(5, b"")
     with pytest.raises(ValueError, match="codec 9"):

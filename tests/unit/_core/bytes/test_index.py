@@ -108,7 +108,7 @@ def test_an_empty_file_is_an_empty_index(tmp_path, kind, entry_size):
     add(index, 8, 8)
 
 
-def test_refusals(tmp_path):
+def test_values_out_of_range_and_impossible_sizes_are_refused(tmp_path):
     index = OffsetIndex(str(tmp_path / "i"), 100, 80)
     for offset, position in ((99, 0), (100 + 2**31, 0), (101, -1), (101, 2**31)):
         with pytest.raises(ValueError, match="32 bits"):

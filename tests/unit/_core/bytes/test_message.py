@@ -11,7 +11,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 
-def test_defaults():
+def test_fields_have_the_defaults_of_kafka():
     request = FetchRequest()
     assert (request.replica_id, request.max_bytes, request.rack_id, request.cluster_id) == (-1, 0x7FFFFFFF, "", None)
     assert request.topics == [] == FetchRequest().topics
@@ -22,7 +22,7 @@ def test_defaults():
     assert MetadataRequest(topics=None).topics is None
 
 
-def test_class_attributes():
+def test_classes_know_their_key_and_versions():
     assert (ProduceRequest.API_KEY, ProduceRequest.LOWEST_VERSION, ProduceRequest.HIGHEST_VERSION) == (0, 0, 13)
     assert (ProduceRequest.FLEXIBLE_VERSION, HeartbeatRequest.FLEXIBLE_VERSION) == (9, 4)
 

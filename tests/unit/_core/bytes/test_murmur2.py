@@ -24,13 +24,13 @@ DIGITS = {2: "0101100111", 3: "2022101002", 4: "0303122333"}
 
 
 @pytest.mark.parametrize("text", VECTORS)
-def test_vector(text):
+def test_hash_is_that_of_java(text):
     assert murmur2(text.encode()) == VECTORS[text] == reference.murmur2(text.encode())
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=70))
-def test_twin(data):
+def test_hash_is_that_of_the_slow_reference(data):
     assert murmur2(data) == reference.murmur2(data)
     assert murmur2(bytearray(data)) == murmur2(data)
 

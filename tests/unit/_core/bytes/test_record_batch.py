@@ -57,7 +57,7 @@ def test_builder_offsets_may_have_gaps_but_ascend():
     assert (batch.last_offset_delta, batch.record_count, len(builder)) == (3, 2, 2)
 
 
-def test_builder_refuses():
+def test_builder_refuses_empty_batches_and_bad_arguments():
     with pytest.raises(ValueError, match="at least one"):
         RecordBatchBuilder().build()
     with pytest.raises(ValueError, match="codec"):
@@ -77,7 +77,7 @@ def test_header_keys_that_are_not_utf8_survive():
     assert again.build() == builder.build()
 
 
-def test_sequences_wrap():
+def test_last_sequence_wraps_to_zero():
     assert RecordBatch(built(count=3, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)).last_sequence == 0
 
 

@@ -87,7 +87,7 @@ def test_a_range_keeps_the_file_open(file):
         FileRange(file, 0, 1)
 
 
-def test_send(file):
+def test_a_range_is_sent_from_any_position_until_the_socket_is_full(file):
     file.append([b"0123456789"])
     ours, theirs = socket.socketpair()
     with ours, theirs:

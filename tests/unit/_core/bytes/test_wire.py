@@ -34,7 +34,7 @@ def written(*calls):
         ("uuid", bytes(range(16)), bytes(range(16)).hex()),
     ],
 )
-def test_fixed_types(kind, value, data):
+def test_fixed_types_are_written_and_read(kind, value, data):
     assert written((f"write_{kind}", value)).hex() == data
     reader = Reader(bytes.fromhex(data))
     assert getattr(reader, f"read_{kind}")() == value
@@ -84,7 +84,7 @@ def test_types_with_a_length(kind, value, compact, data):
         ("int32", None, "ffffffff"),
     ],
 )
-def test_arrays(kind, elements, data):
+def test_arrays_are_written_and_read(kind, elements, data):
     data = bytes.fromhex(data)
     assert written((f"write_{kind}_array", elements, False, True)) == data
     assert getattr(Reader(data), f"read_{kind}_array")(False, True) == elements
@@ -147,7 +147,7 @@ def test_records_are_a_slice_that_pins_the_buffer():
         buffer.append(0)
 
 
-def test_unknown_tags():
+def test_unknown_tags_are_written_and_read():
     data = bytes.fromhex("02 05 02 aabb 8001 00")
     assert Reader(data).read_unknown_tags() == ((5, b"\xaa\xbb"), (128, b""))
     assert written(("write_unknown_tags", ((5, b"\xaa\xbb"), (128, b"")))) == data
