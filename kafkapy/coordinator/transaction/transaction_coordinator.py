@@ -28,8 +28,6 @@ from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.partition import Partition
 from kafkapy.types import NO_SEQUENCE, Clock, TopicPartition
 
-# Apache Kafka's transaction log has no base sequence.
-
 R = TypeVar("R")
 Respond = Callable[[ProducerResponse], None]
 OnPartitions = Callable[["dict[TopicPartition, Error]"], None]
@@ -72,7 +70,7 @@ class TransactionCoordinator:
             schedule=schedule,
             clock=clock,
             load_buffer_bytes=config.load_buffer_bytes,
-            base_sequence=NO_SEQUENCE,
+            base_sequence=NO_SEQUENCE,  # as in Apache Kafka's transaction log
             on_elected=self._start_timers,
         )
 
