@@ -41,8 +41,7 @@ def sources(root: Path, folders: Iterable[str]) -> list[Path]:
 def drawn(root: Path, paths: Iterable[Path], seed: int) -> Iterator[Mutant]:
     """Yields mutants in random order, at most one for each line of source.
 
-    Lines are drawn instead of mutants, because a line with five operators is no more important than one with a single
-    call.
+    Lines are drawn instead of mutants, because a line with five operators is as important as one with a single call.
     """
     generator = random.Random(seed)
     by_line: dict[tuple[Path, int], list[Site]] = {}

@@ -18,7 +18,7 @@ Stages = Callable[[str], tuple[tuple[str, ...], ...]]
 
 
 class Verdict(NamedTuple):
-    """What became of one mutant; `test` is the test that killed it."""
+    """The outcome of one mutant; `test` is the test that killed it."""
 
     key: str
     path: str
