@@ -43,9 +43,9 @@ class Scratch:
             "KAFKAPY_PEERS": os.environ.get("KAFKAPY_PEERS") or str(root / ".peers"),
             "PYTEST_XDIST_AUTO_NUM_WORKERS": "1",
         }
-        where = self._run([sys.executable, "-c", "import kafkapy; print(kafkapy.__file__)"], 60)
-        if not where.output.startswith(str(self.root)):
-            raise RuntimeError(f"the copy would test another tree: {where.output}")
+        imported = self._run([sys.executable, "-c", "import kafkapy; print(kafkapy.__file__)"], 60)
+        if not imported.output.startswith(str(self.root)):
+            raise RuntimeError(f"the copy would test another tree: {imported.output}")
 
     def apply(self, path: str, source: str) -> bool:
         """Writes the mutated file and rebuilds its extension; returns False if it does not compile."""
