@@ -18,9 +18,6 @@ CYCLES_OF_ANNOTATIONS = {
     "<-> kafkapy.config.consistency <-> kafkapy.config.startup_rules": (
         "the rules receive the configuration that calls them"
     ),
-    "kafkapy.replica.delayed_delete_records <-> kafkapy.replica.delayed_fetch <-> kafkapy.replica.delayed_produce "
-    "<-> kafkapy.replica.replica_manager": "the operations look up partitions",
-    "kafkapy.replica.partition <-> kafkapy.replica.replica_context": "the context reports changes of the ISR",
 }
 MOST_CYCLES = 5
 
