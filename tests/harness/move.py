@@ -74,6 +74,7 @@ class MoveHarness(ReplicaHarness):
     def values(self):
         """Returns every value of the partition, read by fetch requests."""
         found, log = [], self.log_manager.get_log(T0)
+        assert log is not None
         offset = log.log_start_offset
         while offset < log.log_end_offset:
             (result,) = self.fetch(offset, partition_max_bytes=1 << 30, max_bytes=1 << 30)

@@ -170,7 +170,7 @@ class ReplicaHarness:
 
     def fetch(self, offset, *, name="t", number=0, **fields):
         """Fetches one partition. Returns the list to which the FetchResult is added. `fields` are the request's."""
-        answers = []
+        answers: list[Any] = []
         of_partition = {
             key: fields.pop(key)
             for key in ("topic_id", "current_leader_epoch", "last_fetched_epoch", "log_start_offset")

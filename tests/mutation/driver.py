@@ -68,7 +68,7 @@ class Judge:
             if run.passed:
                 return SURVIVED, ""
             if not run.failed:  # the interpreter crashed, so no test is named
-                return KILLED, run.output.strip()[-200:]
+                return KILLED, " ".join(run.output.split())[-200:]
             if self._is_sound(run.failed, limit_s):
                 return KILLED, run.failed
 
