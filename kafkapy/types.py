@@ -80,7 +80,7 @@ def random_uuid() -> bytes:
 class Clock(Protocol):
     """The source of time; tests pass one whose time they set."""
 
-    def now_ms(self) -> int:
+    def wall_ms(self) -> int:
         """Returns wall-clock milliseconds since 1970-01-01 UTC."""
 
     def monotonic_ms(self) -> int:
@@ -92,7 +92,7 @@ class SystemClock:
 
     __slots__ = ()
 
-    def now_ms(self) -> int:
+    def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
     def monotonic_ms(self) -> int:

@@ -53,10 +53,10 @@ class SharedClock:
     """A wall clock that stands still, so that both brokers write the same timestamps. Its monotonic clock runs."""
 
     def __init__(self) -> None:
-        self._now_ms = time.time_ns() // 1_000_000
+        self._wall_ms = time.time_ns() // 1_000_000
 
-    def now_ms(self) -> int:
-        return self._now_ms
+    def wall_ms(self) -> int:
+        return self._wall_ms
 
     def monotonic_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000

@@ -24,7 +24,7 @@ def test_filter(benchmark):
     offsets = collected()
 
     def keep_the_last():
-        kept = BatchFilter(offsets, now_ms=10_000, delete_retention_ms=1, round_end=10_000)
+        kept = BatchFilter(offsets, wall_ms=10_000, delete_retention_ms=1, round_end=10_000)
         kept.filter_plain(BATCHES, 0, len(BATCHES))
         return kept
 

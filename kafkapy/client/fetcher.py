@@ -110,7 +110,7 @@ class Fetcher:
                 due = min(due, state.not_before_ms)
                 continue
             if state.reset is None:
-                state.reset = reset_timestamp(self._reset, self._network.clock.now_ms())
+                state.reset = reset_timestamp(self._reset, self._network.clock.wall_ms())
                 if state.reset is None:
                     message = f"Undefined offset with no reset policy for partitions: [{topic_partition}]"
                     self._report(state, NoOffsetForPartition(topic_partition, message))
@@ -140,7 +140,7 @@ class Fetcher:
     def _on_truncated(
         self, topic_partition: TopicPartition, state: PartitionState, agreed: OffsetAndEpoch | None
     ) -> None:
-        timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
+        timestamp = reset_timestamp(self._reset, self._network.clock.wall_ms())
         if timestamp is None:
             self._report(state, LogTruncated(topic_partition, state.position or 0, agreed))
         elif agreed is None:
@@ -304,7 +304,7 @@ class Fetcher:
         if error is Error.OFFSET_OUT_OF_RANGE and state.preferred_replica < 0:
             if state.buffers:
                 return  # the application gets the buffered records first; then the fetch fails again
-            timestamp = reset_timestamp(self._reset, self._network.clock.now_ms())
+            timestamp = reset_timestamp(self._reset, self._network.clock.wall_ms())
             if timestamp is None:
                 message = f"Fetch position {state.fetch_offset} is out of range for partition {topic_partition}"
                 self._report(state, NoOffsetForPartition(topic_partition, message))

@@ -314,7 +314,7 @@ class CoordinatorRuntime(Generic[S]):
             is_settled = True
             _settle(active, result, APPEND_ERRORS.get(error, error), on_response, on_error)
 
-        batch = build_batch(result, base_offset, self.clock.now_ms(), self._base_sequence)
+        batch = build_batch(result, base_offset, self.clock.wall_ms(), self._base_sequence)
         self.log.append(active.partition, batch, on_committed)
         end_offset = self._log_end_offset(active)
         if end_offset > base_offset:

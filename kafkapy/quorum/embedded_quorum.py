@@ -205,7 +205,7 @@ class EmbeddedQuorum:
             write_partition_metadata(self._filesystem, self.log.directory, METADATA_TOPIC_ID)
         except OSError as error:
             raise StorageError(self.settings.log_directory, f"writing quorum-state failed: {error}") from error
-        wall_ms = self._clock.now_ms()
+        wall_ms = self._clock.wall_ms()
         first = control_batch(self.log.end_offset, self.epoch, wall_ms, [self._leader_change(), *self._voter_changes()])
         records: list[MessageAndVersion] = []
         if self._loader.in_transaction:
@@ -290,7 +290,7 @@ class EmbeddedQuorum:
 
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
         """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""
-        return metadata_batches(base_offset, self.epoch, self._clock.now_ms(), records)
+        return metadata_batches(base_offset, self.epoch, self._clock.wall_ms(), records)
 
     # -- snapshots
 
@@ -301,7 +301,7 @@ class EmbeddedQuorum:
             return
         control = [] if self.voters is None else self.voters.records()
         content = snapshots.snapshot_bytes(
-            image.epoch, self._clock.now_ms(), self.log.last_timestamp, control, snapshot_records(image)
+            image.epoch, self._clock.wall_ms(), self.log.last_timestamp, control, snapshot_records(image)
         )
         try:
             snapshots.write_snapshot(self._filesystem, self.log.directory, snapshot_id, content)
@@ -319,7 +319,7 @@ class EmbeddedQuorum:
         total = self.log.size + sum(os.path.getsize(path) for path in paths.values())
         while len(found) > 1:
             oldest = paths[found[0]]
-            age = self._clock.now_ms() - int(os.path.getmtime(oldest) * 1000)
+            age = self._clock.wall_ms() - int(os.path.getmtime(oldest) * 1000)
             too_much = 0 <= self.settings.retention_bytes < total
             if not too_much and not 0 <= self.settings.retention_ms < age:
                 break

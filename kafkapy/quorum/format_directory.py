@@ -112,7 +112,7 @@ def _write_bootstrap(
         (FeatureLevelRecord(name=name, feature_level=level), 0) for name, level in features
     ]
     records += [(credential, 0) for credential in credentials]
-    content = snapshot_bytes(0, clock.now_ms(), 0, [], records)
+    content = snapshot_bytes(0, clock.wall_ms(), 0, [], records)
     filesystem.write_atomically(os.path.join(directory, BOOTSTRAP_FILE), content)
 
 
@@ -120,7 +120,7 @@ def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, cloc
     """Writes the snapshot 0-0 that names the voter; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
-    wall_ms = clock.now_ms()
+    wall_ms = clock.wall_ms()
     write_snapshot(
         filesystem, log_directory, FORMATTED_SNAPSHOT, snapshot_bytes(0, wall_ms, wall_ms, voters.records(), [])
     )

@@ -52,7 +52,7 @@ class LocalMarkerWriter:
             marker.producer_id,
             marker.producer_epoch,
             EndTransactionMarker(marker.is_commit, marker.coordinator_epoch),
-            self._clock.now_ms(),
+            self._clock.wall_ms(),
         )
         entries: dict[TopicPartition, memoryview] = {}
         for partition in partitions:

@@ -98,7 +98,7 @@ class Log(LogReader):
         self.log_end_offset = log_end_offset
         self.high_watermark = log_start_offset
         self.recovery_point = recovery_point
-        self.last_flush_ms = ports.clock.now_ms()
+        self.last_flush_ms = ports.clock.wall_ms()
         self.segments = segments
         self.leader_epochs = leader_epochs
         self.producers = producers
@@ -136,7 +136,7 @@ class Log(LogReader):
         if isinstance(checked, ApiError):
             raise checked
         config = self.config
-        wall_ms = self._ports.clock.now_ms()
+        wall_ms = self._ports.clock.wall_ms()
         if from_client and len(records) > MAGIC_AT and records[MAGIC_AT] < BATCH_MAGIC:
             records = up_convert(records, config)
         batches = self._validate(records, wall_ms, from_client) if checked is None else checked
@@ -164,7 +164,7 @@ class Log(LogReader):
 
         Any thread may call it: it reads nothing of the log but its configuration.
         """
-        return self._validate(records, self._ports.clock.now_ms(), True)
+        return self._validate(records, self._ports.clock.wall_ms(), True)
 
     def _validate(self, records: memoryview | bytearray, wall_ms: int, from_client: bool) -> list[BatchSummary]:
         config = self.config
@@ -201,7 +201,7 @@ class Log(LogReader):
         for batch in batches:
             if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
                 self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-        max_timestamp = self._append(records, batches, expected, self._ports.clock.now_ms())
+        max_timestamp = self._append(records, batches, expected, self._ports.clock.wall_ms())
         return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, max_timestamp, expected - first_offset)
 
     def _append(
@@ -319,7 +319,7 @@ class Log(LogReader):
     def remove_expired_producers(self) -> int:
         """Removes producers that have been silent for `producer.id.expiration.ms`; returns their number."""
         ports = self._ports
-        return self.producers.remove_expired(ports.clock.now_ms(), ports.producer_expiration_ms)
+        return self.producers.remove_expired(ports.clock.wall_ms(), ports.producer_expiration_ms)
 
     # -- roll, flush ---------------------------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ class Log(LogReader):
         if rolled.base_offset >= base_offset:
             return rolled
         rolled.become_inactive()
-        segment = LogSegment.create(self.path, base_offset, self.config, ports.filesystem, ports.clock.now_ms())
+        segment = LogSegment.create(self.path, base_offset, self.config, ports.filesystem, ports.clock.wall_ms())
         segment.open_for_append()
         self.segments.add(segment)
         self._unsynced_segments.add(rolled)
@@ -416,7 +416,7 @@ class Log(LogReader):
             if truncations == self._truncations and end_offset > self.recovery_point:
                 assert end_offset <= self.log_end_offset, (self, end_offset)
                 self.recovery_point = end_offset
-        self.last_flush_ms = self._ports.clock.now_ms()
+        self.last_flush_ms = self._ports.clock.wall_ms()
 
     def _was_renamed_from(self, path: str) -> bool:
         with RENAME_LOCK:
@@ -475,7 +475,7 @@ class Log(LogReader):
             count = deletable_segments(
                 facts,
                 limits,
-                wall_ms=self._ports.clock.now_ms(),
+                wall_ms=self._ports.clock.wall_ms(),
                 log_start_offset=self.log_start_offset,
                 high_watermark=self.high_watermark,
                 log_end_offset=self.log_end_offset,
@@ -518,7 +518,7 @@ class Log(LogReader):
         try:
             self._delete_segments([segment for segment in self.segments if segment.base_offset > offset])
             active = self.segments.active
-            active.truncate_to(offset, self._ports.clock.now_ms())
+            active.truncate_to(offset, self._ports.clock.wall_ms())
             end_offset = min(offset, active.next_offset())
             self._lower_ends(end_offset, min(self.log_start_offset, end_offset))
             self.leader_epochs.truncate_from_end(end_offset)
@@ -534,7 +534,7 @@ class Log(LogReader):
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))
-            self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.now_ms()))
+            self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms()))
             self.producers.delete_snapshots(after=-1)
             self.producers.clear(offset)
             self.leader_epochs.clear()
@@ -555,7 +555,7 @@ class Log(LogReader):
     def _reload_producers(self) -> None:
         ports = self._ports
         self.producers.reload(
-            self.log_start_offset, self.log_end_offset, ports.clock.now_ms(), ports.producer_expiration_ms
+            self.log_start_offset, self.log_end_offset, ports.clock.wall_ms(), ports.producer_expiration_ms
         )
         replay_producers(self.segments, self.producers, self.log_end_offset)
 

@@ -64,7 +64,7 @@ class LogCleaner:
         self._threads: dict[int, threading.Thread] = {}  # by number
         self.manager = LogCleanerManager(log_manager, clock, run_on_owner)
         self.dead_threads = 0
-        self.last_pass_ms = clock.now_ms()  # when a thread last looked for work; shows a cleaner that is stuck
+        self.last_pass_ms = clock.wall_ms()  # when a thread last looked for work; shows a cleaner that is stuck
 
     def start(self) -> None:
         """Starts the first thread, which starts the others, if the cleaner is enabled."""
@@ -111,7 +111,7 @@ class LogCleaner:
             settings = [self._config[name] for name in MEMORY_KEYS]
             if worker is None or built_for != settings:
                 worker, built_for = self.worker(), settings
-            self.last_pass_ms = self._clock.now_ms()
+            self.last_pass_ms = self._clock.wall_ms()
             if number >= threads or not worker.clean_filthiest():
                 self._stopping.wait(self._config.log_cleaner_backoff_ms / 1000)
 
@@ -177,7 +177,7 @@ class CleanerWorker:
             to_clean.clean_bytes + to_clean.cleanable_bytes,
         )
         try:
-            result = CleaningPass(log, to_clean, self._tools, self._clock.now_ms()).run()
+            result = CleaningPass(log, to_clean, self._tools, self._clock.wall_ms()).run()
             manager.advance_checkpoint(log, result.end_offset)
         except (CleaningAborted, SegmentsChanged) as error:
             logger.info("Cleaning of %s ended early: %s", log.topic_partition, error)

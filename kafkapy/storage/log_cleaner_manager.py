@@ -77,7 +77,7 @@ class LogCleanerManager:
             described = self.on_owner(lambda of=log: describe(of))  # type: ignore[misc]
             if described is not None:
                 checkpoint = self.checkpoint_of(log)
-                found[log.topic_partition] = log, log_to_clean(described, checkpoint, self._clock.now_ms())
+                found[log.topic_partition] = log, log_to_clean(described, checkpoint, self._clock.wall_ms())
         with self._condition:
             free = [to_clean for partition, (_, to_clean) in found.items() if partition not in self._states]
             self.max_dirty_percent = int(100 * max((each.cleanable_ratio for each in free), default=0))

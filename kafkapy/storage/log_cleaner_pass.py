@@ -205,7 +205,7 @@ class CleaningPass:
         segments = {segment.base_offset: segment for segment in snapshot.segments if segment.base_offset < end_offset}
         batch_filter = BatchFilter(
             self._tools.offsets,
-            now_ms=self._wall_ms,
+            wall_ms=self._wall_ms,
             delete_retention_ms=config.delete_retention_ms,
             round_end=uncleanable,
             last_data_offsets=[
@@ -334,7 +334,7 @@ class GroupCleaner:
     def _clean_control(self, batch: RecordBatch, data: memoryview) -> None:
         """Removes a marker once its transaction has no records and its delete horizon has passed."""
         is_useless = self._transactions.is_useless(batch)
-        discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.now_ms
+        discard = is_useless and batch.has_delete_horizon and batch.base_timestamp <= self._filter.wall_ms
         producer = self._producers.get(batch.producer_id)
         keep_empty = batch.last_offset + 1 == self._filter.round_end or (
             producer is not None and producer.last_data_offset < 0 and producer.producer_epoch == batch.producer_epoch

@@ -499,7 +499,7 @@ class LogManager:
 
     def run_flush(self) -> None:
         """Flushes the logs whose `flush.ms` has passed. Any thread."""
-        wall_ms = self._clock.now_ms()
+        wall_ms = self._clock.wall_ms()
         for log in self.logs():
             if log.log_end_offset > log.recovery_point and wall_ms - log.last_flush_ms >= log.config.flush_ms:
                 self._attempt(log.directory, log.flush)

@@ -83,7 +83,7 @@ class LogLoader:
 
     def load(self) -> Log:
         """Returns the log, ready for use. OSError, StorageError."""
-        wall_ms = self.ports.clock.now_ms()
+        wall_ms = self.ports.clock.wall_ms()
         self._list_files()
         self._load_segments(wall_ms)
         self._load_epochs()

@@ -97,13 +97,13 @@ class CleanerHarness(LogHarness):
         """Appends a batch of (key, value) pairs; returns the offset of the first."""
         builder = RecordBatchBuilder(**keywords)
         for key, value in pairs:
-            builder.append(self.clock.now_ms(), key, value)
+            builder.append(self.clock.wall_ms(), key, value)
         return self.append(builder.build()).first_offset
 
     def put_old(self, pairs, *, magic, compression=0):
         """Appends pairs in an old format, as an upgraded directory contains it, by writing to the segment directly."""
         first = self.log_.log_end_offset
-        timestamp = self.clock.now_ms() if magic else -1
+        timestamp = self.clock.wall_ms() if magic else -1
         records = [(first + index, timestamp, key, value) for index, (key, value) in enumerate(pairs)]
         message = build_message_set(records, magic=magic, compression=compression)
         active = self.log_.segments.active
@@ -219,7 +219,7 @@ class Workload:
         self.note(first, pairs, None, producer if producer in (7, 8) else -1)
 
     def note(self, first, pairs, timestamp, transaction=-1):
-        now = self.harness.clock.now_ms() if timestamp is None else timestamp
+        now = self.harness.clock.wall_ms() if timestamp is None else timestamp
         for offset, (key, value) in enumerate(pairs, first):
             self.stamped[offset] = (key, value, now)
             if transaction >= 0:

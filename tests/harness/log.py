@@ -88,5 +88,5 @@ class LogHarness:
             producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
         )
         key = struct.pack(">hh", 0, COMMIT if commit else ABORT)
-        builder.append(self.clock.now_ms(), key, struct.pack(">hi", 0, coordinator_epoch))
+        builder.append(self.clock.wall_ms(), key, struct.pack(">hi", 0, coordinator_epoch))
         return bytearray(builder.build())

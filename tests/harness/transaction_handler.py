@@ -107,7 +107,7 @@ class TransactionHandlerHarness(GroupHandlerHarness):
                 base_sequence=sequence,
                 is_transactional=is_transactional,
             )
-            builder.append(self.clock.now_ms(), None, b"value")
+            builder.append(self.clock.wall_ms(), None, b"value")
             data.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
         topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=[topic])

@@ -66,7 +66,7 @@ class Producer(threading.Thread):
 @pytest.mark.timeout(120)
 def test_no_file_holds_what_belongs_to_another(tmp_path):
     twin = BrokerTwin(tmp_path, gated=True, properties={"log.segment.delete.delay.ms": "0"})
-    start_ms = SystemClock().now_ms()
+    start_ms = SystemClock().wall_ms()
     for topic in TOPICS:
         twin.create_topic(topic, PARTITIONS, {})
     producers = [Producer(twin.address, start_ms) for _ in range(PRODUCERS)]

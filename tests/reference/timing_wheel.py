@@ -3,7 +3,7 @@
 
 class Timers:
     def __init__(self, start_ms: int = 0) -> None:
-        self.now_ms = start_ms
+        self.monotonic_ms = start_ms
         self.waiting: list[tuple[int, int, object]] = []
         self.added = 0
 
@@ -19,10 +19,10 @@ class Timers:
         self.waiting.remove(timer)
         return True
 
-    def advance(self, now_ms: int) -> list[object]:
-        self.now_ms = max(self.now_ms, now_ms)
-        expired = sorted((timer for timer in self.waiting if timer[0] <= self.now_ms), key=lambda timer: timer[:2])
-        self.waiting = [timer for timer in self.waiting if timer[0] > self.now_ms]
+    def advance(self, monotonic_ms: int) -> list[object]:
+        self.monotonic_ms = max(self.monotonic_ms, monotonic_ms)
+        expired = sorted((timer for timer in self.waiting if timer[0] <= self.monotonic_ms), key=lambda timer: timer[:2])
+        self.waiting = [timer for timer in self.waiting if timer[0] > self.monotonic_ms]
         return [callback for _, _, callback in expired]
 
     def next_deadline_ms(self) -> int:

@@ -32,11 +32,11 @@ class AdminToolHarness:
         with Admin(bootstrap_servers=bootstrap) as admin:
             topics = [f"orders-{THEIRS}", f"orders-{OURS}", "orders-active"]
             admin.create_topics([NewTopic("empty", 1), *(NewTopic(name, PARTITIONS) for name in topics)]).check()
-            now_ms = int(time.time() * 1000)
+            wall_ms = int(time.time() * 1000)
             with Producer(bootstrap_servers=bootstrap) as producer:
                 for number in range(RECORDS):
                     for name in topics:
-                        partition, timestamp = number % PARTITIONS, now_ms + number
+                        partition, timestamp = number % PARTITIONS, wall_ms + number
                         producer.send(name, str(number), partition=partition, timestamp=timestamp)
             for me in (THEIRS, OURS):
                 first, second = (TopicPartition(f"orders-{me}", number) for number in range(2))

@@ -35,7 +35,7 @@ cdef struct Retained:
 
 cdef class BatchFilter:
     cdef OffsetMap offsets
-    cdef readonly int64_t now_ms
+    cdef readonly int64_t wall_ms
     cdef readonly int64_t delete_retention_ms
     cdef readonly int64_t round_end      # the batch that ends here is retained, without records if necessary
     cdef int64_t *last_offsets           # last offsets of the newest data batches of active producers, sorted

@@ -22,13 +22,13 @@ class BatchFilter:
         self,
         offsets: OffsetMap,
         *,
-        now_ms: int,
+        wall_ms: int,
         delete_retention_ms: int,
         round_end: int,
         last_data_offsets: Iterable[tuple[int, int]] = (),
     ) -> None: ...
     @property
-    def now_ms(self) -> int: ...
+    def wall_ms(self) -> int: ...
     @property
     def delete_retention_ms(self) -> int: ...
     @property

@@ -139,7 +139,7 @@ def collect_batch(OffsetMap offsets not None, chunk, Py_ssize_t position, const 
 cdef class BatchFilter:
     """The output of one cleaning pass. Used by one thread. The offset map is *borrowed* from the pass."""
 
-    def __init__(self, OffsetMap offsets not None, *, int64_t now_ms, int64_t delete_retention_ms, int64_t round_end,
+    def __init__(self, OffsetMap offsets not None, *, int64_t wall_ms, int64_t delete_retention_ms, int64_t round_end,
                  last_data_offsets=()):
         """`last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer.
 
@@ -149,7 +149,7 @@ cdef class BatchFilter:
         """
         cdef Py_ssize_t index
         self.offsets = offsets
-        self.now_ms = now_ms
+        self.wall_ms = wall_ms
         self.delete_retention_ms = delete_retention_ms
         self.round_end = round_end
         pairs = sorted(last_data_offsets)
@@ -205,7 +205,7 @@ cdef class BatchFilter:
         if offset < self.offsets.offset_of(key, key_length):
             return False
         return (value_length >= 0 or not header.attributes & DELETE_HORIZON_FLAG
-                or self.now_ms < header.base_timestamp)
+                or self.wall_ms < header.base_timestamp)
 
     cdef int choose_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length, bint discard,
                             Retained *retained) noexcept nogil:
@@ -314,7 +314,7 @@ cdef class BatchFilter:
             return NO_MEMORY
         if retained.has_tombstone and not attributes & DELETE_HORIZON_FLAG:
             attributes |= DELETE_HORIZON_FLAG
-            base_timestamp = self.now_ms + self.delete_retention_ms
+            base_timestamp = self.wall_ms + self.delete_retention_ms
         elif outcome == KEEP_AS_IT_IS:
             memcpy(self.output + at, batch, <size_t>header.size)
             self.output_length += header.size
@@ -390,7 +390,7 @@ cdef class BatchFilter:
             raise MemoryError()
         if (retained.has_tombstone or begin_horizon) and not attributes & DELETE_HORIZON_FLAG:
             attributes |= DELETE_HORIZON_FLAG
-            base_timestamp = self.now_ms + self.delete_retention_ms
+            base_timestamp = self.wall_ms + self.delete_retention_ms
         elif outcome == KEEP_AS_IT_IS:
             memcpy(self.output + at, batch, <size_t>header.size)
             self.output_length += header.size

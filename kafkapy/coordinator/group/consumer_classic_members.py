@@ -75,7 +75,7 @@ class ClassicMembers:
             )
             on_append = _join_callback(call, change.after.member_id, group.group_epoch)
             return CoordinatorResult(downgraded.records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
-        member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
+        member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
         self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
         self._await_sync(group.group_id, member)
         return CoordinatorResult(records, on_append=_join_callback(call, member.member_id, member.member_epoch))

@@ -104,7 +104,7 @@ class ConsumerMembership:
         group = self._group_for(call, records)
         self.check_room(group, call.member_id, is_joining=call.member_epoch == 0)
         change = self._changed(group, call, records)
-        member = progress(group, change, self._settings, self._context.clock.now_ms(), records)
+        member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
         self.after_change(group, member, has_progressed=member.progress != change.before.progress)
         has_assignment = call.is_full or partitions_of(member.assigned) != partitions_of(change.before.assigned)
         response = ConsumerGroupHeartbeatResponse(
@@ -350,7 +350,7 @@ class ConsumerMembership:
             return EMPTY_RESULT
         records = []
         topics = set(group.topic_subscribers)
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         group.resolving -= matches.keys()
         for pattern, found in matches.items():
             old = group.regexes.get(pattern)

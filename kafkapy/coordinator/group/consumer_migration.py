@@ -124,7 +124,7 @@ class GroupMigration:
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics
         members = [*group.members.values(), *([replacement] if replacement is not None else [])]
-        classic = ClassicGroup(group.group_id, self._context.clock.now_ms(), GroupState.STABLE)
+        classic = ClassicGroup(group.group_id, self._context.clock.wall_ms(), GroupState.STABLE)
         classic.generation_id = group.group_epoch
         for member in members:
             if member.member_id in gone or member.classic is None:

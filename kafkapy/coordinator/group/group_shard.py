@@ -155,20 +155,20 @@ class GroupShard:
             self.offsets.put_pending(producer_id, group_id, topic, partition, committed)
 
     def _create_classic(self, group_id: str) -> ClassicGroup:
-        group = self.groups[group_id] = ClassicGroup(group_id, self._context.clock.now_ms())
+        group = self.groups[group_id] = ClassicGroup(group_id, self._context.clock.wall_ms())
         return group
 
     def _replay_group(self, key: bytes, value: bytes | None) -> None:
         group_id = group_id_of(key)
         if value is not None:
             stored: Any = decode_coordinator_value(GROUP_METADATA_KEY, value)
-            self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.now_ms())
+            self.groups[group_id] = classic_group_from(group_id, stored, self._context.clock.wall_ms())
             return
         group = self._find(group_id, ClassicGroup)
         if group is not None:
             del self.groups[group_id]
             self._rebalance.cancel_all(group)
-            group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
+            group.transition_to(GroupState.DEAD, self._context.clock.wall_ms())
 
     def _replay_consumer(self, kind: int, key: bytes, value: bytes | None) -> None:
         from kafkapy.coordinator.group.consumer_records import replay_into
@@ -277,7 +277,7 @@ class GroupShard:
         self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
     ) -> CoordinatorResult[list[Error]]:
         """Builds the records of the valid offsets; no `member_errors` means that the member may commit all of them."""
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         expire_ms = -1 if call.retention_ms == -1 else wall_ms + call.retention_ms
         errors: list[Error] = []
         records = []
@@ -354,7 +354,7 @@ class GroupShard:
 
     def expire(self) -> CoordinatorResult[None]:
         """Deletes offsets past their retention, and empty groups without offsets."""
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         records: list[CoordinatorRecord] = []
         for group_id, group in list(self.groups.items()):
             kept = self.offsets.pending_partitions(group_id)

@@ -107,7 +107,7 @@ class TransactionShard:
             raise ApiError(Error.PRODUCER_FENCED)
         if metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         if metadata.state is TransactionState.ONGOING:
             # The transaction of the producer before is aborted first; the new producer retries.
             aborted = fenced(metadata, self._transaction_version(), wall_ms)
@@ -132,7 +132,7 @@ class TransactionShard:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if metadata.state is TransactionState.ONGOING and partitions <= metadata.partitions:
             return CoordinatorResult(response=Error.NONE)
-        changed = with_partitions(metadata, partitions, client_version, self._context.clock.now_ms())
+        changed = with_partitions(metadata, partitions, client_version, self._context.clock.wall_ms())
         return self._change(transactional_id, changed, Error.NONE)
 
     def missing_partitions(
@@ -182,7 +182,7 @@ class TransactionShard:
         if not is_to_be_ended:
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
             return CoordinatorResult(response=ProducerResponse(producer=producer))
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         changed = prepared(
             metadata,
             commit=request.commit,
@@ -201,7 +201,7 @@ class TransactionShard:
             return EMPTY_RESULT
         return self._change(
             transactional_id,
-            completed(metadata, self._context.clock.now_ms()),
+            completed(metadata, self._context.clock.wall_ms()),
             None,
             on_failure=lambda: self._markers.retry_completion(transactional_id),
         )
@@ -210,7 +210,7 @@ class TransactionShard:
 
     def timed_out_transactions(self) -> list[str]:
         """Returns the ids whose transactions are open for longer than their producers allowed."""
-        wall_ms = self._context.clock.now_ms()
+        wall_ms = self._context.clock.wall_ms()
         return [
             transactional_id
             for transactional_id, metadata in self.transactions.items()
@@ -223,12 +223,12 @@ class TransactionShard:
         """Aborts a transaction that `timed_out_transactions` has returned."""
         logger.info("Completed rollback of ongoing transaction for transactionalId %s due to timeout", transactional_id)
         metadata = self.transactions[transactional_id]
-        aborted = fenced(metadata, self._transaction_version(), self._context.clock.now_ms())
+        aborted = fenced(metadata, self._transaction_version(), self._context.clock.wall_ms())
         return self._change(transactional_id, aborted, None)
 
     def expire(self) -> CoordinatorResult[None]:
         """Removes the ids that had no transaction for `transactional.id.expiration.ms`."""
-        oldest_ms = self._context.clock.now_ms() - self._config.expiration_ms
+        oldest_ms = self._context.clock.wall_ms() - self._config.expiration_ms
         expired = [
             transactional_id
             for transactional_id, metadata in self.transactions.items()

@@ -88,12 +88,12 @@ def _write_progress(page: Page, found: list[Progress], limit: int) -> None:
 
 def write_transactions(page: Page, services: Services) -> None:
     by_state: Counter[TransactionState] = Counter(dict.fromkeys(TransactionState, 0))
-    now_ms = services.clock.now_ms()
+    wall_ms = services.clock.wall_ms()
     oldest_ms = 0
     for metadata in services.transaction_coordinator.all_transactions():
         by_state[metadata.state] += 1
         if metadata.state not in RESTING_STATES:
-            oldest_ms = max(oldest_ms, now_ms - metadata.start_ms)
+            oldest_ms = max(oldest_ms, wall_ms - metadata.start_ms)
         page.pace()
     page.family(table.TRANSACTIONS, [((state.title,), count) for state, count in by_state.items()])
     page.one(table.TRANSACTION_AGE, oldest_ms / 1000)

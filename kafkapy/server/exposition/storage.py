@@ -28,7 +28,7 @@ def _write_cleaner(page: Page, services: Services, log_cleaner: LogCleaner, path
         partitions[log.directory.path] += 1
         sizes[log.directory.path] += log.size
     page.one(table.CLEANER_DEAD_THREADS, log_cleaner.dead_threads)
-    page.one(table.CLEANER_AGE, max(0, services.clock.now_ms() - log_cleaner.last_pass_ms) if is_on else 0)
+    page.one(table.CLEANER_AGE, max(0, services.clock.wall_ms() - log_cleaner.last_pass_ms) if is_on else 0)
     page.one(table.CLEANER_DIRTY, log_cleaner.manager.max_dirty_percent)
     page.family(table.UNCLEANABLE_PARTITIONS, [((path,), count) for path, count in partitions.items()])
     page.family(table.UNCLEANABLE_BYTES, [((path,), size) for path, size in sizes.items()])

@@ -58,7 +58,7 @@ def handle_describe_quorum(context: RequestContext, request: DescribeQuorumReque
 def _metadata_partition(services: Services, version: int) -> DescribedPartition:
     """Returns the state of the only voter: it leads, and everything in its log is committed."""
     image = services.metadata.image
-    wall_ms = services.clock.now_ms()
+    wall_ms = services.clock.wall_ms()
     voter = DescribeQuorumResponse.ReplicaState(
         replica_id=services.node_id,
         replica_directory_id=_metadata_directory_id(services) if version >= FIRST_VERSION_WITH_NODES else ZERO_UUID,

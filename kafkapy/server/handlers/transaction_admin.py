@@ -64,7 +64,7 @@ def list_transactions(context: RequestContext, request: ListTransactionsRequest)
         frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
     )
     services = context.services
-    response = listed(services.transaction_coordinator.transactions(), wanted, services.clock.now_ms())
+    response = listed(services.transaction_coordinator.transactions(), wanted, services.clock.wall_ms())
     pattern = request.transactional_id_pattern
     if not pattern:
         return response

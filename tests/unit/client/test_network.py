@@ -167,7 +167,7 @@ def test_ctrl_c_ends_the_wait_between_two_turns(brokers, drive):
     class Interrupting:
         finished = 0
 
-        def run(self, now_ms):
+        def run(self, monotonic_ms):
             signal.raise_signal(signal.SIGINT)
             self.finished += 1
             return NEVER

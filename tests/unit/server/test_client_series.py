@@ -4,18 +4,18 @@ from kafkapy.server.client_series import ClientSeriesTable
 from kafkapy.server.otlp import Point, Points
 
 
-def push(table, client, now_ms, *points, dropped=0):
-    table.store(client, f"id of {client}", Points(list(points), dropped), now_ms, 100)
+def push(table, client, monotonic_ms, *points, dropped=0):
+    table.store(client, f"id of {client}", Points(list(points), dropped), monotonic_ms, 100)
 
 
-def values(table, now_ms):
-    return {(each.instance_id, each.metric): each.value for each in table.current(now_ms)}
+def values(table, monotonic_ms):
+    return {(each.instance_id, each.metric): each.value for each in table.current(monotonic_ms)}
 
 
 def test_differences_are_added_up_and_others_replaced():
     table = ClientSeriesTable(10)
-    for now_ms in (1000, 1100):
-        push(table, "c", now_ms, Point("sent", "", 2, True), Point("queue", "", now_ms, False))
+    for monotonic_ms in (1000, 1100):
+        push(table, "c", monotonic_ms, Point("sent", "", 2, True), Point("queue", "", monotonic_ms, False))
     assert values(table, 1100) == {("c", "sent"): 4, ("c", "queue"): 1100}
 
 

@@ -23,8 +23,8 @@ def partitions(number):
     }
 
 
-def create(cache, now_ms, size, *, is_privileged=False):
-    return cache.maybe_create(now_ms, partitions(size), is_privileged=is_privileged, uses_topic_ids=False)
+def create(cache, monotonic_ms, size, *, is_privileged=False):
+    return cache.maybe_create(monotonic_ms, partitions(size), is_privileged=is_privileged, uses_topic_ids=False)
 
 
 def test_ids_differ_and_epochs_begin_with_1(cache):

@@ -21,7 +21,7 @@ def directory(tmp_path):
     for number in range(250):
         records = batch(
             20,
-            timestamp=harness.clock.now_ms(),
+            timestamp=harness.clock.wall_ms(),
             value=bytes([number % 251]) * 1600,
             compression=number % 5,
             producer_id=7,

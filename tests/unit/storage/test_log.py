@@ -36,7 +36,7 @@ def test_offsets_are_dense_and_epochs_are_in_the_batches(harness):
     info = append(log, 2, epoch=4)
     assert (info.first_offset, info.last_offset, info.record_count, info.duplicate) == (3, 4, 2, False)
     assert (info.log_append_time, info.log_start_offset) == (-1, 0)
-    assert info.max_timestamp == harness.clock.now_ms() + 1
+    assert info.max_timestamp == harness.clock.wall_ms() + 1
     assert (log.log_end_offset, log.latest_epoch) == (5, 4)
     assert [offset for offset, _ in values_of(log.read(0, 1 << 20))] == [0, 1, 2, 3, 4]
     assert log.end_offset_for_epoch(0) == (3, 0)
@@ -83,18 +83,18 @@ def test_segments_roll_by_size_and_are_read_across(harness):
 
 def test_segments_roll_by_time(harness):
     log = harness.log({"segment.ms": 1000})
-    append(log, timestamp=harness.clock.now_ms())
+    append(log, timestamp=harness.clock.wall_ms())
     harness.clock.advance(900)
-    append(log, timestamp=harness.clock.now_ms())
+    append(log, timestamp=harness.clock.wall_ms())
     assert len(log.segments) == 1
     harness.clock.advance(101)
-    append(log, timestamp=harness.clock.now_ms())
+    append(log, timestamp=harness.clock.wall_ms())
     assert list(log.segments.base_offsets) == [0, 2]
 
 
 def test_the_first_record_with_a_timestamp_is_found_across_segments(harness):
     log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
-    now = harness.clock.now_ms()
+    now = harness.clock.wall_ms()
     for number in range(200):
         append(log, 5, timestamp=now + number * 10, value=bytes(6000), compression=number % 5)
     assert len(log.segments) > 1
@@ -111,23 +111,23 @@ def test_a_jitter_brings_the_roll_forward(harness):
     log = harness.log({"segment.ms": 1000, "segment.jitter.ms": 900})
     lives = []
     for _ in range(30):
-        start = harness.clock.now_ms()
+        start = harness.clock.wall_ms()
         first = len(log.segments)
         append(log, timestamp=start)
         while len(log.segments) == first:
             harness.clock.advance(10)
-            append(log, timestamp=harness.clock.now_ms())
-        lives.append(harness.clock.now_ms() - start)
+            append(log, timestamp=harness.clock.wall_ms())
+        lives.append(harness.clock.wall_ms() - start)
     assert max(lives) <= 1010 and min(lives) >= 100 and len(set(lives)) > 10
 
 
 def test_configuration_changes_at_once(harness):
     """The next roll and the next run of retention use a topic's new configuration."""
     log = harness.log({"segment.ms": 10**9, "retention.ms": -1, "file.delete.delay.ms": 0})
-    append(log, timestamp=harness.clock.now_ms())
+    append(log, timestamp=harness.clock.wall_ms())
     harness.clock.advance(5000)
     log.update_config(LogConfig(topic_config({"segment.ms": 1000, "retention.ms": 2000, "file.delete.delay.ms": 0})))
-    append(log, timestamp=harness.clock.now_ms())
+    append(log, timestamp=harness.clock.wall_ms())
     assert list(log.segments.base_offsets) == [0, 1]
     log.high_watermark = 2
     assert log.delete_old_segments() == 1 and log.log_start_offset == 1
@@ -141,9 +141,9 @@ def test_retention_without_timestamps_goes_by_the_files_age(harness):
     append(log, timestamp=-1)
     path = log.segments.active.path(".log")
     log.high_watermark = 1
-    os.utime(path, ns=(0, (harness.clock.now_ms() - 900) * 1_000_000))
+    os.utime(path, ns=(0, (harness.clock.wall_ms() - 900) * 1_000_000))
     assert log.delete_old_segments() == 0
-    os.utime(path, ns=(0, (harness.clock.now_ms() - 1100) * 1_000_000))
+    os.utime(path, ns=(0, (harness.clock.wall_ms() - 1100) * 1_000_000))
     assert log.delete_old_segments() == 1
 
 
@@ -151,7 +151,7 @@ def test_retention_without_timestamps_goes_by_the_files_age(harness):
 def test_a_torn_time_index_after_a_clean_stop(harness, cut):
     """The index is not verified after a clean stop, as in Kafka; its whole entries are used."""
     log = harness.log({"index.interval.bytes": 0})
-    now = harness.clock.now_ms()
+    now = harness.clock.wall_ms()
     for number in range(20):
         append(log, timestamp=now + number)
     log.close()
@@ -168,7 +168,7 @@ def test_a_torn_time_index_after_a_clean_stop(harness, cut):
 @pytest.mark.parametrize("content", [b"", b"\xff" * 120, b"\x00" * 120, b"\x00" * 7])
 def test_a_broken_time_index_is_rebuilt_after_a_kill(harness, content):
     log = harness.log({"index.interval.bytes": 0})
-    now = harness.clock.now_ms()
+    now = harness.clock.wall_ms()
     for number in range(20):
         append(log, timestamp=now + number)
     log.close_after_failure()
@@ -182,7 +182,7 @@ def test_a_broken_time_index_is_rebuilt_after_a_kill(harness, content):
 def test_a_clock_that_goes_backwards(harness):
     """A search by timestamp finds the first record that is late enough, whatever precedes and follows it."""
     log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
-    now = harness.clock.now_ms()
+    now = harness.clock.wall_ms()
     stamps = [now + delta for delta in (100, 50, 200, 10, 0, 150, 300, 20)]
     for stamp in stamps:
         append(log, timestamp=stamp, value=bytes(300_000))
@@ -196,9 +196,9 @@ def test_a_clock_that_goes_backwards(harness):
 
 def test_log_append_time_when_the_clock_goes_backwards(harness):
     log = harness.log({"message.timestamp.type": "LogAppendTime"})
-    now = harness.clock.now_ms()
+    now = harness.clock.wall_ms()
     for delta in (100, 0, 200):
-        harness.clock.set_now_ms(now + delta)
+        harness.clock.set_wall_ms(now + delta)
         append(log, 3, timestamp=5)
     assert log.fetch_offset_by_timestamp(now + 1)[:2] == (now + 100, 0)
     assert log.fetch_offset_by_timestamp(now + 101)[:2] == (now + 200, 6)
@@ -208,8 +208,8 @@ def test_log_append_time_when_the_clock_goes_backwards(harness):
 def test_log_append_time_replaces_the_timestamps_of_the_client(harness):
     log = harness.log({"message.timestamp.type": "LogAppendTime"})
     info = append(log, 2, timestamp=5)
-    assert info.log_append_time == info.max_timestamp == harness.clock.now_ms()
-    assert log.fetch_max_timestamp().timestamp == harness.clock.now_ms()
+    assert info.log_append_time == info.max_timestamp == harness.clock.wall_ms()
+    assert log.fetch_max_timestamp().timestamp == harness.clock.wall_ms()
 
 
 @pytest.mark.parametrize(("name", "codec"), [("uncompressed", 0), ("gzip", 1), ("snappy", 2), ("lz4", 3), ("zstd", 4)])

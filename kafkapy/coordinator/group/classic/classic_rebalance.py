@@ -53,7 +53,7 @@ class ClassicRebalance:
             self._respond_to_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
         self._context.cancel(_sync_key(group))
         is_initial = group.is_in(GroupState.EMPTY)
-        group.transition_to(GroupState.PREPARING_REBALANCE, self._context.clock.now_ms())
+        group.transition_to(GroupState.PREPARING_REBALANCE, self._context.clock.wall_ms())
         logger.info(
             "Preparing to rebalance group %s with old generation %d (reason: %s).",
             group.group_id,
@@ -93,7 +93,7 @@ class ClassicRebalance:
             # Only static members are left, and none has joined again yet: their sessions decide.
             self._schedule_join(group)
             return EMPTY_RESULT
-        group.init_next_generation(self._context.clock.now_ms())
+        group.init_next_generation(self._context.clock.wall_ms())
         if group.is_in(GroupState.EMPTY):
             logger.info("Group %s with generation %d is now empty.", group.group_id, group.generation_id)
             record = group_metadata_record(group, {})
@@ -154,7 +154,7 @@ class ClassicRebalance:
     def stabilize(self, group: ClassicGroup) -> None:
         """Responds with their assignments to all members that wait, and renews their sessions, which heartbeats did
         not."""
-        group.transition_to(GroupState.STABLE, self._context.clock.now_ms())
+        group.transition_to(GroupState.STABLE, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             if respond_to_sync(member, sync_success(group, member)):
                 self.reschedule_heartbeat(group, member)
@@ -197,7 +197,7 @@ class ClassicRebalance:
 
     def close(self, group: ClassicGroup) -> None:
         """Ends a group whose coordinator is another broker now; the waiting members look for that broker."""
-        group.transition_to(GroupState.DEAD, self._context.clock.now_ms())
+        group.transition_to(GroupState.DEAD, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             respond_to_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
             respond_to_sync(member, sync_error(Error.NOT_COORDINATOR))

@@ -81,7 +81,7 @@ def test_a_target_that_is_not_known_yet_is_waited_for() -> None:
 
 
 def test_a_target_that_cannot_be_ends_the_request() -> None:
-    def nowhere(now_ms: int) -> int | None:
+    def nowhere(monotonic_ms: int) -> int | None:
         raise ApiError(Error.BROKER_NOT_AVAILABLE)
 
     _, queue, request = make(nowhere)

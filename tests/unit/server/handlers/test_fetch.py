@@ -287,7 +287,7 @@ def test_read_committed_gets_aborted_transactions(harness):
 
 def abort_marker(harness):
     builder = RecordBatchBuilder(producer_id=4, producer_epoch=0, is_transactional=True, is_control=True)
-    builder.append(harness.clock.now_ms(), b"\0\0\0\0", b"\0\0\0\0\0\0")
+    builder.append(harness.clock.wall_ms(), b"\0\0\0\0", b"\0\0\0\0\0\0")
     marker = memoryview(bytearray(builder.build()))
     harness.manager.append_records(
         0, 1, {harness.partition().topic_partition: marker}, lambda answers: None, from_client=False
