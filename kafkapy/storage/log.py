@@ -534,7 +534,9 @@ class Log(LogReader):
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))
-            self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms()))
+            self.segments.add(
+                LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
+            )
             self.producers.delete_snapshots(after=-1)
             self.producers.clear(offset)
             self.leader_epochs.clear()

@@ -13,7 +13,7 @@ from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages.join_group import JoinGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
-from kafkapy.server.handlers.groups import join_group, sync_group
+from kafkapy.server.handlers.groups import handle_join_group, handle_sync_group
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import NODE_ID, partition_image
 
@@ -66,7 +66,7 @@ class GroupHandlerHarness(HandlerHarness):
         request = JoinGroupRequest(
             group_id=group, session_timeout_ms=10000, protocol_type="consumer", protocols=[protocol], **fields
         )
-        answer = self.send(join_group, request, version)
+        answer = self.send(handle_join_group, request, version)
         self.scheduler.advance(0)
         return answer.response
 
@@ -75,5 +75,5 @@ class GroupHandlerHarness(HandlerHarness):
         member_id: str = self.join(group, 3).member_id
         assignment = SyncGroupRequest.SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")
         request = SyncGroupRequest(group_id=group, generation_id=1, member_id=member_id, assignments=[assignment])
-        assert self.send(sync_group, request, 0).response.error_code == 0
+        assert self.send(handle_sync_group, request, 0).response.error_code == 0
         return member_id

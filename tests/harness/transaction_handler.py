@@ -17,9 +17,9 @@ from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.server.coordinator_log import ReplicatedCoordinatorLog
-from kafkapy.server.handlers.produce import produce
-from kafkapy.server.handlers.producer_ids import init_producer_id
-from kafkapy.server.handlers.transactions import add_partitions_to_txn, end_txn
+from kafkapy.server.handlers.produce import handle_produce
+from kafkapy.server.handlers.producer_ids import handle_init_producer_id
+from kafkapy.server.handlers.transactions import handle_add_partitions_to_txn, handle_end_txn
 from kafkapy.server.transaction_markers import LocalMarkerWriter
 from kafkapy.server.transaction_verification import TransactionVerification
 from tests.harness.group_handler import GroupHandlerHarness
@@ -64,7 +64,7 @@ class TransactionHandlerHarness(GroupHandlerHarness):
 
     def init(self, version: int = 5, **fields: Any) -> Any:
         request = InitProducerIdRequest(**{"transactional_id": "tx", "transaction_timeout_ms": 60000, **fields})
-        return self.send(init_producer_id, request, version).response
+        return self.send(handle_init_producer_id, request, version).response
 
     def producer(self) -> Producer:
         found = self.init()
@@ -80,14 +80,14 @@ class TransactionHandlerHarness(GroupHandlerHarness):
                 AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=topic, partitions=list(partitions))
             ],
         )
-        (found,) = self.send(add_partitions_to_txn, request, version).response.results_by_topic_v3_and_below
+        (found,) = self.send(handle_add_partitions_to_txn, request, version).response.results_by_topic_v3_and_below
         return [Error(each.partition_error_code) for each in found.results_by_partition]
 
     def end(self, producer: Producer, *, commit: bool, version: int = 5) -> Any:
         request = EndTxnRequest(
             transactional_id="tx", producer_id=producer[0], producer_epoch=producer[1], committed=commit
         )
-        return self.send(end_txn, request, version).response
+        return self.send(handle_end_txn, request, version).response
 
     def produce(
         self,
@@ -111,7 +111,7 @@ class TransactionHandlerHarness(GroupHandlerHarness):
             data.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
         topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=[topic])
-        return self.send(produce, request, version)
+        return self.send(handle_produce, request, version)
 
     def produced(self, producer: Producer, *partitions: int, **fields: Any) -> list[Error]:
         (topic,) = self.produce(producer, *partitions, **fields).response.responses

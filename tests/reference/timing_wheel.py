@@ -21,7 +21,9 @@ class Timers:
 
     def advance(self, monotonic_ms: int) -> list[object]:
         self.monotonic_ms = max(self.monotonic_ms, monotonic_ms)
-        expired = sorted((timer for timer in self.waiting if timer[0] <= self.monotonic_ms), key=lambda timer: timer[:2])
+        expired = sorted(
+            (timer for timer in self.waiting if timer[0] <= self.monotonic_ms), key=lambda timer: timer[:2]
+        )
         self.waiting = [timer for timer in self.waiting if timer[0] > self.monotonic_ms]
         return [callback for _, _, callback in expired]
 

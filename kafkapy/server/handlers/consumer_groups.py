@@ -37,7 +37,7 @@ def heartbeat_error(
 
 
 @serves(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, on_error=heartbeat_error)
-def consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
+def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> None:
     coordinator = context.services.group_coordinator
     if not coordinator.settings.is_enabled:
         raise ApiError(Error.UNSUPPORTED_VERSION)
@@ -109,7 +109,7 @@ def describe_error(
 
 
 @serves(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, on_error=describe_error)
-def consumer_group_describe(
+def handle_consumer_group_describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     coordinator = context.services.group_coordinator

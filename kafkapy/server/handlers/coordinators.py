@@ -41,7 +41,7 @@ def find_coordinator_error(
 
 
 @serves(ApiKey.FIND_COORDINATOR, 0, 6, on_error=find_coordinator_error)
-def find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def handle_find_coordinator(context: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     if request.key_type not in (_GROUP, _TRANSACTION, _SHARE):
         raise ApiError(Error.INVALID_REQUEST)
     return _response(request, context.api_version, lambda key: _find(context, request.key_type, key))

@@ -52,7 +52,7 @@ def fetch_error(request: FetchRequest, version: int, error: Error, message: str 
 
 
 @serves(ApiKey.FETCH, 0, 18, on_error=fetch_error)
-def fetch(context: RequestContext, request: FetchRequest) -> None:
+def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     version = context.api_version
     services = context.services
     manager = services.replica_manager

@@ -42,7 +42,7 @@ def join_group_error(request: JoinGroupRequest, version: int, error: Error, mess
 
 
 @serves(ApiKey.JOIN_GROUP, 0, 9, on_error=join_group_error)
-def join_group(context: RequestContext, request: JoinGroupRequest) -> None:
+def handle_join_group(context: RequestContext, request: JoinGroupRequest) -> None:
     def respond(response: JoinGroupResponse) -> None:
         if context.api_version < JoinGroupRequest.FIRST_VERSION_WITH_NULLABLE_PROTOCOL_NAME:
             response.protocol_name = response.protocol_name or ""
@@ -75,7 +75,7 @@ def sync_group_error(request: SyncGroupRequest, version: int, error: Error, mess
 
 
 @serves(ApiKey.SYNC_GROUP, 0, 5, on_error=sync_group_error)
-def sync_group(context: RequestContext, request: SyncGroupRequest) -> None:
+def handle_sync_group(context: RequestContext, request: SyncGroupRequest) -> None:
     if context.api_version >= SyncGroupRequest.FIRST_VERSION_WITH_PROTOCOL_NAME and (
         request.protocol_type is None or request.protocol_name is None
     ):
@@ -88,7 +88,7 @@ def heartbeat_error(request: HeartbeatRequest, version: int, error: Error, messa
 
 
 @serves(ApiKey.HEARTBEAT, 0, 4, on_error=heartbeat_error)
-def heartbeat(context: RequestContext, request: HeartbeatRequest) -> None:
+def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> None:
     context.services.group_coordinator.heartbeat(request, context.respond)
 
 
@@ -99,7 +99,7 @@ def leave_group_error(
 
 
 @serves(ApiKey.LEAVE_GROUP, 0, 5, on_error=leave_group_error)
-def leave_group(context: RequestContext, request: LeaveGroupRequest) -> None:
+def handle_leave_group(context: RequestContext, request: LeaveGroupRequest) -> None:
     is_batched = context.api_version >= LeaveGroupRequest.FIRST_VERSION_WITH_MEMBERS
     members = request.members if is_batched else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
 
@@ -120,7 +120,7 @@ def describe_groups_error(
 
 
 @serves(ApiKey.DESCRIBE_GROUPS, 0, 6, on_error=describe_groups_error)
-def describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def handle_describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     coordinator = context.services.group_coordinator
     described = [coordinator.describe_group(group_id, context.api_version) for group_id in request.groups]
     if request.include_authorized_operations:
@@ -137,7 +137,7 @@ def list_groups_error(
 
 
 @serves(ApiKey.LIST_GROUPS, 0, 5, on_error=list_groups_error)
-def list_groups(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
+def handle_list_groups(context: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
     response: ListGroupsResponse = context.services.group_coordinator.list_groups(
         request.states_filter, request.types_filter
     )
@@ -151,7 +151,7 @@ def delete_groups_error(
 
 
 @serves(ApiKey.DELETE_GROUPS, 0, 2, on_error=delete_groups_error)
-def delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> None:
+def handle_delete_groups(context: RequestContext, request: DeleteGroupsRequest) -> None:
     context.services.group_coordinator.delete_groups(
         request.groups_names, lambda errors: context.respond(_delete_groups_response(errors))
     )

@@ -43,7 +43,7 @@ def offset_commit_error(
 
 
 @serves(ApiKey.OFFSET_COMMIT, 0, 10, on_error=offset_commit_error)
-def offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
+def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
     topics = context.services.metadata.image.topics
     version = context.api_version
     by_id = version >= OffsetCommitRequest.FIRST_VERSION_WITH_TOPIC_ID
@@ -128,7 +128,7 @@ def offset_fetch_error(
 
 
 @serves(ApiKey.OFFSET_FETCH, 0, 10, on_error=offset_fetch_error)
-def offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     version = context.api_version
     if version < OffsetFetchRequest.FIRST_VERSION_WITH_GROUPS:
         return _fetch_single_group(context, request)
@@ -273,7 +273,7 @@ def offset_delete_error(
 
 
 @serves(ApiKey.OFFSET_DELETE, 0, 0, on_error=offset_delete_error)
-def offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> None:
+def handle_offset_delete(context: RequestContext, request: OffsetDeleteRequest) -> None:
     topics = context.services.metadata.image.topics
     partitions = [
         (topic.name, requested.partition_index)

@@ -59,7 +59,7 @@ def produce_error(request: ProduceRequest, version: int, error: Error, message: 
 
 
 @serves(ApiKey.PRODUCE, 0, 13, on_error=produce_error)
-def produce(context: RequestContext, request: ProduceRequest) -> None:
+def handle_produce(context: RequestContext, request: ProduceRequest) -> None:
     ProduceOperation(context, request).run()
 
 

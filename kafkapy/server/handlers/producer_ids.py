@@ -28,7 +28,7 @@ def init_producer_id_error(
 
 
 @serves(ApiKey.INIT_PRODUCER_ID, 0, 5, on_error=init_producer_id_error)
-def init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> None:
+def handle_init_producer_id(context: RequestContext, request: InitProducerIdRequest) -> None:
     version = context.api_version
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise ApiError(Error.INVALID_REQUEST)

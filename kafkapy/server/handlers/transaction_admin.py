@@ -36,7 +36,7 @@ def describe_transactions_error(
 
 
 @serves(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0, on_error=describe_transactions_error)
-def describe_transactions(
+def handle_describe_transactions(
     context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
@@ -58,7 +58,9 @@ def list_transactions_error(
 
 
 @serves(ApiKey.LIST_TRANSACTIONS, 0, 2, on_error=list_transactions_error)
-def list_transactions(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse | None:
+def handle_list_transactions(
+    context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse | None:
     """Lists transactions; a client's pattern is matched on a thread of the handler pool, because it may take long."""
     wanted = ListFilter(
         frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter
@@ -98,7 +100,7 @@ def describe_producers_error(
 
 
 @serves(ApiKey.DESCRIBE_PRODUCERS, 0, 0, on_error=describe_producers_error)
-def describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle_describe_producers(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             DescribeProducersResponse.TopicResponse(

@@ -33,7 +33,9 @@ def txn_offset_commit_error(
 
 
 @serves(ApiKey.TXN_OFFSET_COMMIT, 0, 5, on_error=txn_offset_commit_error)
-def txn_offset_commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse | None:
+def handle_txn_offset_commit(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | None:
     if not request.group_id:
         return txn_offset_commit_error(request, context.api_version, Error.INVALID_GROUP_ID, None)
     services = context.services

@@ -53,7 +53,7 @@ def add_partitions_error(
 
 
 @serves(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, on_error=add_partitions_error)
-def add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
+def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> None:
     if context.api_version >= AddPartitionsToTxnRequest.FIRST_VERSION_WITH_TRANSACTIONS:
         _add_batched(context, request)
         return
@@ -174,7 +174,7 @@ def add_offsets_error(
 
 
 @serves(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4, on_error=add_offsets_error)
-def add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> None:
+def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> None:
     services = context.services
     partition = TopicPartition(GROUP_METADATA_TOPIC, services.group_coordinator.partition_for(request.group_id))
 
@@ -199,7 +199,7 @@ def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: s
 
 
 @serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
-def end_txn(context: RequestContext, request: EndTxnRequest) -> None:
+def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> None:
     version = context.api_version
     client_version = TRANSACTION_VERSION_2 if version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH else 0
 
@@ -227,7 +227,7 @@ def write_markers_error(
 
 
 @serves(ApiKey.WRITE_TXN_MARKERS, 1, 2, on_error=write_markers_error)
-def write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> None:
+def handle_write_txn_markers(context: RequestContext, request: WriteTxnMarkersRequest) -> None:
     results: list[Mapping[TopicPartition, Error]] = [{} for _ in request.markers]
     waiting = set(range(len(request.markers)))
 

@@ -8,7 +8,7 @@ from kafkapy._core.bytes.compression import CODEC_NAMES, compress, work_to_open
 from kafkapy._core.bytes.record_batch import RecordBatchBuilder
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.produce import ProduceRequest
-from kafkapy.server.handlers.produce import produce
+from kafkapy.server.handlers.produce import handle_produce
 from kafkapy.server.opening_ahead import LARGEST_WORK
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import partition_image
@@ -50,7 +50,7 @@ def send(harness, records_by_index, *, acks=-1):
         ProduceRequest.PartitionProduceData(index=index, records=records) for index, records in records_by_index.items()
     ]
     topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
-    return harness.send(produce, ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic]), 12)
+    return harness.send(handle_produce, ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[topic]), 12)
 
 
 def found_in(answer):

@@ -10,7 +10,7 @@ import pytest
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
-from kafkapy.server.handlers.coordinators import find_coordinator
+from kafkapy.server.handlers.coordinators import handle_find_coordinator
 from tests.harness.group_handler import PARTITIONS, GroupHandlerHarness
 from tests.harness.replica import NODE_ID, partition_image
 
@@ -21,7 +21,7 @@ GROUP, TRANSACTION, SHARE, UNHEARD_OF = 0, 1, 2, 9
 def find(harness: GroupHandlerHarness, version: int, key: str, key_type: int = GROUP) -> tuple[Any, ...]:
     fields: dict[str, Any] = {"coordinator_keys": [key]} if version >= 4 else {"key": key}
     request = FindCoordinatorRequest(**fields, **({"key_type": key_type} if version >= 1 else {}))
-    response = harness.send(find_coordinator, request, version).response
+    response = harness.send(handle_find_coordinator, request, version).response
     answer = response.coordinators[0] if version >= 4 else response
     return answer.error_code, answer.node_id, answer.host, answer.port
 
@@ -54,11 +54,14 @@ def test_share_groups_and_unknown_key_types_have_no_coordinator(tmp_path: Path, 
 
 def test_error_messages_depend_on_the_version(tmp_path: Path) -> None:
     harness = GroupHandlerHarness(tmp_path)
-    single = harness.send(find_coordinator, FindCoordinatorRequest(key="g"), 3).response
+    single = harness.send(handle_find_coordinator, FindCoordinatorRequest(key="g"), 3).response
     assert single.error_message == "NONE"
-    several = harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=["a", "b"]), 6).response
+    several = harness.send(handle_find_coordinator, FindCoordinatorRequest(coordinator_keys=["a", "b"]), 6).response
     assert [(found.key, found.error_message) for found in several.coordinators] == [("a", ""), ("b", "")]
-    assert harness.send(find_coordinator, FindCoordinatorRequest(coordinator_keys=[]), 6).response.coordinators == []
+    assert (
+        harness.send(handle_find_coordinator, FindCoordinatorRequest(coordinator_keys=[]), 6).response.coordinators
+        == []
+    )
 
 
 def test_the_coordinator_is_named_once_it_leads_its_partition(tmp_path: Path) -> None:

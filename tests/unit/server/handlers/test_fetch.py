@@ -9,7 +9,7 @@ from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
 from kafkapy.errors import Error
 from kafkapy.metadata.cluster_image import Endpoint
 from kafkapy.protocol.messages.fetch import FetchRequest
-from kafkapy.server.handlers.fetch import fetch
+from kafkapy.server.handlers.fetch import handle_fetch
 from kafkapy.types import random_uuid
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import NODE_ID, broker, partition_image
@@ -66,7 +66,7 @@ def found_in(response):
 @pytest.mark.parametrize("version", range(4, 19))
 def test_every_version_reads(harness, version):
     harness.append(b"a", b"b")
-    response = harness.send(fetch, request(harness, {0: 0}, version), version).response
+    response = harness.send(handle_fetch, request(harness, {0: 0}, version), version).response
     assert found_in(response) == [(0, 0, [b"a", b"b"])]
     (topic,) = response.responses
     (partition,) = topic.partitions
@@ -85,7 +85,7 @@ def old_records(partition):
 def test_clients_before_batches_get_message_sets(harness, version):
     harness.append(b"a", b"b")
     harness.append(b"c", compression=3)
-    response = harness.send(fetch, request(harness, {0: 1, 1: 0}, version), version).response
+    response = harness.send(handle_fetch, request(harness, {0: 1, 1: 0}, version), version).response
     first, second = sorted(
         (partition for topic in response.responses for partition in topic.partitions),
         key=lambda partition: partition.partition_index,
@@ -105,11 +105,13 @@ def test_what_an_old_client_cannot_see_is_passed_over(harness, version):
     for offset, expected in ((0, [(0, b"a"), (4, b"b")]), (1, [(4, b"b")]), (2, [(4, b"b")])):
         sent = request(harness, {0: offset}, version)
         sent.topics[0].partitions[0].partition_max_bytes = 100
-        (partition,) = harness.send(fetch, sent, version).response.responses[0].partitions
+        (partition,) = harness.send(handle_fetch, sent, version).response.responses[0].partitions
         assert old_records(partition) == expected[: len(old_records(partition))]
         assert old_records(partition)
     abort_marker(harness)
-    (partition,) = harness.send(fetch, request(harness, {0: 5}, version), version).response.responses[0].partitions
+    (partition,) = (
+        harness.send(handle_fetch, request(harness, {0: 5}, version), version).response.responses[0].partitions
+    )
     assert (partition.error_code, partition.high_watermark, old_records(partition)) == (0, 6, [])
 
 
@@ -118,13 +120,15 @@ def test_zstd_is_for_version_10_and_later(tmp_path):
     harness.put_topic("t", [partition_image()])
     harness.append(b"a")
     harness.append(b"b", compression=4)
-    found = found_in(harness.send(fetch, request(harness, {0: 1}, 3), 3).response)
+    found = found_in(harness.send(handle_fetch, request(harness, {0: 1}, 3), 3).response)
     assert found == [(0, Error.UNSUPPORTED_COMPRESSION_TYPE, [])]
     # Kafka looks at the topic, not at the batches, where nothing is to be converted.
-    assert found_in(harness.send(fetch, request(harness, {0: 1}, 4), 4).response) == [(0, 0, [b"b"])]
+    assert found_in(harness.send(handle_fetch, request(harness, {0: 1}, 4), 4).response) == [(0, 0, [b"b"])]
     harness.partition().log.config.codec = 4
     for version, error in ((3, 76), (4, 76), (9, 76), (10, 0)):
-        (partition,) = harness.send(fetch, request(harness, {0: 0}, version), version).response.responses[0].partitions
+        (partition,) = (
+            harness.send(handle_fetch, request(harness, {0: 0}, version), version).response.responses[0].partitions
+        )
         assert partition.error_code == error
 
 
@@ -134,30 +138,30 @@ def test_partitions_take_turns_to_exceed_the_limits(harness):
     sizes = []
     for correlation_id in (0, 1):
         sent = request(harness, {0: 0, 1: 0}, 3, max_bytes=100)
-        response = harness.send(fetch, sent, 3, correlation_id=correlation_id).response
+        response = harness.send(handle_fetch, sent, 3, correlation_id=correlation_id).response
         partitions = [partition for topic in response.responses for partition in topic.partitions]
         sizes.append({partition.partition_index: len(partition.records) > 5000 for partition in partitions})
     assert sizes == [{0: True, 1: False}, {0: False, 1: True}]
 
 
 def test_errors_of_partitions(harness):
-    response = harness.send(fetch, request(harness, {0: 9, 7: 0}, 12), 12).response
+    response = harness.send(handle_fetch, request(harness, {0: 9, 7: 0}, 12), 12).response
     assert found_in(response) == [(0, Error.OFFSET_OUT_OF_RANGE, []), (7, Error.UNKNOWN_TOPIC_OR_PARTITION, [])]
     (topic,) = response.responses
     assert {(each.high_watermark, each.log_start_offset) for each in topic.partitions} == {(-1, -1)}
-    response = harness.send(fetch, request(harness, {0: 0}, 13, topic_id=random_uuid()), 13).response
+    response = harness.send(handle_fetch, request(harness, {0: 0}, 13, topic_id=random_uuid()), 13).response
     assert found_in(response) == [(0, Error.UNKNOWN_TOPIC_ID, [])]
 
 
 def test_waits_and_answers_later(harness):
-    answer = harness.send(fetch, request(harness, {0: 0, 1: 0}, 12, max_wait_ms=500), 12)
+    answer = harness.send(handle_fetch, request(harness, {0: 0, 1: 0}, 12, max_wait_ms=500), 12)
     assert not answer.is_answered
     harness.append(b"a", number=1)
     assert found_in(answer.response) == [(0, 0, []), (1, 0, [b"a"])]
 
 
 def test_an_unknown_partition_does_not_end_the_wait_for_the_others(harness):
-    answer = harness.send(fetch, request(harness, {0: 0, 7: 0}, 12, max_wait_ms=500), 12)
+    answer = harness.send(handle_fetch, request(harness, {0: 0, 7: 0}, 12, max_wait_ms=500), 12)
     assert not answer.is_answered
     harness.scheduler.advance(500)
     assert [error for _, error, _ in found_in(answer.response)] == [0, Error.UNKNOWN_TOPIC_OR_PARTITION]
@@ -169,7 +173,9 @@ def test_fetch_max_bytes_of_the_broker(tmp_path):
     harness.append(b"x" * 900, number=0)
     harness.append(b"y" * 900, number=1)
     # The minimum is cut to it as well, or the fetch could never be satisfied.
-    response = harness.send(fetch, request(harness, {0: 0, 1: 0}, 12, min_bytes=1 << 30, max_wait_ms=500), 12).response
+    response = harness.send(
+        handle_fetch, request(harness, {0: 0, 1: 0}, 12, min_bytes=1 << 30, max_wait_ms=500), 12
+    ).response
     lengths = [len(each.records) for each in response.responses[0].partitions]
     assert lengths[0] > 900
     assert lengths[1] == 1024 - lengths[0]
@@ -178,7 +184,9 @@ def test_fetch_max_bytes_of_the_broker(tmp_path):
 @pytest.mark.parametrize("version", [12, 13, 18])
 def test_an_incremental_session(harness, version):
     def send(offsets, session, **fields):
-        return harness.send(fetch, request(harness, offsets, version, session=session, **fields), version).response
+        return harness.send(
+            handle_fetch, request(harness, offsets, version, session=session, **fields), version
+        ).response
 
     harness.append(b"a")
     opened = send({0: 0, 1: 0}, (0, 0))
@@ -193,7 +201,7 @@ def test_an_incremental_session(harness, version):
     assert send({}, (session_id, 2)).error_code == Error.INVALID_FETCH_SESSION_EPOCH
     assert send({}, (session_id + 1, 3)).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
     other = 12 if version >= 13 else 13
-    mixed = harness.send(fetch, request(harness, {}, other, session=(session_id, 3)), other).response
+    mixed = harness.send(handle_fetch, request(harness, {}, other, session=(session_id, 3)), other).response
     assert mixed.error_code == Error.FETCH_SESSION_TOPIC_ID_ERROR
     # Partition 0 is forgotten: its records are not sent any more.
     harness.append(b"c")
@@ -206,7 +214,7 @@ def test_an_incremental_session(harness, version):
 
 def test_moved_offsets_and_errors_are_news(harness):
     def send(offsets, session, **fields):
-        return harness.send(fetch, request(harness, offsets, 12, session=session, **fields), 12).response
+        return harness.send(handle_fetch, request(harness, offsets, 12, session=session, **fields), 12).response
 
     harness.append(b"a", b"b")
     session_id = send({0: 2, 1: 0}, (0, 0)).session_id
@@ -224,31 +232,31 @@ def test_moved_offsets_and_errors_are_news(harness):
 def test_a_topic_that_becomes_known_during_a_session(harness):
     topic_id = random_uuid()
     opened = harness.send(
-        fetch, request(harness, {0: 0}, 13, name="later", topic_id=topic_id, session=(0, 0)), 13
+        handle_fetch, request(harness, {0: 0}, 13, name="later", topic_id=topic_id, session=(0, 0)), 13
     ).response
     assert found_in(opened) == [(0, Error.UNKNOWN_TOPIC_ID, [])]
     harness.put_topic("later", [partition_image()], topic_id=topic_id)
     harness.append(b"a", name="later")
-    response = harness.send(fetch, request(harness, {}, 13, session=(opened.session_id, 1)), 13).response
+    response = harness.send(handle_fetch, request(harness, {}, 13, session=(opened.session_id, 1)), 13).response
     assert found_in(response) == [(0, 0, [b"a"])]
 
 
 def test_a_session_that_another_connection_moved_on_while_we_waited(harness):
-    session_id = harness.send(fetch, request(harness, {0: 0}, 12, session=(0, 0)), 12).response.session_id
-    parked = harness.send(fetch, request(harness, {}, 12, session=(session_id, 1), max_wait_ms=500), 12)
-    harness.send(fetch, request(harness, {}, 12, session=(session_id, 2)), 12)
+    session_id = harness.send(handle_fetch, request(harness, {0: 0}, 12, session=(0, 0)), 12).response.session_id
+    parked = harness.send(handle_fetch, request(harness, {}, 12, session=(session_id, 1), max_wait_ms=500), 12)
+    harness.send(handle_fetch, request(harness, {}, 12, session=(session_id, 2)), 12)
     harness.append(b"a")
     assert parked.response.error_code == Error.INVALID_FETCH_SESSION_EPOCH
     assert parked.response.responses == []
 
 
 def test_partitions_that_gave_records_go_to_the_end(harness):
-    session_id = harness.send(fetch, request(harness, {0: 0, 1: 0}, 12, session=(0, 0)), 12).response.session_id
+    session_id = harness.send(handle_fetch, request(harness, {0: 0, 1: 0}, 12, session=(0, 0)), 12).response.session_id
     for epoch in (1, 2):
         for number in (0, 1):
             harness.append(b"x" * 1000, number=number)
         sent = request(harness, {}, 12, session=(session_id, epoch), max_bytes=100)
-        response = harness.send(fetch, sent, 12).response
+        response = harness.send(handle_fetch, sent, 12).response
         full = [each.partition_index for each in response.responses[0].partitions if len(each.records)]
         assert full == [epoch - 1]
 
@@ -259,27 +267,27 @@ def test_the_wrong_broker_names_the_leader(harness):
     harness.metadata.image = harness.metadata.image._replace(brokers={**harness.metadata.image.brokers, 2: other})
     harness.put_topic("t", [partition_image(replicas=(NODE_ID, 2), leader=2, leader_epoch=5, partition_epoch=1)])
     sent = request(harness, {0: 0}, 16, replica_state=FetchRequest.ReplicaState(replica_id=3, replica_epoch=1))
-    response = harness.send(fetch, sent, 16).response
+    response = harness.send(handle_fetch, sent, 16).response
     (partition,) = response.responses[0].partitions
     assert partition.error_code == Error.NOT_LEADER_OR_FOLLOWER
     assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (2, 5)
     assert [(node.node_id, node.host, node.port) for node in response.node_endpoints] == [(2, "other.example", 9093)]
     # A consumer that knows of racks may read from a follower; an older one may not.
-    assert found_in(harness.send(fetch, request(harness, {0: 0}, 11), 11).response) == [(0, 0, [])]
-    assert found_in(harness.send(fetch, request(harness, {0: 0}, 10), 10).response) == [
+    assert found_in(harness.send(handle_fetch, request(harness, {0: 0}, 11), 11).response) == [(0, 0, [])]
+    assert found_in(harness.send(handle_fetch, request(harness, {0: 0}, 10), 10).response) == [
         (0, Error.NOT_LEADER_OR_FOLLOWER, [])
     ]
 
 
 def test_read_committed_gets_aborted_transactions(harness):
     harness.append(b"a", producer_id=4, producer_epoch=0, base_sequence=0, is_transactional=True)
-    response = harness.send(fetch, request(harness, {0: 0}, 12, isolation_level=1), 12).response
+    response = harness.send(handle_fetch, request(harness, {0: 0}, 12, isolation_level=1), 12).response
     (partition,) = response.responses[0].partitions
     assert (partition.high_watermark, partition.last_stable_offset) == (1, 0)
     assert partition.aborted_transactions == []
     assert found_in(response) == [(0, 0, [])]
     abort_marker(harness)
-    response = harness.send(fetch, request(harness, {0: 0}, 12, isolation_level=1), 12).response
+    response = harness.send(handle_fetch, request(harness, {0: 0}, 12, isolation_level=1), 12).response
     (partition,) = response.responses[0].partitions
     assert partition.last_stable_offset == 2
     assert [(each.producer_id, each.first_offset) for each in partition.aborted_transactions] == [(4, 0)]

@@ -15,12 +15,12 @@ from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.server.handlers.groups import (
-    delete_groups,
-    describe_groups,
-    heartbeat,
-    leave_group,
-    list_groups,
-    sync_group,
+    handle_delete_groups,
+    handle_describe_groups,
+    handle_heartbeat,
+    handle_leave_group,
+    handle_list_groups,
+    handle_sync_group,
 )
 from tests.harness.group_handler import GroupHandlerHarness
 
@@ -60,7 +60,7 @@ def test_sync(tmp_path: Path, version: int) -> None:
 
     def sync(generation: int, **fields: Any) -> Any:
         request = SyncGroupRequest(group_id="g", generation_id=generation, member_id=member_id, **fields)
-        return harness.send(sync_group, request, version).response
+        return harness.send(handle_sync_group, request, version).response
 
     synced = sync(1, **named)
     assert (synced.error_code, synced.assignment) == (0, b"mine")
@@ -76,7 +76,7 @@ def test_heartbeat(tmp_path: Path, version: int) -> None:
 
     def beat(group: str, member: str, generation: int) -> int:
         request = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member)
-        code: int = harness.send(heartbeat, request, version).response.error_code
+        code: int = harness.send(handle_heartbeat, request, version).response.error_code
         return code
 
     assert beat("g", member_id, 1) == 0
@@ -94,7 +94,7 @@ def test_leave(tmp_path: Path, version: int) -> None:
     def leave(group: str, member: str) -> Any:
         identity = LeaveGroupRequest.MemberIdentity(member_id=member)
         fields: dict[str, Any] = {"members": [identity]} if version >= 3 else {"member_id": member}
-        return harness.send(leave_group, LeaveGroupRequest(group_id=group, **fields), version).response
+        return harness.send(handle_leave_group, LeaveGroupRequest(group_id=group, **fields), version).response
 
     def error_of(answer: Any) -> int:
         code: int = answer.members[0].error_code if answer.members else answer.error_code
@@ -112,7 +112,7 @@ def test_describe(tmp_path: Path, version: int) -> None:
     harness = GroupHandlerHarness(tmp_path)
     member_id = harness.member_of("g")
     request = DescribeGroupsRequest(groups=["g", "nobody"], include_authorized_operations=version >= 3)
-    known, unknown = harness.send(describe_groups, request, version).response.groups
+    known, unknown = harness.send(handle_describe_groups, request, version).response.groups
     assert (known.error_code, known.group_state, known.protocol_type, known.protocol_data) == (
         *(0, "Stable"),
         *("consumer", "range"),
@@ -133,7 +133,7 @@ def test_list(tmp_path: Path, version: int) -> None:
     harness.member_of("g")
 
     def listed(**filters: Any) -> list[tuple[str, str, str]]:
-        answer = harness.send(list_groups, ListGroupsRequest(**filters), version).response
+        answer = harness.send(handle_list_groups, ListGroupsRequest(**filters), version).response
         return [(group.group_id, group.group_state, group.group_type) for group in answer.groups]
 
     expected = ("g", "Stable" if version >= 4 else "", "classic" if version >= 5 else "")
@@ -152,10 +152,10 @@ def test_delete(tmp_path: Path, version: int) -> None:
     harness.member_of("busy")
     assert harness.join("empty", 9).error_code == Error.MEMBER_ID_REQUIRED
     request = DeleteGroupsRequest(groups_names=["busy", "nobody", "empty", "empty"])
-    results = harness.send(delete_groups, request, version).response.results
+    results = harness.send(handle_delete_groups, request, version).response.results
     assert {result.group_id: result.error_code for result in results} == {
         "busy": Error.NON_EMPTY_GROUP,
         "nobody": Error.GROUP_ID_NOT_FOUND,
         "empty": 0,
     }
-    assert harness.send(delete_groups, DeleteGroupsRequest(groups_names=[]), version).response.results == []
+    assert harness.send(handle_delete_groups, DeleteGroupsRequest(groups_names=[]), version).response.results == []

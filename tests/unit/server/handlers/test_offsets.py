@@ -11,7 +11,7 @@ from kafkapy.errors import Error
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
-from kafkapy.server.handlers.offsets import offset_commit, offset_delete, offset_fetch
+from kafkapy.server.handlers.offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
 from tests.harness.group_handler import GroupHandlerHarness
 
 UNKNOWN_ID = b"?" * 16
@@ -31,7 +31,9 @@ def commit(harness: GroupHandlerHarness, version: int, *topics: tuple[str, list[
         OffsetCommitRequest.OffsetCommitRequestTopic(partitions=partitions, **topic_fields(harness, name, version))
         for name, partitions in topics
     ]
-    response = harness.send(offset_commit, OffsetCommitRequest(group_id="g", topics=asked, **fields), version).response
+    response = harness.send(
+        handle_offset_commit, OffsetCommitRequest(group_id="g", topics=asked, **fields), version
+    ).response
     for answered, wanted in zip(response.topics, asked, strict=True):
         assert (answered.name, answered.topic_id) == (wanted.name, wanted.topic_id)
     return [partition.error_code for topic in response.topics for partition in topic.partitions]
@@ -48,14 +50,14 @@ def fetch(
             for name, indexes in wanted
         ]
         group = OffsetFetchRequest.OffsetFetchRequestGroup(group_id="g", topics=topics)
-        response = harness.send(offset_fetch, OffsetFetchRequest(groups=[group]), version).response
+        response = harness.send(handle_offset_fetch, OffsetFetchRequest(groups=[group]), version).response
         (answer,) = response.groups
     else:
         single = wanted and [
             OffsetFetchRequest.OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in wanted
         ]
         request = OffsetFetchRequest(group_id="g", topics=single)
-        answer = harness.send(offset_fetch, request, version).response
+        answer = harness.send(handle_offset_fetch, request, version).response
     assert answer.error_code == 0
     return [
         (partition.partition_index, partition.committed_offset, partition.metadata, partition.error_code)
@@ -123,7 +125,7 @@ def test_fetch_without_coordinator(tmp_path: Path, version: int) -> None:
     else:
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[0])
         request = OffsetFetchRequest(group_id="g", topics=[topic])
-    response = harness.send(offset_fetch, request, version).response
+    response = harness.send(handle_offset_fetch, request, version).response
     if version >= 8:
         assert response.groups[0].error_code == Error.NOT_COORDINATOR
     elif version >= 2:
@@ -154,7 +156,7 @@ def test_delete(tmp_path: Path) -> None:
             )
             for name, number in wanted
         ]
-        response = harness.send(offset_delete, OffsetDeleteRequest(group_id=group, topics=topics), 0).response
+        response = harness.send(handle_offset_delete, OffsetDeleteRequest(group_id=group, topics=topics), 0).response
         return response.error_code, [found.error_code for topic in response.topics for found in topic.partitions]
 
     assert delete("nobody", ("t", 0)) == (Error.GROUP_ID_NOT_FOUND, [])

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.controller.producer_ids import ProducerIdsBlock
 from kafkapy.errors import Error
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
-from kafkapy.server.handlers.producer_ids import init_producer_id
+from kafkapy.server.handlers.producer_ids import handle_init_producer_id
 from tests.harness.handler import HandlerHarness
 
 
@@ -18,7 +18,7 @@ def harness(tmp_path):
 
 def ask(harness, version=5, **fields):
     values = {"transactional_id": None, "transaction_timeout_ms": 60_000, **fields}
-    return harness.send(init_producer_id, InitProducerIdRequest(**values), version)
+    return harness.send(handle_init_producer_id, InitProducerIdRequest(**values), version)
 
 
 @pytest.mark.parametrize("version", range(6))

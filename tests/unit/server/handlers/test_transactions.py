@@ -16,9 +16,17 @@ from kafkapy.protocol.messages.describe_transactions import DescribeTransactions
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
-from kafkapy.server.handlers.transaction_admin import describe_producers, describe_transactions, list_transactions
-from kafkapy.server.handlers.transactional_offsets import txn_offset_commit
-from kafkapy.server.handlers.transactions import add_offsets_to_txn, add_partitions_to_txn, write_txn_markers
+from kafkapy.server.handlers.transaction_admin import (
+    handle_describe_producers,
+    handle_describe_transactions,
+    handle_list_transactions,
+)
+from kafkapy.server.handlers.transactional_offsets import handle_txn_offset_commit
+from kafkapy.server.handlers.transactions import (
+    handle_add_offsets_to_txn,
+    handle_add_partitions_to_txn,
+    handle_write_txn_markers,
+)
 from tests.harness.transaction_handler import Producer, TransactionHandlerHarness
 
 
@@ -121,7 +129,7 @@ def test_brokers_add_and_verify_in_batches(harness: TransactionHandlerHarness, v
             transaction("nobody", 0, verify=True),
         ]
     )
-    found = harness.send(add_partitions_to_txn, request, version).response.results_by_transaction
+    found = harness.send(handle_add_partitions_to_txn, request, version).response.results_by_transaction
     errors = [[Error(each.partition_error_code) for each in one.topic_results[0].results_by_partition] for one in found]
     assert errors == [
         [Error.NONE],
@@ -146,7 +154,7 @@ def commit_offset(harness: TransactionHandlerHarness, producer: Producer, versio
             **fields,
         }
     )
-    (found,) = harness.send(txn_offset_commit, request, version).response.topics
+    (found,) = harness.send(handle_txn_offset_commit, request, version).response.topics
     return [Error(each.error_code) for each in found.partitions]
 
 
@@ -165,7 +173,7 @@ def test_offsets_count_with_the_marker(harness: TransactionHandlerHarness, versi
         request = AddOffsetsToTxnRequest(
             transactional_id="tx", producer_id=producer[0], producer_epoch=producer[1], group_id="g"
         )
-        assert harness.send(add_offsets_to_txn, request, min(version, 4)).response.error_code == 0
+        assert harness.send(handle_add_offsets_to_txn, request, min(version, 4)).response.error_code == 0
     assert commit_offset(harness, producer, version) == [unknown, Error.NONE]
     assert stable_offset(harness) is Error.UNSTABLE_OFFSET_COMMIT
     harness.end(producer, commit=True)
@@ -201,7 +209,7 @@ def mark(
         transaction_version=level,
         topics=[WriteTxnMarkersRequest.WritableTxnMarkerTopic(name="t", partition_indexes=list(partitions))],
     )
-    (found,) = harness.send(write_txn_markers, WriteTxnMarkersRequest(markers=[marker]), 2).response.markers
+    (found,) = harness.send(handle_write_txn_markers, WriteTxnMarkersRequest(markers=[marker]), 2).response.markers
     return [Error(each.error_code) for each in found.topics[0].partitions]
 
 
@@ -219,12 +227,12 @@ def test_what_administrators_see(harness: TransactionHandlerHarness) -> None:
     producer = harness.producer()
     harness.produced(producer, 0, 1)
     request: Any = DescribeTransactionsRequest(transactional_ids=["tx", "nobody", ""])
-    first, *others = harness.send(describe_transactions, request, 0).response.transaction_states
+    first, *others = harness.send(handle_describe_transactions, request, 0).response.transaction_states
     assert (first.transaction_state, first.producer_id, first.transaction_timeout_ms) == ("Ongoing", 1000, 60000)
     assert [(topic.topic, topic.partitions) for topic in first.topics] == [("t", [0, 1])]
     assert [each.error_code for each in others] == [Error.TRANSACTIONAL_ID_NOT_FOUND, Error.INVALID_REQUEST]
     topic = DescribeProducersRequest.TopicRequest(name="t", partition_indexes=[0, 9])
-    (found,) = harness.send(describe_producers, DescribeProducersRequest(topics=[topic]), 0).response.topics
+    (found,) = harness.send(handle_describe_producers, DescribeProducersRequest(topics=[topic]), 0).response.topics
     known, missing = found.partitions
     assert missing.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
     (active,) = known.active_producers
@@ -247,12 +255,12 @@ def test_what_administrators_see(harness: TransactionHandlerHarness) -> None:
 def test_transactions_are_filtered(harness: TransactionHandlerHarness, fields: dict[str, Any], count: int) -> None:
     harness.produced(harness.producer(), 0)
     harness.clock.advance(1000)
-    found = harness.send(list_transactions, ListTransactionsRequest(**fields), 2).response
+    found = harness.send(handle_list_transactions, ListTransactionsRequest(**fields), 2).response
     assert (found.error_code, len(found.transaction_states)) == (0, count)
 
 
 def test_filters_that_mean_nothing(harness: TransactionHandlerHarness) -> None:
-    found = harness.send(list_transactions, ListTransactionsRequest(state_filters=["Bogus"]), 0).response
+    found = harness.send(handle_list_transactions, ListTransactionsRequest(state_filters=["Bogus"]), 0).response
     assert (found.unknown_state_filters, found.transaction_states) == (["Bogus"], [])
     request = ListTransactionsRequest(transactional_id_pattern="(")
-    assert harness.send(list_transactions, request, 2).response.error_code == Error.INVALID_REGULAR_EXPRESSION
+    assert harness.send(handle_list_transactions, request, 2).response.error_code == Error.INVALID_REGULAR_EXPRESSION
