@@ -1,9 +1,9 @@
 """Compares our client's hashes of keys and assignments of partitions with those of Java's client.
 
-Java's sticky assignors go through some hash tables, and where two ways are as good the order of the table decides. Ours
-take the order of the alphabet, and of partitions the last first. Ids of members and names of topics are such here that
-Java's tables have just that order: the hashes of the ids are consecutive numbers, and the partitions of a topic fall
-into the table from its end on.
+Java's sticky assignors iterate over hash tables, so that the order of a table decides between assignments that are
+equally good. Our assignors use alphabetical order instead, and the last partition of a topic first. This module
+chooses member ids and topic names for which Java's tables have the same order: the hashes of the ids are consecutive
+numbers, and the partitions of a topic are in the table in descending order.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ask_java(kafka: Path, classes: Path, questions: Sequence[dict[str, Any]], ti
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    # The logging goes to standard output too.
+    # Java also writes its logging to standard output; results begin with "= ".
     answers = [json.loads(line[2:]) for line in done.stdout.splitlines() if line.startswith("= ")]
     assert len(answers) == len(questions), done.stdout[:2000]
     return answers
@@ -56,7 +56,7 @@ def hash_questions(count: int, seed: int) -> list[tuple[bytes, dict[str, Any]]]:
 
 
 def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, int]]:
-    """Returns a group in which most members were in an earlier generation, some are new, and some have other topics."""
+    """Returns a random group, whose members may be of different generations and topics, and its partition counts."""
     counts = {topic: chance.randrange(MOST_PARTITIONS + 1) for topic in TOPICS}
     same = chance.random() < 0.5
     common = chance.sample(TOPICS, chance.randrange(1, len(TOPICS) + 1))
@@ -73,7 +73,7 @@ def group_of(chance: random.Random) -> tuple[dict[str, GroupMember], dict[str, i
     generations = {each: latest if chance.random() < 0.9 else chance.randrange(latest) for each in ids}
     for each in ids:
         if generations[each] < latest:
-            # Java gives a partition back to its owner of an earlier generation even if that reads the topic no more.
+            # Java returns a partition to its owner of an earlier generation even if it no longer reads the topic.
             owned[each] = [where for where in owned[each] if where.topic in topics[each]]
     return {
         each: GroupMember(
@@ -104,7 +104,7 @@ def assignment_question(name: str, members: dict[str, GroupMember], counts: dict
 
 
 def our_assignment(question: dict[str, Any]) -> dict[str, list[str]]:
-    """Returns our assignment for the same bytes."""
+    """Returns our client's assignment for the input of `assignment_question`."""
     assignor = ASSIGNORS[question["assignor"]]
     members = {
         member_id: decode_subscription(assignor, bytes.fromhex(each["subscription"]), each["instance"])
@@ -115,7 +115,7 @@ def our_assignment(question: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def assert_agreement(kafka: Path, classes: Path, count: int, seed: int, timeout_s: float) -> None:
-    """Compares `count` keys, and `count` groups with each assignor."""
+    """Compares `count` keys, and the assignments of `count` groups by each assignor, with Java's results."""
     chance = random.Random(seed)
     hashes = hash_questions(count, seed)
     groups = [group_of(chance) for _ in range(count)]

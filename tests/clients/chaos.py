@@ -1,7 +1,7 @@
 """Rounds of chaos: a producer and a group of two read and write through a proxy that breaks connections.
 
-What holds after each round: every record is in the log once and in order; every record was delivered; and none was
-delivered again after the group had confirmed a commit behind it.
+After each round every record is in the log once and in order, every record was delivered, and no record was delivered
+again after the group had confirmed a commit of a later offset.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ChaosHarness:
         self.sent: dict[str, list[bytes]] = {protocol: [] for protocol in PROTOCOLS}
 
     def round(self, number: int) -> None:
-        """Runs one round; AssertionError that names the round and the seed."""
+        """Runs one round. Raises AssertionError, which names the round and the seed."""
         chance = random.Random(self.seed * 1000 + number)
         protocol = PROTOCOLS[number % 2]
         name = f"round {number} of seed {self.seed} ({protocol})"
@@ -98,7 +98,7 @@ class ChaosHarness:
         self._check(protocol, name)
 
     def _write(self, protocol: str, number: int, chance: random.Random) -> None:
-        """Records with their number as value; one in ten is waited for, so that batches are of every size."""
+        """Sends records whose values are their numbers; waits for one in ten, so that batches have all sizes."""
         settings = {
             "bootstrap.servers": self.bootstrap,
             "delivery.timeout.ms": 60_000,
@@ -147,7 +147,7 @@ class ChaosHarness:
         try:
             consumer.commit(dict(offsets), 10)
         except (ApiError, TimeoutError):
-            return  # not confirmed: they may come again, to this member or the other
+            return  # without confirmation the records may be delivered again, to either member
         deliveries.committed(offsets)
 
     def _await(self, protocol: str, goal: int, failures: list[BaseException], name: str) -> None:
@@ -173,7 +173,7 @@ class ChaosHarness:
 
 
 def run_rounds(directory: Path, rounds: int, seed: int) -> dict[str, int]:
-    """Runs rounds with one broker; returns how many faults of each kind there were."""
+    """Runs rounds with one broker; returns the number of faults of each kind."""
     harness = ChaosHarness(directory, seed)
     with harness.broker, harness.proxy:
         for protocol in PROTOCOLS:

@@ -19,7 +19,7 @@ class Client(ABC):
 
     @abstractmethod
     def produce(self, bootstrap: str, topic: str, codec: str, records: Sequence[SentRecord]) -> None:
-        """Writes all records, acknowledged by all replicas; raises when one of them is not."""
+        """Writes all records and waits for the acknowledgement of all replicas. Raises an exception for a failure."""
 
     @abstractmethod
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:

@@ -15,7 +15,7 @@ DEADLINE_SECONDS = 60
 
 
 class ConfluentClient(GroupClient):
-    """`settings`: librdkafka's properties, on top of those of a call."""
+    """A client whose `settings` are librdkafka's properties, which take precedence over the properties of a call."""
 
     def __init__(self, name: str = "confluent-kafka", settings: Mapping[str, Any] | None = None) -> None:
         self.name = name

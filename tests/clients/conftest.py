@@ -1,7 +1,7 @@
-"""One broker for all client tests, and every client.
+"""Fixtures of the client tests: one broker for all of them, and every client.
 
-KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka: what a test demands must hold there too.
-KAFKAPY_CLIENT_RECORDS: how many records each client carries with each codec (1,000).
+KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka, which must pass them too.
+KAFKAPY_CLIENT_RECORDS is the number of records that each client writes and reads with each codec (1,000).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def record_count() -> int:
 
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running broker."""
+    """Returns the address of a running broker."""
     directory = tmp_path_factory.mktemp("server")
     if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
         with ApacheKafka(kafka_directory("4.3.0"), directory, heap=("-Xmx512M",)) as kafka:
@@ -55,7 +55,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]:
-    """The client of a name; the Java ones are compiled when first asked for."""
+    """Returns a function that returns the client of a name; Java's are compiled at their first use."""
     made: dict[str, Client] = {}
 
     def make(name: str) -> Client:
@@ -83,7 +83,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]
 
 @pytest.fixture
 def new_topic(bootstrap: str) -> Callable[[int], str]:
-    """Makes a topic of its own with that many partitions."""
+    """Returns a function that creates a topic with a new name and a number of partitions."""
 
     def create(partitions: int) -> str:
         name = f"topic-{os.getpid()}-{next(_numbers)}"

@@ -56,7 +56,7 @@ def _text(value: bytes | None) -> str:
 
 
 def _received(line: str) -> SentRecord:
-    """`CreateTime:T<tab>Partition:P<tab>Offset:O<tab>name:value,...<tab>key<tab>value`."""
+    """Parses `CreateTime:T<tab>Partition:P<tab>Offset:O<tab>name:value,...<tab>key<tab>value`."""
     timestamp, partition, offset, headers, key, value = line.split("\t", 5)
     pairs = [] if headers == "NO_HEADERS" else [pair.partition(":")[::2] for pair in headers.split(",")]
     return SentRecord(

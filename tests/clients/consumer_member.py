@@ -10,7 +10,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from tests.clients.confluent_client import received_record
 from tests.clients.records import SentRecord
 
-# Nothing to commit; or no member (of that epoch) any more: another one reads it again.
+# Errors of a commit without offsets, or by a client that is no longer a member (of that epoch): another member reads
+# the records again.
 UNCOMMITTED = (
     KafkaError._NO_OFFSET,
     KafkaError.UNKNOWN_MEMBER_ID,
@@ -21,9 +22,9 @@ UNCOMMITTED = (
 
 
 class ConsumerMember(threading.Thread):
-    """A member that reads and commits until it is told to stop, and leaves.
+    """A member that reads and commits until `stop` is called, and then leaves the group.
 
-    `assigned` are its partitions (topic, number); `rebalances` counts the changes it was told of.
+    `assigned` are its partitions (topic, number); `rebalances` counts the changes of its assignment.
     """
 
     def __init__(self, bootstrap: str, topics: list[str], group: str, **properties: Any) -> None:
@@ -63,7 +64,7 @@ class ConsumerMember(threading.Thread):
         self._consumer.close()
 
     def pause(self) -> None:
-        """Stops polling: heartbeats go on until max.poll.interval.ms is over."""
+        """Stops polling; librdkafka continues to send heartbeats until max.poll.interval.ms is over."""
         self._resume.clear()
 
     def resume(self) -> None:
@@ -89,11 +90,12 @@ class ConsumerMember(threading.Thread):
 
 
 def commit_consumed(consumer: Consumer) -> None:
-    """Commits what was consumed since the partitions were assigned, which may be nothing."""
+    """Commits the positions of the assigned partitions; it is no error if nothing was consumed."""
     try:
         consumer.commit(asynchronous=False)
     except KafkaException as error:
-        # Out of the handler: librdkafka's error object in an exception's context confuses traceback formatting.
+        # The assertion is outside of the handler, because librdkafka's error object in an exception's context
+        # confuses traceback formatting.
         code = error.args[0].code()
     else:
         return

@@ -1,4 +1,4 @@
-"""A member of a consumer group in a process of its own, to be killed: says what it is assigned, and reads on."""
+"""A member of a consumer group in a process of its own, which a test kills. It prints the sizes of its assignments."""
 
 from __future__ import annotations
 

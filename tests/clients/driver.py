@@ -52,7 +52,7 @@ class Received(NamedTuple):
 
 
 class OurDriver:
-    """Our client. `call(what, name, **arguments)` is `what` on the producer or consumer of that name."""
+    """Our client. `call(what, name, **arguments)` executes the command `what` on the producer or consumer `name`."""
 
     name = "kafkapy"
 
@@ -71,7 +71,7 @@ class OurDriver:
             each.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """Returns the result of a command; DriverError."""
+        """Executes a command and returns its result. Raises DriverError."""
         try:
             return getattr(self, f"_{what}")(name, **arguments)
         except ApiError as error:
@@ -193,7 +193,7 @@ class OurDriver:
 
 
 class _Listener:
-    """Records assigned (+), revoked (-) and lost (!) partitions."""
+    """A rebalance listener that records assigned (+), revoked (-) and lost (!) partitions."""
 
     def __init__(self, heard: list[str]) -> None:
         self._heard = heard
@@ -218,7 +218,7 @@ def _offsets(offsets: Mapping[str, int]) -> dict[TopicPartition, int]:
 
 
 class JavaDriver:
-    """Java's client, in a process that takes one command after the other. `classes`: an empty directory."""
+    """Java's client, in a process that executes one command after the other. `classes` is an empty directory."""
 
     name = "java"
 
@@ -247,13 +247,13 @@ class JavaDriver:
         self._log.close()
 
     def call(self, what: str, name: str, **arguments: Any) -> Any:
-        """Returns the result of a command; DriverError."""
+        """Executes a command and returns its result. Raises DriverError."""
         if "records" in arguments:
             arguments["records"] = [_sent_in_hex(each) for each in arguments["records"]]
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        # An answer that never comes ends the process, and with it the wait.
+        # If no response arrives in time the process is killed, which ends the wait for a line.
         guard = threading.Timer(ANSWER_SECONDS, self._process.kill)
         guard.start()
         try:

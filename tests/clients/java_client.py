@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 90
 
 
 class JavaClient(GroupClient):
-    """`classes`: an empty directory for the compiled probe."""
+    """Compiles the probe into the empty directory `classes`."""
 
     def __init__(self, kafka: Path, classes: Path, name: str) -> None:
         self.name = name
@@ -55,5 +55,5 @@ class JavaClient(GroupClient):
 
 
 def _records(output: str) -> list[SentRecord]:
-    # The logging of some releases goes to standard output too; it has no tabs.
+    # Some releases also write their logging to standard output; its lines have no tabs.
     return [SentRecord.from_line(line) for line in output.splitlines() if line.count("\t") == 5]

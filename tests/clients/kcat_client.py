@@ -1,6 +1,6 @@
 """The tool kcat, which is librdkafka on the command line.
 
-It sets no timestamps, and the same headers for all records of a run.
+kcat sets no timestamps, and it gives all records of a run the same headers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 90
 
 
 class KcatClient(GroupClient):
-    """`settings`: librdkafka's properties, NAME=VALUE."""
+    """A client whose `settings` are librdkafka's properties, each as NAME=VALUE."""
 
     def __init__(self, name: str = "kcat", settings: Sequence[str] = ()) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class KcatClient(GroupClient):
         return [_received(line) for line in output.splitlines()]
 
     def _kcat(self, *arguments: str, lines: str = "") -> str:
-        # the words behind a group are its topics
+        # kcat takes the words after -G GROUP as topics, so the settings come first
         command = ["kcat", *self._settings, *arguments]
         done = subprocess.run(
             command, input=lines, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False

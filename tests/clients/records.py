@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-# Recent, or a broker's retention by time takes the records away while a test still reads them.
+# Must be recent: otherwise a broker's retention by time deletes the records while a test reads them.
 FIRST_TIMESTAMP = time.time_ns() // 1_000_000 - 3_600_000
 
 
 class SentRecord(NamedTuple):
-    """One record as an application sees it. `offset` -1: not written yet."""
+    """One record as an application sees it; `offset` is -1 until the record is written."""
 
     partition: int
     timestamp: int
@@ -52,8 +52,11 @@ def _bytes(text: str) -> bytes | None:
 
 
 def make_records(count: int, partitions: int, seed: int = 0, *, text: bool = False) -> list[SentRecord]:
-    """`count` records over all partitions: missing and empty keys and values, headers of every kind, both bytes that
-    compress and bytes that do not. `text`: only what a console can carry (a key, a value, two headers, no binary)."""
+    """Returns `count` records over all partitions, with missing and empty keys and values, headers of every kind, and
+    both bytes that compress and bytes that do not.
+
+    With `text` the records have only what a console tool supports: a key, a value and two headers, all of them text.
+    """
     chance = random.Random(seed)
     return [_text(chance, index, partitions) if text else _any(chance, index, partitions) for index in range(count)]
 

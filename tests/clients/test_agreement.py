@@ -1,6 +1,6 @@
-"""Our client and Java's put keys into the same partitions, and share partitions in a group in the same way.
+"""Our client chooses the same partitions for keys, and the same assignments of groups, as Java's client.
 
-The 10,000 are in tests/full.
+The comparison of 10,000 keys and groups is in tests/full.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Our client behind a bad network: nothing is lost and nothing comes twice. The hundred rounds are in tests/full."""
+"""Our client over an unreliable network: no record is lost or written twice. A hundred rounds are in tests/full."""
 
 from __future__ import annotations
 

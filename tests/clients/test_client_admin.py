@@ -1,4 +1,4 @@
-"""Our admin client: every operation, each asked of a broker and looked at by what it changed."""
+"""Our admin client: every operation is executed by a broker, and its effect is checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def name() -> str:
 
 @pytest.fixture
 def filled(bootstrap: str, new_topic: MakeTopic) -> str:
-    """A topic of two partitions with ten records each, a second apart."""
+    """Returns a topic with two partitions of ten records each, whose timestamps are a second apart."""
     topic = new_topic(2)
     with Producer(bootstrap_servers=bootstrap) as producer:
         for number in range(20):
@@ -58,7 +58,7 @@ def filled(bootstrap: str, new_topic: MakeTopic) -> str:
 
 
 def until(asked: Callable[[], object], expected: object, seconds: float = 20) -> None:
-    """Apache Kafka's broker sees what its controller has done a moment later."""
+    """Waits for a result, because Apache Kafka's broker applies its controller's changes with a delay."""
     deadline = time.monotonic() + seconds
     while (answer := asked()) != expected:
         assert time.monotonic() < deadline, answer

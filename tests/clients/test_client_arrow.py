@@ -19,7 +19,7 @@ START_MS = 1_700_000_000_000
 
 @pytest.fixture(params=["none", "gzip", "snappy", "lz4", "zstd"])
 def filled(request: pytest.FixtureRequest, bootstrap: str, new_topic: NewTopic) -> str:
-    """A topic of two partitions with 500 records each."""
+    """Returns a topic with two partitions of 500 records each."""
     topic = new_topic(2)
     with Producer(bootstrap_servers=bootstrap, batch_size=2000, compression_type=request.param) as producer:
         for number in range(1000):
@@ -150,7 +150,7 @@ def test_ranges_end_where_markers_end_and_leave_out_what_was_aborted(bootstrap: 
             producer.begin_transaction()
             for _ in range(10):
                 producer.send(topic, str(number))
-            producer.flush()  # an abort takes back what has not left
+            producer.flush()  # records that are not sent yet would be dropped by an abort
             end()
     for level, expected in [("read_committed", {b"0", b"2"}), ("read_uncommitted", {b"0", b"1", b"2", b"3"})]:
         with RangeReader(bootstrap_servers=bootstrap, isolation_level=level) as reader:

@@ -24,7 +24,7 @@ def group() -> str:
 
 @pytest.fixture
 def filled(bootstrap: str, new_topic: NewTopic) -> str:
-    """A topic of two partitions with 100 records each, a second apart."""
+    """Returns a topic with two partitions of 100 records each, whose timestamps are a second apart."""
     topic = new_topic(2)
     with Producer(bootstrap_servers=bootstrap, batch_size=400) as producer:
         for number in range(200):
@@ -109,7 +109,7 @@ def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: 
             consumer.wakeup()
             with pytest.raises(WakeupError):
                 call()
-        assert consumer.position(where) in (7, 100)  # a commit that nobody waited for may have arrived
+        assert consumer.position(where) in (7, 100)  # the commit may have succeeded although its call was interrupted
     with Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest") as consumer:
         consumer.subscribe([filled])
         assert values(consumer, 1)
@@ -120,7 +120,7 @@ def test_every_call_that_waits_can_be_woken(bootstrap: str, group: str, filled: 
 
 
 class Refusing:
-    """A listener that does not want to give anything up."""
+    """A listener that raises an exception when partitions are revoked."""
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
         raise ValueError("mine")
@@ -170,7 +170,7 @@ def test_read_committed_passes_over_what_was_aborted(bootstrap: str, new_topic: 
     for number in range(6):
         writer.begin_transaction()
         writer.produce(topic, str(number))
-        writer.flush(30)  # or an abort takes back what was never sent
+        writer.flush(30)  # records that are not sent yet would be dropped by an abort
         if number % 2:
             writer.abort_transaction(30)
         else:
@@ -201,7 +201,7 @@ def test_commits(bootstrap: str, filled: str, group: str) -> None:
 
 
 class Listener:
-    """Notes what comes and goes."""
+    """A listener that records the assigned and revoked partitions."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, list[int]]] = []

@@ -55,7 +55,7 @@ class ByFirstByte:
 
 
 class Stamp:
-    """An interceptor that changes what is sent and counts what is acknowledged."""
+    """An interceptor that changes the values of records and counts acknowledgements."""
 
     def __init__(self) -> None:
         self.acknowledged = 0
@@ -106,7 +106,7 @@ def test_what_the_broker_refuses_comes_by_the_future_and_the_callback(bootstrap:
 
 @pytest.mark.parametrize("idempotent", [True, False])
 def test_batches_that_are_too_large_are_split(bootstrap: str, new_topic: NewTopic, idempotent: bool) -> None:
-    """Batches before and behind it are on their way meanwhile; every record is there once, in order."""
+    """Other batches are in flight while one is split; every record is written once, in order."""
     topic, heard = new_topic(1), []
     set_topic_config(bootstrap, topic, "max.message.bytes", "3000")
     values = [uuid.uuid4().hex.encode() * 10 for _ in range(400)]
@@ -142,7 +142,7 @@ def test_without_a_broker_sending_gives_up_in_time(free_port: int) -> None:
 
 
 def test_records_outlive_the_broker(tmp_path) -> None:
-    """The broker is killed while records are on their way: each is there once, in order."""
+    """The broker is killed while records are in flight; each record is written once, in order."""
     with BrokerProcess(tmp_path) as broker:
         with Producer(bootstrap_servers=broker.bootstrap, batch_size=500, linger_ms=0) as producer:
             futures = [producer.send("topic", str(number)) for number in range(300)]

@@ -1,4 +1,4 @@
-"""Our producer's transactions: what readers see of them, offsets within, fencing."""
+"""Our producer's transactions: the records that readers see, offsets in transactions, fencing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848 with librdkafka and Java: members come, go, crash, sleep; every record has one reader."""
+"""Consumer groups of KIP-848 with librdkafka and Java: members join, leave, crash and stall; records are read once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.peers import ApacheKafka, kafka_directory
 
 PARTITIONS = 4
 COUNT = 200
-# Short enough for a test, long enough for a busy machine.
+# Times that are short enough for a test and long enough for a busy machine.
 PROPERTIES = {
     "group.consumer.heartbeat.interval.ms": "300",
     "group.consumer.min.heartbeat.interval.ms": "100",
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker that asks for heartbeats often."""
+    """Returns the address of a broker with a short heartbeat interval."""
     directory = tmp_path_factory.mktemp("consumer-groups")
     if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
         kafka = ApacheKafka(kafka_directory("4.3.0"), directory, heap=("-Xmx512M",), properties=PROPERTIES)
@@ -96,7 +96,7 @@ def wait_until(is_true: Callable[[], bool], what: Callable[[], object] = lambda:
 
 
 def wait_for_shares(members: list[ConsumerMember], *shares: int) -> None:
-    """Each partition belongs to one member, and that many to each."""
+    """Waits until no partition has two members and the members have these numbers of partitions."""
 
     def is_shared() -> bool:
         assigned = [each for member in members for each in member.assigned]
@@ -149,7 +149,7 @@ def test_a_java_member_goes_on_where_it_stopped(
 def test_members_share_the_partitions(
     assignor: str, clients: Clients, new_topic: NewTopic, new_member: NewMember, bootstrap: str, group: str
 ) -> None:
-    """Two members, a third comes, one leaves: each partition has one reader, each record is read once."""
+    """A third member joins two, and one leaves: each partition has one reader, each record is read once."""
     topic = new_topic(PARTITIONS)
     writer = clients("confluent-kafka")
     properties = {"group.remote.assignor": assignor}
@@ -201,7 +201,7 @@ def test_an_idle_member_takes_over(new_topic: NewTopic, new_member: NewMember) -
 
 
 def test_a_crashed_member_is_replaced(new_topic: NewTopic, new_member: NewMember, bootstrap: str, group: str) -> None:
-    """A process that is killed says nothing: its session ends, and the other member gets its partitions."""
+    """A killed process does not leave the group; the other member gets its partitions when its session ends."""
     topic = new_topic(2)
     program = Path(__file__).with_name("consumer_program.py")
     victim = subprocess.Popen([sys.executable, str(program), bootstrap, topic, group], stdout=subprocess.PIPE)
@@ -285,7 +285,7 @@ def member_count(bootstrap: str, group: str) -> int:
 def test_a_group_changes_its_protocol_with_its_members(
     clients: Clients, new_topic: NewTopic, new_member: NewMember, bootstrap: str, group: str
 ) -> None:
-    """Classic members, one by one replaced by members of the new protocol, and back: nothing is lost or read twice."""
+    """Members of the new protocol replace classic ones one by one, and then the reverse; each record is read once."""
     topic = new_topic(PARTITIONS)
     writer, admin = clients("confluent-kafka"), AdminClient({"bootstrap.servers": bootstrap})
     classic = {

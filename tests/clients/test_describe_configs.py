@@ -30,17 +30,17 @@ RESOURCES = (
     (ResourceType.TOPIC, "plain"),
     (ResourceType.TOPIC, "own"),
 )
-# resource -> what is set while the broker runs
+# type and name of a resource, and the values that are set while the broker runs
 CHANGES = (
     (ResourceType.BROKER, "1", {"log.retention.ms": "100", "listener.name.plaintext.max.connections": "5"}),
     (ResourceType.TOPIC, "own", {"retention.ms": "300", "cleanup.policy": "compact,delete"}),
 )
-# differ from one directory or port to the next
+# keys whose values depend on the directory or the port
 LOCAL = {"advertised.listeners", "controller.quorum.voters", "listeners", "log.dirs"}
 
 
 def answers(bootstrap: str) -> dict[tuple[str, str], dict[str, tuple[object, ...]]]:
-    """Resource -> key -> value, source, flags and synonyms, after the changes."""
+    """Makes the changes; returns value, source, flags and synonyms by resource and key."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [NewTopic("plain", 1, 1), NewTopic("own", 1, 1)]
     for future in admin.create_topics(topics).values():
@@ -53,7 +53,7 @@ def answers(bootstrap: str) -> dict[tuple[str, str], dict[str, tuple[object, ...
         for future in admin.incremental_alter_configs([resource]).values():
             future.result(30)
     deadline = time.monotonic() + 30
-    while True:  # a broker takes its changes over after they are acknowledged
+    while True:  # a broker applies changes after it has acknowledged them
         found = {(kind.name, name): describe(admin, kind, name) for kind, name in RESOURCES}
         if found["BROKER", "1"]["log.retention.ms"][0] == "100" and found["TOPIC", "own"]["retention.ms"][0] == "300":
             return found

@@ -1,4 +1,4 @@
-"""One suite in four directions: our client and Java's, against kafkapy and against Apache Kafka."""
+"""One suite for four combinations: our client and Java's, each with kafkapy and with Apache Kafka."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.clients.driver import Driver, DriverError, JavaDriver, OurDriver, Rec
 from tests.peers import ApacheKafka, kafka_directory
 
 PATIENCE_SECONDS = 60
-# Rebalances take some heartbeats.
+# A rebalance takes several heartbeats.
 QUICK = {"group.consumer.min.heartbeat.interval.ms": "100", "group.consumer.heartbeat.interval.ms": "200"}
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="module", params=["kafkapy", "apache"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a broker."""
+    """Returns the address of a broker."""
     directory = tmp_path_factory.mktemp("server")
     if request.param == "kafkapy":
         with BrokerProcess(directory, QUICK) as broker:
@@ -41,7 +41,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaDriver]:
 
 
 class Harness:
-    """One client and one broker: opens clients there and closes them with the test."""
+    """One kind of client and one broker; producers and consumers are closed at the end of the test."""
 
     def __init__(self, driver: Driver, bootstrap: str, stack: ExitStack) -> None:
         self.driver = driver
@@ -88,7 +88,7 @@ class Harness:
         return self.call("producer_send", producer, records=records)
 
     def read(self, consumer: str, count: int) -> list[Received]:
-        """The next `count` records; what a poll brings beyond them is in it too."""
+        """Returns the next `count` records, and the further ones that the last poll has returned."""
         found: list[Received] = []
         deadline = time.monotonic() + PATIENCE_SECONDS
         while len(found) < count:
@@ -97,7 +97,7 @@ class Harness:
         return found
 
     def assigned(self, counts: dict[str, int]) -> None:
-        """Polls consumers until each has so many partitions."""
+        """Polls consumers until each has its number of partitions."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             for consumer in counts:

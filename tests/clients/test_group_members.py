@@ -1,6 +1,6 @@
-"""Groups of unmodified clients: members join, leave, crash and stall; each record has one reader.
+"""Groups of unmodified clients: members join, leave, crash and stall; each record is read once.
 
-Static members restart one after the other without a rebalance. KAFKAPY_TEST_SERVER=apache runs it against Apache Kafka.
+Static members restart one after the other without a rebalance. KAFKAPY_TEST_SERVER=apache tests Apache Kafka instead.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> MemberPrograms:
 
 @pytest.fixture
 def name() -> str:
-    """Returns the names of the test's topic and group."""
+    """Returns the name of both the test's topic and its group."""
     return f"members-{uuid.uuid4()}"
 
 
@@ -81,7 +81,7 @@ def new_group(server: ServerProcess, programs: MemberPrograms, name: str, tmp_pa
 
 
 class Course:
-    """Writes records and checks that each member reads those of its partitions, and none twice."""
+    """Writes records and checks that the members together read each of them exactly once."""
 
     def __init__(self, server: ServerProcess, topic: str, group: GroupOfMembers) -> None:
         self._producer = Producer({"bootstrap.servers": server.bootstrap})
@@ -124,7 +124,7 @@ def test_join_leave_crash_and_stall(client: str, new_group: NewGroup, server: Se
 
 
 def stall_until_others_have_all(client: str, member: Member, group: GroupOfMembers, other: Member) -> None:
-    """Longer than max.poll.interval.ms; KafkaJS knows none, and is frozen until its session is over."""
+    """Stalls a member for longer than max.poll.interval.ms; freezes KafkaJS, which has no such setting."""
     if client == "kafkajs":
         member.freeze()
     else:
@@ -171,7 +171,7 @@ def test_a_rolling_restart_of_static_members_causes_no_rebalance(
 
 
 def generation_of(server: ServerProcess, group: str) -> int:
-    """The generation in which the coordinator takes a heartbeat of a member."""
+    """Returns the group's generation: the one for which the coordinator accepts a heartbeat of a member."""
     admin = AdminClient({"bootstrap.servers": server.bootstrap})
     member = admin.describe_consumer_groups([group])[group].result(30).members[0]
     for generation in range(1, 100):

@@ -1,4 +1,4 @@
-"""subscribe() with every client: a group goes on where it stopped, and shares the partitions among its members."""
+"""Groups with every client: a group continues where it stopped, and its members share the partitions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def new_member(bootstrap: str, group: str) -> Iterator[Callable[..., MemberThrea
 
 
 class MemberThread(threading.Thread):
-    """A member of librdkafka that reads until it is told to stop, commits and leaves."""
+    """A member with librdkafka that reads until `stop` is called, then commits and leaves the group."""
 
     def __init__(self, bootstrap: str, topic: str, group: str, assignor: str, **properties: str) -> None:
         super().__init__(daemon=True)
@@ -110,11 +110,12 @@ class MemberThread(threading.Thread):
 
 
 def commit_consumed(consumer: Consumer) -> None:
-    """Commits what was consumed since the partitions were assigned, which may be nothing."""
+    """Commits the positions of the assigned partitions; it is no error if nothing was consumed."""
     try:
         consumer.commit(asynchronous=False)
     except KafkaException as error:
-        # Out of the handler: librdkafka's error object in an exception's context confuses traceback formatting.
+        # The assertion is outside of the handler, because librdkafka's error object in an exception's context
+        # confuses traceback formatting.
         code = error.args[0].code()
     else:
         return
@@ -132,7 +133,7 @@ def wait_until(is_true: Callable[[], bool], what: str) -> None:
 def test_members_share_the_partitions(
     assignor: str, clients: Clients, new_topic: NewTopic, new_member: NewMember, bootstrap: str, group: str
 ) -> None:
-    """Two members, a third comes, one leaves: each partition has one reader, each record is read once."""
+    """A third member joins two, and one leaves: each partition has one reader, each record is read once."""
     topic = new_topic(PARTITIONS)
     writer = clients("confluent-kafka")
     members = [new_member(topic, assignor) for _ in range(2)]
@@ -183,7 +184,7 @@ def test_shares(partitions: int, members: int, shares: list[int], new_topic: New
 def test_two_groups_share_a_topic_each_for_itself(
     new_topic: NewTopic, new_member: NewMember, clients: Clients, bootstrap: str, group: str
 ) -> None:
-    """Four partitions, groups of four and of two: one each, two each, and every record for both groups."""
+    """Four members have one of four partitions each, two members two each; both groups read every record."""
     topic = new_topic(PARTITIONS)
     groups = [[new_member(topic, "range", **{"group.id": f"{group}-{size}"}) for _ in range(size)] for size in (4, 2)]
     for members, shares in zip(groups, ([1] * 4, [2] * 2), strict=True):
@@ -266,4 +267,4 @@ def test_administration_of_groups(clients: Clients, new_topic: NewTopic, bootstr
     assert committed(bootstrap, group, topic, 1) == {0: 10}
     admin.delete_consumer_groups([group])[group].result(30)
     assert group not in {entry.group_id for entry in admin.list_consumer_groups().result(30).valid}
-    assert committed(bootstrap, group, topic, 1) == {0: -1001}  # librdkafka's "invalid": nothing is committed
+    assert committed(bootstrap, group, topic, 1) == {0: -1001}  # librdkafka's value for no committed offset

@@ -1,4 +1,4 @@
-"""A running broker compacts its own __consumer_offsets, and what groups have committed survives that and a restart."""
+"""A running broker compacts __consumer_offsets; the committed offsets remain, also after a restart."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def committed(bootstrap: str, group: str) -> int:
 
 
 def wait_until_compacted(directory: Path) -> None:
-    """Until the segments before the active one hold next to nothing, where there had been hundreds of records."""
+    """Waits until the segments before the active one, which held hundreds of records, are nearly empty."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         segments = sorted(directory.glob("*.log"))

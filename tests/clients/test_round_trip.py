@@ -39,7 +39,7 @@ def sent_by(client: Client, count: int, seed: int = 0) -> list[SentRecord]:
 def test_console_tool(
     name: str, codec: str, clients: Clients, new_topic: NewTopic, bootstrap: str, record_count: int
 ) -> None:
-    """The tools set the timestamps, and the console producer the partitions: a library says what they have written."""
+    """The tools choose timestamps, and the console producer partitions; a library reads the expected records."""
     client, topic = clients(name), new_topic(PARTITIONS)
     sent = make_records(record_count, PARTITIONS, text=True)
     client.produce(bootstrap, topic, codec, sent)
@@ -57,7 +57,7 @@ def _content(record: SentRecord) -> tuple[bytes | None, bytes | None, tuple[tupl
 def test_each_reads_what_all_wrote(
     reader: str, clients: Clients, new_topic: NewTopic, bootstrap: str, record_count: int
 ) -> None:
-    """One topic, in turn by every library with every codec: what one client writes the others understand."""
+    """Every library writes to one topic with every codec, and each client reads all of these records."""
     topic = new_topic(PARTITIONS)
     share = max(record_count // 25, 10)
     sent: list[SentRecord] = []

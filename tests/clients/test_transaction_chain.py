@@ -1,7 +1,7 @@
-"""Consume, transform, produce in transactions, with broker and application killed: each input exactly once.
+"""An application consumes, transforms and produces in transactions: despite kills each input has its effect once.
 
-A sample; the hundred kills are in tests/full. KAFKAPY_TEST_SERVER=apache runs it against Apache Kafka.
-KAFKAPY_CHAIN_SEED: another course.
+The test with a hundred kills is in tests/full. KAFKAPY_TEST_SERVER=apache runs this one against Apache Kafka.
+KAFKAPY_CHAIN_SEED sets the seed of the random moments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def carry_chain(client: str, directory: Path, kills: int) -> None:
     with new_broker(directory / "broker") as broker:
         chain = Chain(broker, command, directory, SEED)
         chain.run(kills)
-    assert chain.fenced >= kills // 6  # most zombies hear it as that; some that they are no members any more
+    assert chain.fenced >= kills // 6  # other zombies get an error of the group instead
 
 
 @pytest.mark.timeout(600)

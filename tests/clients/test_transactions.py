@@ -1,4 +1,4 @@
-"""Transactions through librdkafka: what each isolation level sees, fencing, timeouts, offsets, brokers that die."""
+"""Transactions through librdkafka: the records of each isolation level, fencing, time-outs, offsets, killed brokers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def send(writer: Producer, topic: str, values: list[bytes] = VALUES) -> None:
 
 
 def seen(bootstrap: str, topic: str, isolation: str) -> list[bytes]:
-    """Everything up to the end that this isolation level has, and nothing more."""
+    """Returns the values of all records that this isolation level can read now."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -119,7 +119,7 @@ def test_a_second_producer_with_the_same_id_fences_the_first(
     first = producer(bootstrap, transactional_id)
     first.begin_transaction()
     send(first, topic)
-    second = producer(bootstrap, transactional_id)  # aborts what the first left open
+    second = producer(bootstrap, transactional_id)  # aborts the open transaction of the first
     second.begin_transaction()
     send(second, topic, [b"second"])
     with pytest.raises(KafkaException) as raised:
@@ -136,7 +136,7 @@ def test_a_producer_that_dies_is_followed_by_one_that_aborts_for_it(
     dying = producer(bootstrap, transactional_id)
     dying.begin_transaction()
     send(dying, topic)
-    del dying  # without an end
+    del dying  # ends without committing or aborting
     producer(bootstrap, transactional_id)
     assert both(bootstrap, topic) == ([], VALUES)
 
@@ -172,12 +172,12 @@ def test_offsets_count_with_the_transaction(bootstrap: str, new_topic: NewTopic,
     assert seen(bootstrap, target, "read_committed") == [value.upper() for value in VALUES]
 
 
-# -- a broker of its own
+# -- tests with a broker of their own
 
 
 @pytest.fixture
 def quick_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """Looks for timed-out transactions every 100 ms."""
+    """Yields a broker that checks for timed-out transactions every 100 ms."""
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
     with BrokerProcess(tmp_path, properties) as broker:
         yield broker
@@ -200,7 +200,7 @@ def test_a_transaction_that_lasts_too_long_is_aborted(quick_broker: BrokerProces
     other.begin_transaction()
     send(other, "topic", [b"other"])
     other.commit_transaction(DEADLINE_SECONDS)
-    assert seen(bootstrap, "topic", "read_committed") == []  # held back by the open one
+    assert seen(bootstrap, "topic", "read_committed") == []  # the open transaction limits the last stable offset
     wait_for(lambda: seen(bootstrap, "topic", "read_committed") == [b"other"])
     with pytest.raises(KafkaException):
         slow.commit_transaction(DEADLINE_SECONDS)
@@ -224,7 +224,7 @@ def test_an_open_transaction_survives_kill_9_and_is_committed(
 def test_a_decided_transaction_is_carried_out_after_kill_9(
     quick_broker: BrokerProcess, transactional_id: str, kafka_libs: Path
 ) -> None:
-    """The kill falls between the decision and the end of its markers: both are missing after it."""
+    """Simulates a kill after the decision: the marker and the state CompleteCommit are removed from the logs."""
     bootstrap = quick_broker.bootstrap
     create_topic(bootstrap, "topic", 1)
     writer = producer(bootstrap, transactional_id)
@@ -254,7 +254,7 @@ def last_batch_size(path: Path) -> int:
 
 
 def dumped(kafka_directory: Path, path: Path) -> list[str]:
-    """The records as Apache Kafka's tool decodes them."""
+    """Returns the records of transactions as Apache Kafka's tool prints them."""
     arguments = ("--transaction-log-decoder", "--files", str(path))
     output = run_tool(kafka_directory, "org.apache.kafka.tools.DumpLogSegments", *arguments)
     return [line for line in output.stdout.decode().splitlines() if '"transactionalId"' in line]

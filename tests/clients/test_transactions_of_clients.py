@@ -1,7 +1,7 @@
 """Transactions through librdkafka, aiokafka and Java's clients, old and new, each in its own process.
 
-msg1 to msg3 open, committed and aborted under both isolation levels; two producers with one transactional id; a
-producer that dies midway. KAFKAPY_TEST_SERVER=apache runs it against Apache Kafka.
+The tests read open, committed and aborted records with both isolation levels, and have two producers with one
+transactional id and a producer that dies in a transaction. KAFKAPY_TEST_SERVER=apache tests Apache Kafka instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEADLINE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """Looks for transactions that last too long every 100 ms."""
+    """Yields a server that checks for timed-out transactions every 100 ms."""
     directory = tmp_path_factory.mktemp("server")
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "100"}
     made: ServerProcess = BrokerProcess(directory, properties)
@@ -89,14 +89,14 @@ def test_two_producers_with_one_transactional_id(
     client.ask("init", "first", bootstrap, transactional_id, LONG)
     client.ask("begin", "first")
     client.ask("send", "first", topic, "first")
-    client.ask("init", "second", bootstrap, transactional_id, LONG)  # aborts what the first has open
+    client.ask("init", "second", bootstrap, transactional_id, LONG)  # aborts the open transaction of the first
     client.ask("begin", "second")
     client.ask("send", "second", topic, *VALUES)
     with pytest.raises(Refused):
         client.ask("commit", "first")
     client.ask("commit", "second")
     assert both(client, bootstrap, topic) == (VALUES, ["first", *VALUES])
-    with pytest.raises(Refused):  # for good
+    with pytest.raises(Refused):  # the first producer remains fenced
         whole_transaction(client, "first", topic, "zombie")
     assert both(client, bootstrap, topic) == (VALUES, ["first", *VALUES])
 
@@ -133,7 +133,7 @@ def committed(bootstrap: str, group: str, topic: str) -> int:
 
 
 def test_a_producer_that_dies_midway(client: Transactor, bootstrap: str, topic: str, transactional_id: str) -> None:
-    """Its time runs out, and what it has left open is aborted; until then it holds back what others commit."""
+    """The dead producer's transaction times out and is aborted; until then readers wait at its first record."""
     client.ask("init", "dying", bootstrap, transactional_id, SHORT)
     client.ask("begin", "dying")
     client.ask("send", "dying", topic, *VALUES)

@@ -21,7 +21,7 @@ INPUTS_BETWEEN_KILLS = 100
 DEADLINE_SECONDS = 120
 FENCED = 3
 FOLDER = Path(__file__).parent
-# What the broker is told, so that neither a dead member nor a dead producer is waited for long.
+# Settings with which the broker soon removes a dead member and aborts the transaction of a dead producer.
 PROPERTIES = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
     "group.min.session.timeout.ms": "1000",
@@ -34,7 +34,7 @@ def librdkafka_command() -> list[str]:
 
 
 def java_command(jars: Path, classes: Path) -> list[str]:
-    """`classes`: an empty directory for what is compiled against the release's jars."""
+    """Compiles the application into the empty directory `classes`; returns the command that runs it."""
     compiler = ["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(classes), str(FOLDER / "Chain.java")]
     subprocess.run(compiler, check=True, capture_output=True, timeout=DEADLINE_SECONDS)
     options = ["-Xmx128M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
@@ -42,7 +42,7 @@ def java_command(jars: Path, classes: Path) -> list[str]:
 
 
 class Application:
-    """One life of the chain, in a process of its own."""
+    """A process that runs the application until it ends or is killed."""
 
     def __init__(self, command: list[str], bootstrap: str, log: Path) -> None:
         self._log = log
@@ -52,7 +52,7 @@ class Application:
 
     @property
     def committed(self) -> int:
-        """How many transactions it has ended."""
+        """The number of transactions that the process has committed."""
         return self._log.read_bytes().count(b"committed ")
 
     @property
@@ -68,9 +68,9 @@ class Application:
 
 
 class Chain:
-    """Owns the inputs, the application of the hour and a zombie now and then.
+    """Owns the input records, the current application and, at times, a zombie (see `_make_zombie`).
 
-    Afterwards every input must be in the target exactly once, in its partition's order, for a read_committed reader.
+    In the end a read_committed reader must find every input exactly once in the target, in its partition's order.
     """
 
     def __init__(self, broker: ServerProcess, command: list[str], directory: Path, seed: int) -> None:
@@ -86,13 +86,13 @@ class Chain:
         self._application = self._new_life()
 
     def run(self, kills: int) -> None:
-        """Broker, application, or an application that comes back as a zombie: in turn, each in a random moment."""
+        """Kills the broker, kills the application, and makes a zombie, in turn, each at a random moment."""
         turns = [self._kill_broker, self._kill_application, self._make_zombie]
         try:
             for number in range(kills):
                 self._feed()
                 self._work_until_progress()
-                time.sleep(self._chance.uniform(0, 0.2))  # the moment of the kill is what varies
+                time.sleep(self._chance.uniform(0, 0.2))  # kills at a random moment
                 turns[number % len(turns)]()
             self._finish()
         finally:
@@ -115,7 +115,7 @@ class Chain:
 
         def has_progress() -> bool:
             nonlocal before
-            if self._application.has_ended:  # an error, such as a member that was found missing: the next one goes on
+            if self._application.has_ended:  # after an error, such as an expired session
                 self._application = self._new_life()
                 before = 0
             return self._application.committed > before
@@ -131,7 +131,7 @@ class Chain:
         self._application = self._new_life()
 
     def _make_zombie(self) -> None:
-        """Frozen until another one has done some of its work: whatever it then does, it is refused."""
+        """Freezes the application until a second one has taken over; the broker must then refuse its requests."""
         zombie = self._application
         zombie.process.send_signal(signal.SIGSTOP)
         try:
@@ -142,7 +142,7 @@ class Chain:
 
             def is_gone() -> bool:
                 if not zombie.has_ended:
-                    self._feed()  # it may own a partition again, and must have something to do with it
+                    self._feed()  # the zombie may own a partition again and needs records to fail on
                 return zombie.has_ended
 
             self._wait(is_gone, "a zombie lives")
@@ -178,7 +178,7 @@ class Chain:
 
 
 def read_committed(bootstrap: str, topic: str, partition: int) -> list[bytes]:
-    """All values up to the last stable offset."""
+    """Returns all values before the last stable offset."""
     settings = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", **settings})
     consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])

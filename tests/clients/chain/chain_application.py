@@ -1,4 +1,4 @@
-"""Consumes, transforms and produces in transactions through librdkafka, as Chain.java does: see there.
+"""Consumes, transforms and produces in transactions through librdkafka, as Chain.java does with Java's client.
 
 chain_application.py BOOTSTRAP SOURCE TARGET GROUP TRANSACTIONAL_ID
 """
@@ -22,7 +22,7 @@ def run(bootstrap: str, source: str, target: str, group: str, transactional_id: 
             "transactional.id": transactional_id,
             "transaction.timeout.ms": 10_000,
             # After a rebootstrap librdkafka 2.16 sends a group's offsets to a broker that it no longer uses, and waits
-            # forever.
+            # forever for the response.
             "metadata.recovery.strategy": "none",
         }
     )
@@ -62,7 +62,7 @@ def main() -> None:
         run(*sys.argv[1:])
     except KafkaException as error:
         traceback.print_exc()
-        # Without the goodbyes of librdkafka's objects, as if it had been killed.
+        # Ends at once, as if killed: librdkafka's objects must not leave the group or end the transaction.
         os._exit(FENCED if error.args[0].code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED) else 1)
 
 

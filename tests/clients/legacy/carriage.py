@@ -1,4 +1,4 @@
-"""Records that one client writes and the others read, and what each reader must see of them."""
+"""Records that one client writes and the others read, and the form in which each reader must return them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.clients.records import SentRecord, by_partition, make_records
 
 PARTITIONS = 3
 NO_TIMESTAMP = -1
-# Reads what a console has written, to learn the partitions and timestamps that it chose.
+# The client that reads a console tool's records to find out the partitions and timestamps that the tool chose.
 WITNESS = "java-4.3.0"
 
 
@@ -34,9 +34,9 @@ class Written(NamedTuple):
 
 
 class Carriage:
-    """Writes each kind of topic once, when first asked for. Not thread-safe.
+    """Checks pairs of a writer and a reader; writes each kind of topic once, at its first use. Not thread-safe.
 
-    `new_topic` makes an empty topic with that many partitions; `count` records go to each.
+    `new_topic` creates an empty topic with a number of partitions; `count` records are written to each topic.
     """
 
     def __init__(self, clients: TriedClients, bootstrap: str, new_topic: Callable[[int], str], count: int) -> None:
@@ -47,7 +47,7 @@ class Carriage:
         self._written: dict[tuple[str, str, Content], Written] = {}
 
     def check(self, writer: str, codec: str, reader: str) -> None:
-        """The reader sees all that the writer has written; AssertionError says how they differ."""
+        """Checks that the reader reads all records of the writer. Raises AssertionError with the difference."""
         written = self._topic(writer, codec, content_for(BY_NAME[writer], BY_NAME[reader]))
         received = self._clients[reader].consume(self._bootstrap, written.topic, PARTITIONS, len(written.records))
         assert_seen(BY_NAME[reader], written.records, received)
@@ -69,7 +69,7 @@ class Carriage:
 
 
 def content_for(writer: TriedClient, reader: TriedClient) -> Content:
-    """The richest that both of them can carry, but for what is only dropped."""
+    """Returns the most general content that both support; headers that a reader only drops do not count."""
     if writer.is_console or reader.is_console:
         return Content.TEXT
     if not writer.writes_headers or (writer.writes_null_headers and reader.reads_null_headers):
@@ -90,7 +90,7 @@ def records_for(writer: TriedClient, count: int, content: Content) -> list[SentR
 
 @cache
 def _records(count: int, content: Content, headers: bool, empty_records: bool, timestamps: bool) -> list[SentRecord]:
-    # of sixteen records one has no key and no value
+    # about one record in sixteen has neither key nor value, and may be skipped
     candidates = iter(make_records(2 * count + 10, PARTITIONS, text=content is Content.TEXT))
     chosen: list[SentRecord] = []
     next_offsets = [0] * PARTITIONS
@@ -128,7 +128,7 @@ def _as_seen(reader: TriedClient, record: SentRecord) -> SentRecord:
 
 
 def _placed(written: list[SentRecord], received: list[SentRecord]) -> list[SentRecord]:
-    """Adds the partitions and offsets by the keys, which are unique in text."""
+    """Adds the partitions and offsets of the written records with the same keys, which are unique in texts."""
     places = {record.key: (record.partition, record.offset) for record in written}
     missing = [record for record in received if record.key not in places]
     assert not missing, f"nobody wrote {missing[:3]}"

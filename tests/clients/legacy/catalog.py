@@ -1,6 +1,6 @@
 """The table of the clients that are tested against the broker; docs/compatibility.md shows it.
 
-Imports nothing that has to be installed.
+This module imports no package that has to be installed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ ALL_CODECS = (*BEFORE_ZSTD, "zstd")
 
 
 class TriedClient(NamedTuple):
-    """A library or tool of a release, what it takes the broker for, and what a record keeps on its way through it."""
+    """A release of a library or tool, the broker version that it assumes, and the parts of records that it supports."""
 
     name: str
     product: str
     release: str
-    driver: str  # what clients.py makes it with
-    speaks: str = ""  # "" means that it finds out about the broker as it was written to
+    driver: str  # the kind of client that clients.py creates
+    speaks: str = ""  # the assumed broker version; "" if the client detects it
     settings: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ALL_CODECS
     writes_headers: bool = True
@@ -27,16 +27,16 @@ class TriedClient(NamedTuple):
     writes_null_headers: bool = True
     reads_null_headers: bool = True
     writes_empty_records: bool = True  # a record without key and value
-    is_console: bool = False  # carries text only, and chooses timestamps, or partitions too
+    is_console: bool = False  # supports only text, and chooses timestamps and maybe partitions
     groups: bool = True
 
 
 def _kafka_python(release: str) -> list[TriedClient]:
-    """Returns the client as released, and with the versions of each kind of old broker."""
+    """Returns the client with its default settings, and with the API versions of each kind of old broker."""
     rows = []
     for version in ("", "0.8.2", "0.9", "0.10", "0.11"):
         knows_headers = version in ("", "0.11")
-        # the old releases ask for headers since (0, 11, 0), and that is more than (0, 11)
+        # the old releases request headers from version (0, 11, 0) on, which is greater than (0, 11)
         asks_for_headers = version == "" or (version == "0.11" and release not in ("1.4.7", "2.0.2"))
         rows.append(
             TriedClient(
@@ -114,7 +114,7 @@ TRIED_CLIENTS = (
     *_librdkafka("confluent-kafka", "librdkafka in confluent-kafka", "2.6 and later", is_console=False),
     *_librdkafka("kcat", "librdkafka in kcat", "1.x", is_console=True),
 )
-# Carried by tests/clients/test_round_trip.py and test_groups.py.
+# Tested by tests/clients/test_round_trip.py and test_groups.py.
 TRIED_AS_INSTALLED = (
     ("aiokafka", "0.12 and later"),
     ("librdkafka in confluent-kafka", "2.6 and later"),

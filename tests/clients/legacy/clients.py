@@ -1,4 +1,4 @@
-"""Makes the clients of the catalog."""
+"""Creates the clients of the catalog."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ COMMANDS: dict[str, Callable[[str], list[str]]] = {
     "kafkajs": installation.kafkajs,
     "franz-go": installation.franz_go,
 }
-# librdkafka warns of each old setting on standard error; with more requests under way a retry changes the order
+# librdkafka logs a warning for each old setting; with more than one request in flight a retry changes the order.
 MORE_SETTINGS = {"log_level": "3", "max.in.flight": "1"}
 
 
 class TriedClients:
-    """The clients by name, each made when first asked for; `close` ends their processes, which start
-    again when they are needed. Not thread-safe.
+    """The clients by name, each created at its first use. Not thread-safe.
 
-    `directory`: for their logs.
+    `close` ends the clients' processes; the next use of a client starts its process again. `directory` is for logs.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -1,7 +1,7 @@
-"""The clients of every release and the broker that they all use.
+"""Fixtures: the clients of every release, and the broker that they all use.
 
 KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka 3.9, the last that serves all of these clients.
-KAFKAPY_LEGACY_RECORDS: how many records each client carries with each codec (200).
+KAFKAPY_LEGACY_RECORDS is the number of records that each client writes and reads with each codec (200).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SAMPLE = "200"
 
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running broker."""
+    """Returns the address of a running broker."""
     directory = tmp_path_factory.mktemp("server")
     if os.environ.get("KAFKAPY_TEST_SERVER") == "apache":
         with ApacheKafka(kafka_directory("3.9.1"), directory, heap=("-Xmx512M",)) as kafka:
@@ -41,14 +41,14 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TriedClients]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_idle_programs(tried: TriedClients) -> Iterator[None]:
-    """Their processes end with the tests that use them: a long run goes on without them."""
+    """Ends the clients' processes after each module, because a long run should not keep idle processes."""
     yield
     tried.close()
 
 
 @pytest.fixture(scope="session")
 def empty_topic(bootstrap: str) -> Callable[[int], str]:
-    """Makes a topic of its own with that many partitions."""
+    """Returns a function that creates a topic with a new name and a number of partitions."""
     made: list[str] = []
 
     def create(partitions: int) -> str:

@@ -1,5 +1,8 @@
-"""Brings the clients that the tests try: each library and release in a folder of its own below the peers' directory,
-made once by its registry's own client and kept. A change of what a folder is made from makes a new folder."""
+"""Installs the clients that the tests use: each release of a library in a folder of its own in the peers' directory.
+
+The package manager of the library's language fills a folder once. If the inputs of a folder change (such as a list of
+packages), a new folder is made.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from pathlib import Path
 from tests.peers import kafka_directory, peers_directory
 
 PROGRAMS = Path(__file__).with_name("programs")
-# What kafka-python compresses with; it names none of them as its dependency.
+# The compression libraries of kafka-python, which does not declare them as dependencies.
 CODEC_PACKAGES = ("python-snappy==0.7.3", "lz4==4.4.5", "xxhash==3.5.0", "zstandard==0.25.0")
 INSTALL_SECONDS = 900
 
 
 def kafka_python(release: str) -> list[str]:
-    """The command that runs its program: the interpreter of an environment of its own."""
+    """Installs kafka-python in a virtual environment; returns the command that runs its program there."""
 
     def make(directory: Path) -> None:
         _run([_python_for_old_releases(), "-m", "venv", str(directory / "venv")])
@@ -43,7 +46,7 @@ def java(release: str) -> list[str]:
 
 
 def java_jars(artifact: str, release: str) -> Path:
-    """The folder with the jars of a release and of what it depends on."""
+    """Returns the folder with the jars of a release and of its dependencies."""
     if release == "4.3.0":
         return kafka_directory(release) / "libs"
     pom = PROGRAMS / "java" / "pom.xml"
@@ -61,14 +64,14 @@ def java_command() -> list[str]:
 
 
 def kafkajs(release: str) -> list[str]:
-    """Installs KafkaJS in the release that package.json names."""
+    """Installs the release of KafkaJS that package.json names; returns the command that runs its program."""
     source = PROGRAMS / "kafkajs"
     names = ("package.json", "package-lock.json")
 
     def make(directory: Path) -> None:
         for name in names:
             shutil.copy(source / name, directory)
-        # none of the packages needs to run anything when it is installed
+        # no package needs an installation script
         _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(directory)])
 
     directory = _made("kafkajs", make, *((source / name).read_text() for name in names))
@@ -76,7 +79,7 @@ def kafkajs(release: str) -> list[str]:
 
 
 def franz_go(release: str) -> list[str]:
-    """Installs franz-go in the release that go.mod names."""
+    """Builds the program with the franz-go release that go.mod names; returns its command."""
     source = PROGRAMS / "franz_go"
 
     def make(directory: Path) -> None:
@@ -88,7 +91,7 @@ def franz_go(release: str) -> list[str]:
 
 
 def _python_for_old_releases() -> str:
-    """Installs kafka-python; before 2.1 it carries a copy of six that Python 3.12 does not load any more."""
+    """Returns a Python before 3.12, which cannot load the copy of `six` in kafka-python before 2.1."""
     if sys.version_info < (3, 12):
         return sys.executable
     found = os.environ.get("KAFKAPY_PYTHON_3_11") or shutil.which("python3.11")
@@ -98,7 +101,7 @@ def _python_for_old_releases() -> str:
 
 
 def _made(name: str, make: Callable[[Path], None], *made_from: str) -> Path:
-    """The folder that `make` has filled; a process that finds another one at it waits."""
+    """Returns the folder that `make` fills once; waits while another process fills it."""
     digest = hashlib.sha256("\0".join(made_from).encode()).hexdigest()[:12]
     directory = peers_directory() / f"{name}-{digest}"
     complete = directory / ".complete"

@@ -1,4 +1,4 @@
-"""A client library of another language or release, driven through its program in programs/ (see PROTOCOL.md there)."""
+"""A client library of another language or release, used through its program in programs/ (see PROTOCOL.md there)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FIELDS_OF_A_RECORD = 6
 
 
 class ProgramClient(GroupClient):
-    """Owns the program's process, which is started when first needed and takes command after command, so that its
-    start is paid once. After a failure the process is ended; the next command starts another. Not thread-safe.
+    """Owns the program's process, which the first command starts and all further commands use. Not thread-safe.
 
-    `log`: where the program's standard error goes.
+    After a failure the process is killed, and the next command starts another one. The program's standard error is
+    written to the file `log`.
     """
 
     def __init__(self, name: str, command: list[str], log: Path) -> None:
@@ -38,7 +38,7 @@ class ProgramClient(GroupClient):
     def consume_in_group(
         self, bootstrap: str, topic: str, group: str, count: int, partitions: int = 1
     ) -> list[SentRecord]:
-        """`partitions`: what a client reads that chooses for itself, as before 0.9."""
+        """Reads as a member of a group; before 0.9 a client has no coordinator and reads `partitions` partitions."""
         return self._ask(f"consume\t{bootstrap}\t{topic}\t{partitions}\t{count}\t{group}\n")
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class ProgramClient(GroupClient):
             self._process = None
 
     def _ask(self, request: str) -> list[SentRecord]:
-        """The records of the answer; AssertionError with the program's own words if it failed."""
+        """Sends a request and returns the records of the response. Raises AssertionError with the program's log."""
         process = self._running()
         timer = threading.Timer(DEADLINE_SECONDS, process.kill)
         timer.start()
@@ -73,9 +73,9 @@ class ProgramClient(GroupClient):
             if line.startswith("ok\t"):
                 return received
             if line.startswith("error\t"):
-                output.read()  # until it has ended: the log is whole then
+                output.read()  # waits until the program has ended, so that the log is complete
                 raise AssertionError(f"{self.name}: {line}{self._last_words()}")
-            # the logging of some releases goes to standard output too
+            # some releases also write their logging to standard output
             if line.count("\t") == FIELDS_OF_A_RECORD - 1:
                 received.append(SentRecord.from_line(line))
         raise AssertionError(f"{self.name} ended, {len(received)} records read:\n{self._last_words()}")

@@ -1,4 +1,4 @@
-"""The Scala shells of Apache Kafka 0.10.1.1. They carry text, and choose partitions and timestamps themselves."""
+"""The Scala shells of Apache Kafka 0.10.1.1. They support only text, and choose partitions and timestamps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = ("--property", "print.key=true", "--property", "print.timestamp=true")
 
 
 class _ShellClient(Client):
-    """Chooses its group itself. `directory`: where the shells' logging is configured."""
+    """A shell, which chooses its group itself. The logging configuration is written to `directory`."""
 
     producer_arguments: tuple[str, ...] = ()
 
@@ -50,7 +50,7 @@ class _ShellClient(Client):
             *("--request-required-acks", "-1", *self.producer_arguments),
             lines=lines,
         ).stderr
-        # it ends with 0 whatever happens
+        # the exit code is always 0
         assert " ERROR " not in errors, errors[-4000:]
 
     def _run(self, class_name: str, *arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
@@ -74,7 +74,7 @@ class OldShells(_ShellClient):
     producer_arguments = ("--old-producer",)
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
-        """All that is there, partition after partition."""
+        """Reads all records, partition after partition."""
         received = []
         for partition in range(partitions):
             output = self._run(
@@ -92,7 +92,7 @@ class OldShells(_ShellClient):
 
 
 class NewShells(_ShellClient):
-    """The shells around the Java clients. The consumer says nothing of partitions and offsets."""
+    """The shells that use the Java clients. The consumer does not print partitions and offsets."""
 
     def consume(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[SentRecord]:
         output = self._run(

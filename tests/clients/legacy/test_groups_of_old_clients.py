@@ -1,4 +1,4 @@
-"""Groups in the versions that old clients speak: a second member goes on where the first one stopped."""
+"""Groups with the API versions of old clients: a second member continues where the first one stopped."""
 
 from __future__ import annotations
 

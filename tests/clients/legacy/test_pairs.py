@@ -1,7 +1,7 @@
 """Every client reads what every other client writes, from 0.8 to 4.3.
 
-A sample of the pairs with a few records; KAFKAPY_LEGACY_PAIRS=WRITER takes every reader of what that client writes,
-with every codec that both know, as tests/full does.
+By default a sample of the pairs is tested, with few records. KAFKAPY_LEGACY_PAIRS=WRITER tests one writer with every
+reader and every codec that both support, as tests/full does.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Pair = tuple[str, str, str]
 
 
 def _reader_of(place: int, codec: str) -> TriedClient:
-    """The next client in the circle that knows the codec: with each codec it is another one."""
+    """Returns a reader for the client at `place` that supports the codec; it differs from codec to codec."""
     circle = [tried for tried in TRIED_CLIENTS if codec in tried.codecs]
     return circle[(place + 5 * TRIED_CLIENTS[place].codecs.index(codec)) % len(circle)]
 
 
 def sampled_pairs() -> list[Pair]:
-    """Each client writes with each codec it knows, and reads what the newest and what some others have written."""
+    """Returns pairs in which each client writes with each of its codecs, and reads from the newest and some others."""
     pairs: set[Pair] = set()
     for place, tried in enumerate(TRIED_CLIENTS):
         codecs = tried.codecs if not tried.is_console else (tried.codecs[place % len(tried.codecs)],)
@@ -35,7 +35,7 @@ def sampled_pairs() -> list[Pair]:
 
 
 def pairs_of(writer: TriedClient) -> list[Pair]:
-    """By codec, so that a topic is read by all as soon as it is written."""
+    """Returns all pairs of a writer, ordered by codec, so that all readers of a topic follow each other."""
     readers = [(codec, reader) for codec in writer.codecs for reader in TRIED_CLIENTS if codec in reader.codecs]
     return [(writer.name, codec, reader.name) for codec, reader in readers]
 

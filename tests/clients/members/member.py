@@ -2,8 +2,9 @@
 
     PROGRAM BOOTSTRAP GROUP TOPIC ASSIGNOR INSTANCE|- SESSION_MS MAX_POLL_MS
 
-A program prints `assigned P,P,...` when its partitions change and `record PARTITION OFFSET` for what it has read and
-committed (with tabs). Lines to it: `stop` leaves the group and ends, `stall MS` does not poll for that long.
+A member's program is called with these arguments. The program prints `assigned P,P,...` when its partitions change, and
+`record PARTITION OFFSET` for each record that it has read and committed, with tabs between the fields. It reads two
+commands from standard input: `stop` leaves the group and ends, `stall MS` stops polling for that time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ JAVA_ASSIGNORS = {
     "consumer:range": "consumer:range",
     "consumer:uniform": "consumer:uniform",
 }
-# Which assignors each client brings along.
+# The assignors that each client has.
 ASSIGNORS = {
     "librdkafka": ("range", "roundrobin", "cooperative-sticky"),
     "kafka-python": ("range", "roundrobin", "sticky", "cooperative-sticky"),
@@ -38,13 +39,13 @@ ASSIGNORS = {
     "kafkajs": ("roundrobin",),
     "java-4.3": ("range", "roundrobin", "sticky", "cooperative-sticky"),
     "java-0.10.1": ("range", "roundrobin"),
-    "java-4.3-consumer": ("consumer:range", "consumer:uniform"),  # the broker's, in the protocol of KIP-848
+    "java-4.3-consumer": ("consumer:range", "consumer:uniform"),  # assignors of the broker (KIP-848)
 }
 WITH_STATIC_MEMBERS = ("librdkafka", "kafka-python", "aiokafka", "java-4.3")
 
 
 class MemberPrograms:
-    """The command that runs each client's program; Java's are compiled when first asked for."""
+    """The commands that run the clients' programs. Java's programs are compiled at their first use."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -68,7 +69,7 @@ class MemberPrograms:
 
 
 class GroupOfMembers:
-    """The members of one group on one topic, dead ones too. `close` kills those that still run."""
+    """All members that were started in one group on one topic. `close` kills those that still run."""
 
     def __init__(
         self, command: list[str], client: str, assignor: str, bootstrap: str, group: str, topic: str, directory: Path
@@ -79,7 +80,7 @@ class GroupOfMembers:
         self.members: list[Member] = []
 
     def start(self, instance: str = "-") -> Member:
-        # A static member must be back before its session ends, however long its program takes to start.
+        # Long times, because a static member must return before its session ends, even if its program starts slowly.
         times = (SESSION_MS, MAX_POLL_MS) if instance == "-" else (10 * SESSION_MS, 10 * MAX_POLL_MS)
         command = [*self._command, instance, *map(str, times)]
         member = Member(command, self._directory / f"member-{len(self.members)}.log")
@@ -91,11 +92,11 @@ class GroupOfMembers:
         return [member for member in self.members if member.is_running]
 
     def records(self) -> list[tuple[int, int]]:
-        """Returns all records that the members have read, each as often as it was read."""
+        """Returns partition and offset of all records that the members have read; a record may be repeated."""
         return sorted(record for member in self.members for record in member.records())
 
     def wait_for_shares(self, partitions: int, *shares: int, among: list[Member] | None = None) -> None:
-        """Each partition belongs to exactly one member."""
+        """Waits until each partition has exactly one member, with `shares` as the numbers of partitions."""
 
         def is_shared() -> bool:
             assigned = [member.assigned() for member in among or self.running]
@@ -117,7 +118,7 @@ class GroupOfMembers:
 
 
 class Member:
-    """Owns its process; what it says goes to `log`."""
+    """Owns the process of a member, whose output is written to the file `log`."""
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._log = log

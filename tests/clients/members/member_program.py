@@ -1,4 +1,4 @@
-"""A member of a group with librdkafka, kafka-python or aiokafka: see member.py.
+"""A member of a group with librdkafka, kafka-python or aiokafka; member.py describes its commands and output.
 
 member_program.py LIBRARY BOOTSTRAP GROUP TOPIC ASSIGNOR INSTANCE SESSION_MS MAX_POLL_MS
 """
@@ -47,7 +47,7 @@ class Settings(NamedTuple):
 
 
 class Report:
-    """Tells the test what is assigned, when it changes, and what was read and committed."""
+    """Prints changes of the assignment and committed records for the test, and reads the test's commands."""
 
     def __init__(self) -> None:
         self._assigned: list[int] = []
@@ -120,15 +120,15 @@ def kafka_python(settings: Settings, report: Report) -> None:
     while (command := report.command()) != "stop":
         if command:
             time.sleep(int(command.split()[1]) / 1000)
-        # A short time may end in the middle of a look-up of the coordinator, after which 3.0.12 sometimes spins for
-        # ever, with every request of its answered.
+        # A short time-out may end in the middle of a look-up of the coordinator, after which release 3.0.12 sometimes
+        # loops forever although every request gets a response.
         batch = consumer.poll(timeout_ms=1000)
         report.assigned(each.partition for each in consumer.assignment())
         if batch:
             try:
                 consumer.commit()
             except kafka.errors.CommitFailedError:
-                continue  # another member has the partitions now, and reads them again
+                continue  # another member has the partitions now and reads the records again
             report.read((each.partition, each.offset) for records in batch.values() for each in records)
     consumer.close()
 

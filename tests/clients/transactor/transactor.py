@@ -1,14 +1,14 @@
-"""One client library's transactions, driven command by command in a process of its own.
+"""Transactions of one client library, which a process of its own executes command by command.
 
-Fields between tabs, a line each; PRODUCER is a name that the test chooses:
+A command is a line whose fields are separated by tabs; PRODUCER is a name that the test chooses:
 
     init PRODUCER BOOTSTRAP TRANSACTIONAL_ID TIMEOUT_MS
     begin PRODUCER, commit PRODUCER, abort PRODUCER
-    send PRODUCER TOPIC VALUE...                  to partition 0, acknowledged
-    offsets PRODUCER GROUP TOPIC OFFSET           of partition 0
-    seen BOOTSTRAP TOPIC ISOLATION                the values of partition 0, from its beginning to its end
+    send PRODUCER TOPIC VALUE...                  sends to partition 0 and waits for the acknowledgements
+    offsets PRODUCER GROUP TOPIC OFFSET           adds an offset of partition 0 to the transaction
+    seen BOOTSTRAP TOPIC ISOLATION                returns all values of partition 0
 
-The answer is `ok VALUE...` or `error WORDS`.
+The response is `ok VALUE...` or `error WORDS`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ TRANSACTORS = ("librdkafka", "aiokafka", *JAVA_RELEASES)
 
 
 class Refused(Exception):
-    """The client said no."""
+    """The client returned an error."""
 
 
 class Transactor:
-    """Owns the process, which is started when first needed. `directory`: for its log and what is compiled."""
+    """Owns the process, which is started by the first command. `directory` is for its log and compiled classes."""
 
     def __init__(self, name: str, directory: Path) -> None:
         self._log = directory / "program.log"
@@ -42,7 +42,7 @@ class Transactor:
         self._process: subprocess.Popen[str] | None = None
 
     def ask(self, *words: str) -> list[str]:
-        """Raises Refused."""
+        """Executes a command and returns the values of its response. Raises Refused."""
         if self._process is None:
             with self._log.open("a") as log:
                 self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Transactions of librdkafka or aiokafka, command by command: see transactor.py.
+"""Executes the commands of transactor.py with librdkafka or aiokafka.
 
 transactor_program.py librdkafka|aiokafka
 """
@@ -101,7 +101,7 @@ class Aiokafka:
             partition = AioTopicPartition(topic, 0)
             consumer.assign([partition])
             await consumer.seek_to_beginning(partition)
-            # aiokafka asks for the end of all; what a transaction holds back is behind the last stable offset
+            # aiokafka returns the end of the log; read_committed readers stop at the last stable offset
             end = (await consumer.end_offsets([partition]))[partition]
             values: list[str] = []
             while await consumer.position(partition) < end:
@@ -123,7 +123,7 @@ async def main() -> None:
         try:
             answer = await asyncio.wait_for(getattr(client, command)(*words), DEADLINE_SECONDS)
             print(f"ok\t{answer or ''}", flush=True)
-        except (KafkaException, AioKafkaError, AssertionError, TimeoutError) as error:  # aiokafka asserts
+        except (KafkaException, AioKafkaError, AssertionError, TimeoutError) as error:  # aiokafka asserts states
             print(f"error\t{error!r}".replace("\n", " "), flush=True)
 
 

@@ -1,8 +1,7 @@
-"""The program for kafka-python from 1.4.7 on: see PROTOCOL.md.
+"""The program for kafka-python from 1.4.7 on, which PROTOCOL.md describes.
 
-It runs in an environment of its own, without this repository.
-
-Arguments: `api_version=0.8.2`.
+It runs in a virtual environment of its own and cannot import this repository. Its arguments are settings of the client,
+such as `api_version=0.8.2`.
 """
 
 import sys
@@ -29,7 +28,7 @@ def _headers(text):
 
 
 def _send(producer, topic, line, speaks):
-    """`speaks`: the broker version that the client takes the broker for."""
+    """Sends the record of a line; `speaks` is the broker version that the client assumes."""
     partition, _, timestamp, key, value, headers = line.rstrip("\n").split("\t")
     more = {}
     if speaks >= (0, 10):
@@ -47,7 +46,7 @@ def produce(settings, lines, bootstrap, topic, codec, count):
         acks="all",
         linger_ms=5,
         retries=5,
-        max_in_flight_requests_per_connection=1,  # else what is tried again comes out of order
+        max_in_flight_requests_per_connection=1,  # otherwise a retry changes the order
         **settings,
     )
     try:
@@ -61,12 +60,12 @@ def produce(settings, lines, bootstrap, topic, codec, count):
 
 
 def _offset_and_metadata(offset):
-    """The tuple has grown from release to release."""
+    """Returns an OffsetAndMetadata, which has more fields in newer releases."""
     return OffsetAndMetadata(offset, *{2: ("",), 3: ("", -1)}[len(OffsetAndMetadata._fields)])
 
 
 def _commit(consumer, partitions):
-    """Prints the records that were read."""
+    """Commits the positions of partitions."""
     consumer.commit({each: _offset_and_metadata(consumer.position(each)) for each in partitions})
 
 
@@ -79,7 +78,7 @@ def consume(settings, lines, bootstrap, topic, partitions, count, group):
         **settings,
     )
     try:
-        # members of a group are coordinated since 0.9
+        # before 0.9 a group has no coordinator that assigns partitions
         if group == "-" or consumer.config["api_version"] < (0, 9):
             consumer.assign([TopicPartition(topic, number) for number in range(int(partitions))])
         else:
@@ -119,7 +118,7 @@ def main():
         try:
             count = {"produce": produce, "consume": consume}[command](settings, lines, *arguments)
         except Exception as error:
-            # after a failure the lines that follow are nobody's: the program ends
+            # the input may still contain records of the failed command, so the program ends
             print("error", repr(error), sep="\t", flush=True)
             raise
         print("ok", count, sep="\t", flush=True)
