@@ -23,7 +23,8 @@ class CoordinatorLog(Protocol):
         partition."""
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
-        """Returns whole batches, at least one, from the one with `offset` on; also batches above the high watermark."""
+        """Returns whole batches, at least one, beginning with the batch that contains `offset`. Includes batches above
+        the high watermark."""
 
     def append(self, partition: TopicPartition, batch: bytes, on_committed: Callable[[Error], None]) -> None:
         """Appends one batch with acks=all. Calls `on_committed` exactly once, perhaps before this method returns."""

@@ -19,10 +19,11 @@ class CoordinatorRecord(NamedTuple):
 
 
 class StateChange(Enum):
-    """The moment at which the state of the shard changes by an operation's records."""
+    """The moment at which the shard's state changes to what an operation's records say."""
 
     REPLAY = "after the append, by replaying the records"
-    # Classic groups, whose members are not in the log before the leader's SyncGroup: the next loader needs the records.
+    # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are for the next
+    # load of the log.
     ALREADY_APPLIED = "in the operation itself"
     # Other operations must not see the change before it is durable.
     ON_COMMIT = "when the records are committed, by on_append"

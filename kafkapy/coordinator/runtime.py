@@ -183,7 +183,7 @@ class CoordinatorRuntime(Generic[S]):
             return
         try:
             finished = loader.step()
-        except Exception as error:  # One bad partition must not end the broker: its requests get NOT_COORDINATOR.
+        except Exception as error:  # A damaged partition must not stop the broker.
             self._fail_load(active, error)
             return
         if not finished:
@@ -359,7 +359,7 @@ def ignore_response(response: object) -> None:
 
 
 def _ignore_error(error: Error, message: str | None) -> None:
-    """Serves as the error callback when the operation is repeated anyway."""
+    """Serves as the error callback of an operation that is repeated regularly, so that an error needs no handling."""
 
 
 def _check(result: CoordinatorResult[Any]) -> None:

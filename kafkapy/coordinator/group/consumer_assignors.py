@@ -1,7 +1,7 @@
 """The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
 
 uniform    every member gets as many partitions as the others, plus or minus one, and keeps what it had
-range      every member gets a range of each topic, the same one in topics with the same members and partitions
+range      every member gets a range of each topic, the same range in topics with the same members and partitions
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _assign_within_racks(
     return left
 
 
-# -- subscriptions differ: fill from the least loaded, then level out
+# -- subscriptions differ: assign to the least loaded member, then balance the loads
 
 
 def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[str, set[Partition]]:
@@ -141,7 +141,7 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
     }
     everything = [(topic_id, p) for topic_id in topics if subscribers[topic_id] for p in topics[topic_id].partitions]
     owned, unassigned = _keep(members, everything, {member.member_id: len(everything) for member in members})
-    # Topics with few subscribers come first: the other topics can still level the load.
+    # Topics with few subscribers come first, because the other topics can still balance the load.
     for topic_id in sorted({topic_id for topic_id, _ in unassigned}, key=lambda t: (len(subscribers[t]), t)):
         heap = [(len(owned[member_id]), member_id) for member_id in subscribers[topic_id]]
         heapq.heapify(heap)
@@ -158,7 +158,8 @@ def _share_unequally(members: Sequence[AssignedMember], topics: Topics) -> dict[
 
 
 def _level(topic_id: bytes, subscribers: Sequence[str], owned: Mapping[str, set[Partition]]) -> bool:
-    """Moves partitions of the topic from the most to the least loaded of its subscribers, until they are level."""
+    """Moves partitions of the topic from its most to its least loaded subscriber, until their loads differ by at most
+    one."""
     has_moved = False
     while subscribers:
         taker = min(subscribers, key=lambda member_id: len(owned[member_id]))

@@ -175,7 +175,7 @@ class ClassicMembers:
             responses.append(leave_response(identity, error))
         return self._membership.remove(group, gone.values(), "it left", LeaveGroupResponse(members=responses))
 
-    # -- the life of a group
+    # -- load, commit and unload
 
     def on_commit(self, group: ConsumerGroup, member_id: str) -> None:
         """Does nothing: a commit does not renew the session of a member of a consumer group."""
@@ -209,8 +209,8 @@ def _leaver(group: ConsumerGroup, identity: LeaveGroupRequest.MemberIdentity) ->
 
 
 def _check_protocols(group: ConsumerGroup, call: JoinCall) -> None:
-    """Raises ApiError INCONSISTENT_GROUP_PROTOCOL if the group could not become a classic group again. The broker
-    does not use the protocols themselves."""
+    """Raises ApiError INCONSISTENT_GROUP_PROTOCOL if the member's protocols would prevent the group from becoming a
+    classic group again. The broker does not use the protocols themselves."""
     names = {name for name, _ in call.protocols}
     for member in group.members.values():
         if member.classic is not None and member.member_id != call.member_id:
@@ -231,8 +231,8 @@ def _classic_member(
 
 
 def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Returns whether the member has to join again: for a new epoch, to revoke partitions, or for partitions that
-    are free now."""
+    """Returns whether the member has to join again: for a new epoch, to revoke partitions, or to get partitions that
+    other members have released."""
     if member.member_epoch < group.group_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not group.waits_for_others(member)

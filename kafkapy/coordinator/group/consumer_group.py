@@ -111,7 +111,7 @@ class ConsumerGroup:
             if not self.topic_subscribers[topic]:
                 del self.topic_subscribers[topic]
 
-    # -- questions
+    # -- queries
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """Returns the topics that the member subscribes to, existing or not."""
@@ -120,7 +120,8 @@ class ConsumerGroup:
         return names if resolved is None else names | resolved.topics
 
     def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
-        """Returns the topics of all members, with `changed` in its new form and `without` some member ids."""
+        """Returns the topics that the group subscribes to when `changed` has replaced its old state and the ids in
+        `without` have left."""
         topics = set(self.topic_subscribers)
         gone = [self.members[member_id] for member_id in without if member_id in self.members]
         if changed is not None:
@@ -174,7 +175,7 @@ class ConsumerGroup:
                     return True
         return False
 
-    # -- members, or what is wrong with them
+    # -- validation
 
     def member(self, member_id: str) -> ConsumerMember:
         """Returns the member; raises ApiError UNKNOWN_MEMBER_ID."""
@@ -198,25 +199,25 @@ class ConsumerGroup:
         """Returns the error of each offset. An older epoch is accepted if it is not older than the partition's
         assignment (KIP-1251). Raises ApiError when the member itself cannot commit."""
         if call.generation_id < 0 and self.is_empty:
-            return ()  # An administrator commits.
+            return ()  # An administrator commits the offsets.
         member = self.member(call.member_id)
         if member.classic is None and not call.is_new_protocol:
             raise ApiError(Error.UNSUPPORTED_VERSION)
         return _commit_errors(member, call)
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Does the same for TxnOffsetCommit, which has no error for stale epochs."""
+        """Validates TxnOffsetCommit like `validate_commit`; ILLEGAL_GENERATION replaces the error for stale epochs."""
         if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
         errors = _commit_errors(self.member(call.member_id), call)
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
 
     def validate_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when the member is no longer one."""
+        """Raises ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when the member is not in the group in this epoch."""
         if member_id is None and epoch < 0:
             return
         if member_id is None:
-            # Apache Kafka responds with this error when an epoch comes without a member id.
+            # Apache Kafka responds with this error when a request has an epoch and no member id.
             raise ApiError(Error.UNKNOWN_SERVER_ERROR)
         if epoch != self.member(member_id).member_epoch:
             raise ApiError(Error.STALE_MEMBER_EPOCH)

@@ -19,9 +19,9 @@ class MemberState(IntEnum):
     """The progress of a member toward its target; the value is the one in the log."""
 
     STABLE = 0
-    # It has to revoke partitions first.
+    # The member has to revoke partitions first.
     UNREVOKED_PARTITIONS = 1
-    # It waits for partitions that others have not revoked yet.
+    # The member waits for partitions that other members have not revoked yet.
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
 

@@ -76,7 +76,7 @@ class HeartbeatCall(NamedTuple):
 
 
 class ConsumerMembership:
-    """The heartbeats of consumer groups; `groups` are the shard's. Owner thread only.
+    """The heartbeats of consumer groups; the shard owns `groups`. Owner thread only.
 
     Members change by replay alone: a method reads the group and returns the records of the change.
     """
@@ -221,7 +221,7 @@ class ConsumerMembership:
         member = group.static_member(call.instance_id, call.member_id)
         if call.member_epoch == LEAVE_EPOCH:
             return self.remove(group, [member], "it left", response)
-        # The member is expected back: it keeps its place until its session ends.
+        # The member is expected to return: it stays in the group until its session ends.
         away = member._replace(
             member_epoch=STATIC_LEAVE_EPOCH,
             state=MemberState.STABLE,
@@ -234,7 +234,7 @@ class ConsumerMembership:
     def remove(
         self, group: ConsumerGroup, members: Iterable[ConsumerMember], why: str, response: R | None = None
     ) -> CoordinatorResult[R]:
-        """Removes members; the group becomes a classic one when only classic members are left."""
+        """Removes members. The group becomes a classic group when only classic members are left."""
         gone = [member.member_id for member in members]
         if not gone:
             return CoordinatorResult(response=response)
@@ -376,9 +376,9 @@ def check_regex(expression: str) -> None:
 
 
 def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
-    """Raises ApiError FENCED_MEMBER_EPOCH if the member's epoch is another one.
+    """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
 
-    The previous epoch is accepted if the member owns nothing but its current partitions: then the response with the new
+    The previous epoch is accepted if the member reports only partitions that it still has: the response with the new
     epoch was lost.
     """
     epoch, current = call.member_epoch, member.member_epoch

@@ -118,8 +118,8 @@ class GroupMigration:
         """Replaces the group in `groups` by a classic group, which rebalances.
 
         `replacement` is the classic member that takes the place of the one that has `gone`: then no assignment changes
-        and there is no rebalance. The change takes effect at once, as all changes of classic groups; the next loader
-        needs the records.
+        and there is no rebalance. The change takes effect at once, like all changes of classic groups; the records are
+        for the next load of the log.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics

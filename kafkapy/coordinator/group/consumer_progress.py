@@ -88,7 +88,8 @@ def _check_step(
     own: tuple[str | None, ...],
     group_epoch: int,
 ) -> None:
-    """Asserts that the member is not ahead of its group, and gets no partition that another member may consume."""
+    """Asserts that the member's epoch does not exceed the group's, and that it gets no partition that another member
+    may consume."""
     assert after.member_epoch <= group_epoch, (
         f"group {group.group_id} in epoch {group_epoch}: member {after.member_id} would be in {after.member_epoch}"
     )
@@ -147,7 +148,7 @@ def _group_epoch(
 
 def _is_assignment_due(group: ConsumerGroup, settings: ConsumerGroupSettings, wall_ms: int) -> bool:
     elapsed_ms = wall_ms - group.assignment_timestamp_ms
-    # The group must go on although the clock was set back.
+    # If the clock was set back, the assignment is due, so that the group is not blocked.
     return elapsed_ms < 0 or elapsed_ms >= settings.assignment_interval_ms(group.group_id)
 
 

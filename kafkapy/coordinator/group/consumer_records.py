@@ -39,7 +39,7 @@ GROUP_EPOCH_KEY, PARTITION_METADATA_KEY, SUBSCRIPTION_KEY = 3, 4, 5
 TARGET_EPOCH_KEY, TARGET_KEY, CURRENT_KEY, REGEX_KEY = 6, 7, 8, 16
 
 
-# -- to be written
+# -- writing
 
 
 def group_epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
@@ -160,7 +160,7 @@ def _tombstone(key: Any) -> CoordinatorRecord:
     return CoordinatorRecord(encode_coordinator(key), None)
 
 
-# -- read
+# -- reading
 
 
 def replay_into(group: ConsumerGroup, kind: int, key_bytes: bytes, value_bytes: bytes | None) -> bool:

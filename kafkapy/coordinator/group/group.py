@@ -60,7 +60,7 @@ class Group(Protocol):
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the wall-clock time from which the offset's retention counts; None: the offset does not expire."""
 
-    # -- the end of the group
+    # -- deletion
 
     @property
     def is_unused(self) -> bool:
@@ -71,14 +71,14 @@ class Group(Protocol):
         """True if a classic group replaces this group when the first member of the classic protocol joins."""
 
     def validate_deletion(self) -> None:
-        """Raises ApiError NON_EMPTY_GROUP when DeleteGroups must leave the group alone."""
+        """Raises ApiError NON_EMPTY_GROUP when DeleteGroups must not delete the group."""
 
 
 G = TypeVar("G", bound=Group, contravariant=True)
 
 
 class GroupProtocol(Protocol[G]):
-    """The classic APIs and the life of the groups of one kind, which the shard owns. Owner thread only."""
+    """The classic APIs, timers and deletion of the groups of one kind. The shard owns the groups. Owner thread only."""
 
     def join(self, group: G, call: JoinCall) -> CoordinatorResult[None]:
         """Handles JoinGroup; responds through `call.respond`."""
@@ -98,7 +98,8 @@ class GroupProtocol(Protocol[G]):
         """Is notified of a valid OffsetCommit of that member, or of an administrator ("")."""
 
     def on_loaded(self, group: G) -> None:
-        """Starts the timers of a group that was read from the log: each member has one session to be heard from."""
+        """Starts the timers of a group that was read from the log: each member has one session timeout to send a
+        heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
         """Responds to the members that wait: this broker no longer leads the partition."""

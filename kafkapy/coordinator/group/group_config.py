@@ -28,7 +28,7 @@ class GroupConfig(NamedTuple):
             min_session_timeout_ms=config.group_min_session_timeout_ms,
             max_session_timeout_ms=config.group_max_session_timeout_ms,
             initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
-            # The time that a new member's JoinGroup may wait; it cannot be configured in Apache Kafka either.
+            # The time that a new member's JoinGroup may wait. Apache Kafka has no configuration key for it either.
             new_member_join_timeout_ms=5 * 60 * 1000,
             max_metadata_length=config.offset_metadata_max_bytes,
             offsets_retention_ms=config.offsets_retention_minutes * 60 * 1000,

@@ -133,7 +133,7 @@ class GroupCoordinator:
             return shard.sync(request, respond)
 
         def refuse(error: Error, message: str | None = None) -> None:
-            # The load has lost the running rebalance: with this error the member joins again.
+            # A rebalance that was in progress is not in the log. The error makes the member join again.
             respond(sync_error(Error.REBALANCE_IN_PROGRESS if error is Error.COORDINATOR_LOAD_IN_PROGRESS else error))
 
         if not request.group_id:

@@ -197,8 +197,8 @@ class GroupShard:
     def on_loaded(self) -> None:
         for group_id in self.offsets.group_ids():
             if group_id not in self.groups:
-                # Its group record is gone, its offsets are not: a classic group that took the place of another group
-                # is in the log from its first generation on.
+                # The log has the group's offsets and no record of the group: a classic group that replaces another
+                # group is written in its first generation.
                 self._create_classic(group_id)
         for group in self.groups.values():
             self._protocol_of(group).on_loaded(group)
@@ -262,7 +262,7 @@ class GroupShard:
             return self._commit_result(call, None, errors)
         if call.generation_id >= 0:
             raise ApiError(Error.GROUP_ID_NOT_FOUND if call.is_new_protocol else Error.ILLEGAL_GENERATION)
-        return self._commit_result(call, None, ())  # A simple consumer or an administrator commits.
+        return self._commit_result(call, None, ())  # A simple consumer or an administrator commits the offsets.
 
     def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult[list[Error]]:
         """Commits offsets within the transaction of `producer`. The response is that of `commit`."""
@@ -312,7 +312,7 @@ class GroupShard:
         for topic, partition, topic_id in call.partitions:
             committed = self.offsets.get(call.group_id, topic, partition)
             if committed is not None and any(topic_id) and any(committed.topic_id) and committed.topic_id != topic_id:
-                committed = None  # It was committed for a deleted topic of the same name.
+                committed = None  # The offset was committed for a deleted topic of the same name.
             fetched.append(self._fetched(call, topic, partition, committed))
         return fetched
 

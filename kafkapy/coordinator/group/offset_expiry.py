@@ -9,8 +9,8 @@ from kafkapy.coordinator.group.group import Group
 def is_expired(group: Group, topic: str, committed: CommittedOffset, wall_ms: int, retention_ms: int) -> bool:
     """Returns whether the offset may be deleted.
 
-    A commit that carries its own expiry (clients before 2.1) goes by that one, otherwise the group says from when the
-    retention counts.
+    An offset that was committed with its own expiry time (by clients before 2.1) expires at that time. For other
+    offsets, the group determines when the retention begins.
     """
     if committed.expire_timestamp_ms != -1:
         return wall_ms >= committed.expire_timestamp_ms

@@ -18,8 +18,8 @@ class OffsetToCommit(NamedTuple):
 
 
 class CommitCall(NamedTuple):
-    """An OffsetCommit. `retention_ms` -1 means the broker's; `is_new_protocol`: the version knows GROUP_ID_NOT_FOUND
-    (9 on)."""
+    """An OffsetCommit. `retention_ms` -1 means the broker's retention; `is_new_protocol` is True from version 9 on,
+    whose clients know GROUP_ID_NOT_FOUND."""
 
     group_id: str
     member_id: str

@@ -87,7 +87,7 @@ class OffsetStore:
                 yield topic, partition, entry
 
     def partitions(self, group_id: str) -> set[tuple[str, int]]:
-        """Returns (topic, partition) of each offset of a group, also of those that are pending in a transaction."""
+        """Returns (topic, partition) of each offset of a group, including offsets that are pending in a transaction."""
         known = {(topic, partition) for topic, partition, _ in self.newest(group_id)}
         return known | self.pending_partitions(group_id)
 

@@ -1,11 +1,11 @@
 """Regular expressions over topic names and transactional ids in RE2's syntax, matched in linear time.
 
-A client chooses the expression, so nothing here may take long: no backtracking, a bounded program, and one step for
-each character whatever the expression says. A set of characters is an int with a bit for each code point below 128;
+A client chooses the expression, so a match must take a bounded time: no backtracking, a bounded program, and one step
+for each character, whatever the expression is. A set of characters is an int with a bit for each code point below 128;
 the bits above are for the characters beyond ASCII that the expression names, and for those between two of them. Classes
 such as `\\pL`, and `(?i)`, know the letters of ASCII only.
 
-expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, made when first met
+expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, on first use
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class _Alphabet:
         return 128 + 2 * index + is_named
 
     def set_of(self, low: int, high: int) -> int:
-        """Returns the set of the characters from `low` to `high`, both named."""
+        """Returns the set of the characters from `low` to `high`, which both occur in the expression."""
         return (2 << self.bit(high)) - (1 << self.bit(low))
 
 
 class TopicPattern:
-    """A compiled expression. Not thread-safe: it keeps the states of the automaton."""
+    """A compiled expression. Not thread-safe, because a match stores states of the automaton."""
 
     def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
         """Compiles the expression; raises PatternError with RE2's text."""
@@ -336,7 +336,7 @@ class _Parser:
         inside = self._text[self._pos + 1 : end] if end > 0 else ""
         least, comma, most = inside.partition(",")
         if not (least.isascii() and least.isdigit()) or (most and not (most.isascii() and most.isdigit())):
-            return None  # This is a plain brace.
+            return None  # The brace is a literal character.
         if len(least) > 6 or len(most) > 6 or max(int(least), int(most or 0)) > MAX_REPEAT:
             raise PatternError(f"invalid repeat count: `{{{inside}}}`")
         if most and int(most) < int(least):

@@ -69,7 +69,7 @@ def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> b
         return False
     if is_retry or request.commit:
         raise ApiError(Error.INVALID_TXN_STATE)
-    return True  # This aborts without a transaction: the client wants a new epoch.
+    return True  # The client aborts without an open transaction in order to get a new epoch.
 
 
 def _completed_state(request: EndRequest) -> TransactionState:

@@ -74,7 +74,7 @@ class TransactionShard:
         """Does nothing: no record of this topic is written within a transaction."""
 
     def on_loaded(self) -> None:
-        """Delivers the outcomes that were decided before."""
+        """Resumes the delivery of markers for transactions whose outcome was decided before the load."""
         for transactional_id, metadata in list(self.transactions.items()):
             if metadata.state in PREPARED_STATES:
                 self._markers.deliver(transactional_id, metadata)
@@ -138,7 +138,7 @@ class TransactionShard:
     def missing_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Returns those of `partitions` that are not in the producer's transaction. Raises ApiError."""
+        """Returns the elements of `partitions` that are not in the producer's transaction. Raises ApiError."""
         metadata = self._owned(transactional_id, producer)
         if metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -152,7 +152,7 @@ class TransactionShard:
             raise ApiError(Error.PRODUCER_FENCED)
         return metadata
 
-    # -- the end
+    # -- EndTxn
 
     def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
         """Returns whether `end` uses up the epochs of the producer id, and so needs another producer id."""
@@ -168,8 +168,8 @@ class TransactionShard:
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Ends a transaction. The response has the producer's id and epoch for the next one, and leaves when the
-        outcome is durable.
+        """Ends a transaction. The response has the producer's id and epoch for the next transaction, and is sent when
+        the outcome is durable.
 
         Raises ApiError.
         """
@@ -277,12 +277,13 @@ class TransactionShard:
 
 
 def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:
-    """Returns whether the epoch falls, so that a fenced producer could write again."""
+    """Returns whether the epoch would decrease, so that a fenced producer could write again."""
     return changed.producer_id == current.producer_id and changed.producer_epoch < current.producer_epoch
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns whether a producer with this id and epoch may go on; also one that returns after the id expired.
+    """Returns whether a producer with this id and epoch may continue. A producer that returns after its id expired may
+    continue too.
 
     As in Apache Kafka, the epoch is compared only when no transaction is open (`initialized`): an open one is aborted
     first.

@@ -27,8 +27,8 @@ _S = TransactionState
 _TITLES = {state: "".join(word.capitalize() for word in state.name.split("_")) for state in TransactionState}
 STATES_BY_TITLE = {title: state for state, title in _TITLES.items()}
 
-# The states from which each state may be reached. Without an open transaction, only clients of version 2 end one (with
-# an abort).
+# The states from which each state may be reached. Only clients of transaction.version 2 may abort when no transaction
+# is open.
 VALID_PREVIOUS_STATES: dict[TransactionState, frozenset[TransactionState]] = {
     _S.EMPTY: frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),
     _S.ONGOING: frozenset({_S.ONGOING, _S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT}),

@@ -50,10 +50,10 @@ REBALANCEABLE_STATES = VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
 class ClassicGroup:
     """Owns the members of one group. Owner thread only.
 
-    Invariants: `leader_id` names a member whenever there is one; `pending_members` (ids handed out, not yet joined) and
-    `members` are disjoint, and members come and go by `add` and `remove` only, which keep count of them;
-    `static_members` maps each member's instance id to its member id; `protocol_name` is None in Empty, and a protocol
-    that every member speaks in CompletingRebalance and Stable.
+    Invariants: `leader_id` is the id of a member unless the group has no members; `pending_members` (ids handed out,
+    not yet joined) and `members` are disjoint, and only `add` and `remove` add and remove members, because they
+    maintain the counts; `static_members` maps each member's instance id to its member id; `protocol_name` is None in
+    Empty; in CompletingRebalance and Stable every member supports that protocol.
     """
 
     group_type = "classic"
@@ -197,7 +197,7 @@ class ClassicGroup:
         """Returns whether a member with these protocols may join."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
-        # While a member with a new id has not joined yet there may be no other member, and so no protocol to agree on.
+        # If the group has only pending ids and no members, both counts are 0 and every protocol is accepted.
         spoken, everyone = self._tally.spoken, len(self.members)
         is_spoken = any(spoken[name] == everyone for name, _ in protocols)
         return self.protocol_type == protocol_type and is_spoken
@@ -300,7 +300,8 @@ class ClassicGroup:
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the time of the commit, or of the moment when the last member left a group with group management.
 
-        Offsets of a group with members do not expire while a member subscribes to the topic, or if that is unknown.
+        Offsets of a group with members do not expire while a member subscribes to the topic, or while the subscriptions
+        are unknown.
         """
         if self.protocol_type is None:
             return committed.commit_timestamp_ms  # A simple consumer has no group management.
@@ -310,7 +311,7 @@ class ClassicGroup:
             return None
         return committed.commit_timestamp_ms
 
-    # -- the end of the group
+    # -- deletion
 
     @property
     def is_unused(self) -> bool:

@@ -21,8 +21,8 @@ class MemberTally:
     __slots__ = ("spoken", "waiting")
 
     def __init__(self) -> None:
-        self.waiting = 0  # for the next generation
-        self.spoken: Counter[str] = Counter()  # by protocol: how many members speak it
+        self.waiting = 0  # members that wait for the next generation
+        self.spoken: Counter[str] = Counter()  # protocol -> number of members that support it
 
     def count(self, protocols: Protocols, step: int) -> None:
         for name in {name for name, _ in protocols}:
@@ -35,7 +35,8 @@ class ClassicMember:
     """Owns the member's metadata, its assignment, and the request that waits, if any. Owner thread only.
 
     `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
-    generation is complete: it does not know its id yet, sends no heartbeats, and may expire while it waits.
+    generation is complete: until then the member does not know its id, sends no heartbeats, and may expire while it
+    waits.
     """
 
     __slots__ = (
@@ -81,7 +82,7 @@ class ClassicMember:
         self.sync_responder: SyncResponder | None = None
 
     def count_in(self, tally: MemberTally | None) -> None:
-        """Counts the member in that tally from now on, and in no other; None when it has left."""
+        """Removes the member from its previous tally and counts it in `tally`, unless that is None."""
         for known, step in ((self._tally, -1), (tally, 1)):
             if known is not None:
                 known.count(self._protocols, step)

@@ -29,7 +29,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembership:
-    """The four requests of a member. Owner thread only, keeps no state: the groups are the shard's."""
+    """The four requests of a member. Owner thread only, keeps no state: the shard owns the groups."""
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance
@@ -125,7 +125,8 @@ class ClassicMembership:
     def _replace_static(
         self, group: ClassicGroup, call: JoinCall, old_member_id: str, new_member_id: str
     ) -> CoordinatorResult[None]:
-        """Replaces a restarted static member: a new member id gets its place and assignment, the old id is fenced."""
+        """Replaces a restarted static member: the new member id takes over its place and its assignment, and the old id
+        is fenced."""
         assert call.group_instance_id is not None
         old_leader_id = group.leader_id
         member = group.members[old_member_id]
@@ -164,8 +165,8 @@ class ClassicMembership:
             is_leader = group.leader_id == member.member_id
             respond_to_join(member, join_success(group, member, skip_assignment=is_leader))
         else:
-            # A client from before KIP-814 that sees the old leader does not compute an assignment, which nothing would
-            # use.
+            # A client older than KIP-814 must not compute an assignment, because nothing would use it. The response
+            # therefore names the old leader.
             respond_to_join(member, join_success(group, member, leader=old_leader_id, with_members=False))
 
     # -- SyncGroup
@@ -262,7 +263,7 @@ class ClassicMembership:
         self._rebalance.remove_member(group, member)
         return Error.NONE
 
-    # -- the life of a group
+    # -- load, commit and unload
 
     def on_commit(self, group: ClassicGroup, member_id: str) -> None:
         """Renews the session of the member, for which a commit counts as a heartbeat."""

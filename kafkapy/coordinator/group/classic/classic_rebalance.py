@@ -47,7 +47,7 @@ class ClassicRebalance:
 
     def prepare(self, group: ClassicGroup, reason: str) -> CoordinatorResult[None]:
         if group.is_in(GroupState.COMPLETING_REBALANCE):
-            # The assignment that the members wait for is void.
+            # The members no longer get the assignment that they wait for.
             for member in group.members.values():
                 member.assignment = b""
             self._respond_to_all_syncs(group, Error.REBALANCE_IN_PROGRESS)
@@ -61,7 +61,8 @@ class ClassicRebalance:
             reason,
         )
         if is_initial:
-            # The first members of a group seldom come alone: wait for the others, and longer while more of them come.
+            # Members of a new group often join at about the same time: wait for them, and longer while more members
+            # join.
             delay_ms = self._config.initial_rebalance_delay_ms
             remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
             self._schedule_initial(group, delay_ms, remaining_ms)
@@ -90,7 +91,7 @@ class ClassicRebalance:
             group.remove(member.member_id)
             self.cancel_heartbeat(group, member.member_id)
         if not group.elect_joined_leader() and group.members:
-            # Only static members are left, and none has joined again yet: their sessions decide.
+            # Only static members are left, and none has joined again yet. They are removed when their sessions expire.
             self._schedule_join(group)
             return EMPTY_RESULT
         group.init_next_generation(self._context.clock.wall_ms())
@@ -152,8 +153,8 @@ class ClassicRebalance:
             self._context.cancel(_sync_key(group))
 
     def stabilize(self, group: ClassicGroup) -> None:
-        """Responds with their assignments to all members that wait, and renews their sessions, which heartbeats did
-        not."""
+        """Sends its assignment to each member that waits, and renews its session, because a member sends no heartbeats
+        while it waits."""
         group.transition_to(GroupState.STABLE, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             if respond_to_sync(member, sync_success(group, member)):
@@ -180,7 +181,7 @@ class ClassicRebalance:
         )
 
     def await_pending_member(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Gives the client one session timeout to join with the member id that it was given."""
+        """Gives the client one session timeout to join with its new member id."""
         group.pending_members.add(member_id)
         self._context.schedule(
             _heartbeat_key(group, member_id), timeout_ms, lambda: self.expire_heartbeat(group, member_id)
@@ -196,7 +197,8 @@ class ClassicRebalance:
             self.cancel_heartbeat(group, member_id)
 
     def close(self, group: ClassicGroup) -> None:
-        """Ends a group whose coordinator is another broker now; the waiting members look for that broker."""
+        """Ends a group that another broker coordinates now. The waiting members get NOT_COORDINATOR and look for that
+        broker."""
         group.transition_to(GroupState.DEAD, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             respond_to_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))
