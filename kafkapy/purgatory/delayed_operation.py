@@ -20,13 +20,13 @@ class TimerEntry(Protocol):
 
 
 class Watcher(Protocol):
-    """The purgatory, as far as its operations call it."""
+    """The methods of the purgatory that its operations call."""
 
     def forget(self, operation: DelayedOperation, keys: tuple[Hashable, ...]) -> None: ...
 
 
 class DelayedOperation(ABC):
-    """Base of all delayed operations. Owner thread only.
+    """Base of all delayed operations. Used by the owner thread only.
 
     Invariant: `on_complete` runs at most once, and exactly once if the operation was watched and its timer runs.
     """

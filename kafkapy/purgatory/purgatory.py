@@ -15,7 +15,7 @@ Schedule = Callable[[int, Callable[[], None]], TimerEntry]
 
 
 class Purgatory:
-    """Owns the watch lists of one kind of operation. Owner thread only.
+    """Owns the watch lists of one kind of operation. Used by the owner thread only.
 
     Invariants: no completed operation is watched; a key without watchers has no list.
     """

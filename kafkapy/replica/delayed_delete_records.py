@@ -26,7 +26,7 @@ DeleteRecordsCallback = Callable[[dict[TopicPartition, DeleteRecordsResult]], No
 
 
 class DelayedDeleteRecords(DelayedOperation):
-    """Completes when each partition's low watermark has reached the required offset, or it is no longer led here.
+    """Completes when each partition's low watermark has reached the required offset, or this broker no longer leads it.
 
     The result of a waiting partition is REQUEST_TIMED_OUT already, as in DelayedProduce.
     """

@@ -7,7 +7,7 @@ from kafkapy.types import TopicPartition
 
 
 class DelayedOperations:
-    """Owns the purgatories of delayed produce, fetch and delete-records requests. Owner thread only.
+    """Owns the purgatories of delayed produce, fetch and delete-records requests. Used by the owner thread only.
 
     Their keys are partitions: a TopicPartition or an equal tuple.
     """

@@ -30,7 +30,7 @@ class HeldFetch(DelayedOperation):
         clock: Clock,
         decline: Callable[[Request], None],
     ) -> None:
-        """`partitions` are those of the fetch. `decline` serves it on the Python path, which waits `waited_ms` less."""
+        """Stores the partitions of the fetch and `decline`, which serves it on the Python path after `waited_ms`."""
         super().__init__(max_wait_ms)
         self._request = request
         self._partitions = partitions
@@ -53,5 +53,6 @@ class HeldFetch(DelayedOperation):
         if all(partition.is_leader for partition in self._partitions):
             request.waited_ms = self._clock.monotonic_ms() - request.received_ms
         else:
-            request.waited_ms = self.timeout_ms  # a partition that is no longer led here ends the whole wait
+            # if this broker no longer leads one of the partitions, the wait for all of them ends
+            request.waited_ms = self.timeout_ms
         self._decline(request)

@@ -24,12 +24,12 @@ state_change_logger = logging.getLogger("state.change.logger")
 
 
 class HostedPartitions:
-    """Owns every Partition of this broker. Owner thread only.
+    """Owns every Partition of this broker. Used by the owner thread only.
 
     Invariants: a partition is in `online` or in `offline`, never in both; a partition in `online` has the log and the
     topic id that the log manager has for it; the data gate, if there is one, finds exactly the partitions in `online`.
-    Logs are created before `apply` and deleted after `drop_topics`.
-    `on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead.
+    Logs are created before `apply` and deleted after `drop_topics`. `on_leadership(led, followed)` is called with the
+    partitions that this broker began or ceased to lead.
     """
 
     def __init__(

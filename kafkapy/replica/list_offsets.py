@@ -43,7 +43,7 @@ def find_offset(
     current_leader_epoch: int,
     only_leader: bool,
 ) -> TimestampAndOffset:
-    """Returns the first offset with `timestamp` (ms) or later, or that of a special timestamp; NOT_FOUND without one.
+    """Returns the first offset with `timestamp` (ms) or later, or the offset of a special timestamp, or NOT_FOUND.
 
     Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, since a
     later result could be lower; NOT_LEADER_OR_FOLLOWER or an error of the epoch. Raises OSError.

@@ -33,7 +33,7 @@ logger = logging.getLogger("kafka.cluster.Partition")
 NO_EPOCH = -1
 ALL_REPLICAS = -1
 RETRY_MS = 500
-# The controller's state does not permit the change: ours is outdated, and newer metadata will arrive.
+# The controller's state does not permit the change: this broker's state is outdated, and newer metadata will arrive.
 _WAIT_FOR_METADATA = frozenset(
     {
         Error.UNKNOWN_TOPIC_OR_PARTITION,
@@ -44,15 +44,15 @@ _WAIT_FOR_METADATA = frozenset(
         Error.NEW_LEADER_ELECTED,
     }
 )
-# The proposal itself is refused: the ISR confirmed last applies again.
+# The controller refuses the proposal itself: the ISR that was confirmed last applies again.
 _GIVE_UP = frozenset({Error.OPERATION_NOT_ATTEMPTED, Error.INELIGIBLE_REPLICA})
 
 
 class Partition(PartitionState):
-    """Owns the leader and follower state of one replica; its log belongs to the log manager. Owner thread only.
+    """Owns the leader and follower state of one replica; its log belongs to the log manager.
 
-    Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do not decrease; a leader never
-    proposes an ISR without itself; `remote_replicas` is empty unless this broker leads.
+    Used by the owner thread only. Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do
+    not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this broker leads.
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class Partition(PartitionState):
         self.replicas = image.replicas
 
     def check_access(self, current_leader_epoch: int, *, only_leader: bool) -> None:
-        """Raises ApiError if the caller's epoch (-1: not given) is not current, or `only_leader` and it follows."""
+        """Raises ApiError if the caller's epoch (-1: none) is not current, or if `only_leader` is set on a follower."""
         if current_leader_epoch not in (NO_EPOCH, self.leader_epoch):
             if current_leader_epoch < self.leader_epoch:
                 raise ApiError(Error.FENCED_LEADER_EPOCH)
@@ -227,7 +227,7 @@ class Partition(PartitionState):
                 if replica.log_end_offset < candidate and (
                     replica.broker_id in maximal_isr
                     or (
-                        # It is about to enter the ISR, where no replica may be below the high watermark.
+                        # This replica is about to enter the ISR, in which no replica may be below the high watermark.
                         replica.is_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
                         and self._context.is_isr_eligible(replica.broker_id)
                     )
@@ -286,7 +286,7 @@ class Partition(PartitionState):
         context = self._context
         if result.error is Error.NONE:
             if result.leader_epoch != self.leader_epoch or result.partition_epoch < self.partition_epoch:
-                return  # the result belongs to an older epoch
+                return  # the result belongs to an older leader or partition epoch
             before = self.isr_state.isr
             self.isr_state = IsrState.committed(frozenset(result.isr))
             context.isr_shrinks += not before <= self.isr_state.isr
@@ -348,7 +348,7 @@ class Partition(PartitionState):
                     Error.NONE, log.high_watermark, log.last_stable_offset, log.log_start_offset, b"", None, diverging
                 )
                 return result, None
-        # Taken before the read: a later append must not keep a follower from being in sync.
+        # The log end offset is read before the records: a later append must not keep a follower from being in sync.
         log_end_offset = log.log_end_offset
         data = log.read(
             asked.fetch_offset,
@@ -388,7 +388,7 @@ class Partition(PartitionState):
         return replica
 
     def _diverging_epoch(self, asked: FetchPartition) -> OffsetAndEpoch | None:
-        """Returns where the fetcher's log diverges, the end of the largest common epoch; None if it does not."""
+        """Returns the end of the largest common epoch if the fetcher's log diverges from this log, otherwise None."""
         end = self.log.end_offset_for_epoch(asked.last_fetched_epoch)
         if end.offset == -1 or end.epoch == -1:
             raise ApiError(

@@ -39,7 +39,7 @@ AssignDirectories = Callable[[dict[tuple[bytes, int], bytes]], "Future[None]"]
 
 
 class MoveEnded(Exception):
-    """Ends a move: it was given up, its partition was deleted, a directory is offline, or the broker stops."""
+    """Ends a move: it was cancelled, its partition was deleted, a directory is offline, or the broker stops."""
 
 
 class Move:

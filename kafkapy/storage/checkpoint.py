@@ -26,9 +26,9 @@ class MalformedCheckpoint(ValueError):
 
 
 def read_entries(path: str, fields: int, *, may_be_empty: bool = False) -> list[list[str]]:
-    """Returns the entries of a checkpoint file, `fields` words each; [] if it does not exist.
+    """Returns the entries of a checkpoint file, each of `fields` words; [] if the file does not exist.
 
-    With `may_be_empty` an empty file has no entries, as in Kafka. MalformedCheckpoint, OSError.
+    With `may_be_empty` an empty file has no entries, as in Kafka. Raises MalformedCheckpoint or OSError.
     """
     try:
         lines = read_small_file(path).decode().split("\n")
@@ -63,7 +63,7 @@ def format_entries(lines: Iterable[str]) -> bytes:
 
 
 class OffsetCheckpointFile:
-    """One of a log directory's offset checkpoints, partition -> offset. One thread at a time writes it."""
+    """An offset checkpoint of a log directory, which maps partitions to offsets. Written by one thread at a time."""
 
     __slots__ = ("_filesystem", "_written", "path")
 
@@ -73,14 +73,17 @@ class OffsetCheckpointFile:
         self._written: bytes | None = None
 
     def read(self) -> dict[TopicPartition, int]:
-        """Returns partition -> offset; empty if the file does not exist. MalformedCheckpoint, OSError."""
+        """Returns the offset of each partition; empty if the file does not exist.
+
+        Raises MalformedCheckpoint or OSError.
+        """
         return {
             TopicPartition(topic, int(partition)): int(offset)
             for topic, partition, offset in read_entries(self.path, 3, may_be_empty=True)
         }
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Replaces the file atomically, unless this object has written the same content last. OSError."""
+        """Replaces the file atomically, unless this object wrote the same content the last time. Raises OSError."""
         content = format_entries(
             f"{partition.topic} {partition.partition} {offset}" for partition, offset in sorted(offsets.items())
         )

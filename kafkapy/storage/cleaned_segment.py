@@ -33,7 +33,10 @@ class CleanedSegment(LogSegment):
         return super().path(suffix) + CLEANED_SUFFIX
 
     def finish(self, modified_ns: int) -> None:
-        """Makes the contents durable and sets the modification time to `modified_ns` (ns since 1970). OSError."""
+        """Makes the contents durable and sets the modification time to `modified_ns` (ns since 1970).
+
+        Raises OSError.
+        """
         self.become_inactive()
         self.end_offset = self.next_offset()
         self.flush(with_indexes=True)
@@ -44,16 +47,16 @@ class CleanedSegment(LogSegment):
 
 
 def remove_cleaned_files(directory: str, base_offset: int, filesystem: "Filesystem") -> None:
-    """Deletes the files at a base offset that an interrupted pass of this process left. OSError."""
+    """Deletes the files that an interrupted pass of this process left at this base offset. Raises OSError."""
     for suffix in SEGMENT_SUFFIXES:
         filesystem.unlink(os.path.join(directory, f"{base_offset:020d}{suffix}{CLEANED_SUFFIX}"))
 
 
 def swap_in(log: "Log", cleaned: CleanedSegment, replaced: Sequence[LogSegment], filesystem: "Filesystem") -> list[str]:
-    """Replaces the segments `replaced` of the log by a finished one. The log's owner thread. OSError.
+    """Replaces the segments `replaced` of the log with the cleaned one. Only the log's owner thread may call it.
 
-    Returns the renamed old files, which the caller deletes once the directory is synced. Raises SegmentsChanged, and
-    does nothing, if the log no longer contains all of the segments.
+    Returns the renamed old files, which the caller deletes once the directory is synced. Raises OSError, and
+    SegmentsChanged without any change if the log no longer contains all of the segments.
     """
     segments = log.segments
     active = segments.active

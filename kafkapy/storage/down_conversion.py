@@ -38,10 +38,11 @@ class DownConverted(NamedTuple):
 def down_convert(
     data: bytes, magic: int, fetch_offset: int, max_bytes: int, max_decompressed_bytes: int
 ) -> DownConverted:
-    """Converts the entries of `data` to messages of at most `magic`, about `max_bytes` of them, and at least one.
+    """Converts the entries of `data` to messages of magic `magic` or lower; returns about `max_bytes` bytes.
 
-    Raises ApiError UNSUPPORTED_COMPRESSION_TYPE if the first entry is compressed with zstd, and CORRUPT_MESSAGE if it
-    cannot be read; such a later entry ends the result. Ignores an incomplete last entry. Any thread.
+    The result has at least one message, even if that is larger. Raises ApiError UNSUPPORTED_COMPRESSION_TYPE if the
+    first entry is compressed with zstd, and CORRUPT_MESSAGE if the first entry cannot be read; a later entry of either
+    kind ends the result. Ignores an incomplete last entry. Any thread may call it.
     """
     converted = bytearray()
     max_bytes = max(1, max_bytes)
@@ -111,7 +112,7 @@ def _from_batch(batch: RecordBatch, magic: int, fetch_offset: int, room: int, ma
 
 
 def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterator[LegacyFields]:
-    """Yields records until their messages fill `room` bytes, and at least one."""
+    """Yields records until their messages fill `room` bytes; yields at least one record."""
     for record in records:
         yield record
         room -= overhead + len(record[2] or b"") + len(record[3] or b"")

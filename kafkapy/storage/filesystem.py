@@ -1,7 +1,8 @@
-"""The seam to the disk: every fsync, rename, deletion and creation of a file goes through one Filesystem.
+"""The interface to the disk: every fsync, rename, deletion and creation of a file goes through one Filesystem.
 
-After a power failure the disk holds what passed through `sync_file` (contents) and `sync_directory` (names). Tests
-replace this class by one that keeps nothing else (tests/lossy_filesystem.py).
+After a power failure only the contents that passed through `sync_file` and the names that passed through
+`sync_directory` are certain to exist. Tests replace this class with one that keeps nothing else
+(tests/lossy_filesystem.py).
 """
 
 import os
@@ -13,7 +14,10 @@ SMALL_FILE = 65_536
 
 
 def read_small_file(path: str) -> bytes:
-    """Returns the content of a file with as few system calls as possible, because a start reads thousands. OSError."""
+    """Returns the content of a file with as few system calls as possible, because a start reads thousands.
+
+    Raises OSError.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = part = os.read(fd, SMALL_FILE)
@@ -31,15 +35,15 @@ class Filesystem:
     __slots__ = ()
 
     def open_segment(self, path: str, *, create: bool = False, preallocate: int = 0) -> SegmentFile:
-        """Opens a .log file, which `create` creates with `preallocate` bytes reserved."""
+        """Opens a .log file; with `create` the file is created, and `preallocate` bytes are reserved."""
         return SegmentFile(path, create=create, preallocate=preallocate)
 
     def sync_file(self, fd: int) -> None:
-        """Makes content and size of the file durable, but not its name (see sync_directory)."""
+        """Makes the content and the size of the file durable, but not its name (see sync_directory)."""
         os.fdatasync(fd)
 
     def sync_path(self, path: str) -> None:
-        """Makes content and size of a file durable that is not open, or only mapped."""
+        """Makes the content and the size of a file durable that is not open, or only mapped."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.sync_file(fd)

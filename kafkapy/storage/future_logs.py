@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.log.LogManager")
 
-# (topic id, partition, directory id) -> whether the metadata assigns the replica to that directory, or to none.
+# (topic id, partition, directory id) -> whether the metadata assigns the replica to that directory or to no directory.
 IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 
 
@@ -40,8 +40,8 @@ def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id
 class FutureLogs:
     """The table of future logs, at most one per partition.
 
-    Any thread may read the table. One thread at a time changes it: the log manager's during the start, later the one
-    that alters log directories.
+    Any thread may read the table. Only one thread at a time changes it: the log manager's thread during the start,
+    later the thread that alters log directories.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class FutureLogs:
             )
 
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
-        """Replaces current logs by future ones that had already taken their place before this start.
+        """Replaces each current log that its future log had already superseded before this start.
 
-        A future log that is assigned to its directory and is ahead of the current log was appended to instead of it.
-        OSError, StorageError.
+        A future log has superseded the current log if the metadata assigns it to its directory and it is longer than
+        the current log: records were appended to it instead of the current log. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -102,7 +102,7 @@ class FutureLogs:
     # -- moving --------------------------------------------------------------------------------------------------
 
     def create(self, current: Log, directory: LogDirectory) -> Log:
-        """Creates an empty future log of `current` in `directory`, durably. OSError, StorageError."""
+        """Creates an empty future log of `current` in `directory`, durably. Raises OSError or StorageError."""
         partition, filesystem = current.topic_partition, self._ports.filesystem
         path = os.path.join(directory.path, unique_directory_name(partition, FUTURE_SUFFIX))
         filesystem.make_directory(path)
@@ -117,7 +117,7 @@ class FutureLogs:
         return log
 
     def discard(self, partition: TopicPartition) -> None:
-        """Deletes a future log whose move or topic no longer exists; its owner closes the files. OSError."""
+        """Deletes a future log whose move or topic no longer exists; its owner closes the files. Raises OSError."""
         log = self._logs.pop(partition, None)
         if log is not None and log.directory.is_online:
             self.discard_files(log, close=False)
@@ -134,7 +134,10 @@ class FutureLogs:
         del self._logs[log.topic_partition]
 
     def discard_files(self, log: Log, *, close: bool = True) -> None:
-        """Renames the directory of a log that is in no table to `-delete`; its files are deleted later. OSError."""
+        """Renames the directory of a log that is in no table to `-delete`; its files are deleted later.
+
+        Raises OSError.
+        """
         ports = self._ports
         log.mark_deleted()
         target = os.path.join(log.directory.path, unique_directory_name(log.topic_partition, DELETE_SUFFIX))
@@ -150,7 +153,7 @@ class FutureLogs:
         ports.schedule(log.config.file_delete_delay_ms, remove)
 
     def rename_promoted(self, log: Log) -> None:
-        """Removes the suffix from the new current log's directory, durably. Not the owner's thread. OSError."""
+        """Removes the suffix from the new current log's directory, durably. Not the owner's thread. Raises OSError."""
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))
         self._ports.filesystem.sync_directory(log.directory.path)

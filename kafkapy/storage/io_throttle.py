@@ -10,14 +10,14 @@ LONGEST_WAIT_MS = 1000
 
 
 class IoThrottle:
-    """A count of the bytes in the current period. One thread."""
+    """A count of the bytes in the current period. Used by one thread."""
 
     __slots__ = ("_clock", "_counted", "_period_start_ms", "_rate", "_wait_ms")
 
     def __init__(self, rate: Callable[[], float], clock: Clock, wait_ms: Callable[[int], object]) -> None:
-        """Takes `rate()`, the limit in bytes per second, which may change, and `wait_ms(n)`, which sleeps.
+        """Stores `rate()`, which returns the limit in bytes per second, and `wait_ms(n)`, which sleeps for n ms.
 
-        `wait_ms` returns True at once to end a wait.
+        The result of `rate` may change. `wait_ms` returns True if the caller must not wait any longer.
         """
         self._rate = rate
         self._clock = clock

@@ -39,7 +39,7 @@ class LeaderEpochCache:
         return f"{self.directory}/{LEADER_EPOCH_CHECKPOINT}"
 
     def load(self) -> None:
-        """Reads the checkpoint. MalformedCheckpoint, OSError."""
+        """Reads the checkpoint. Raises MalformedCheckpoint or OSError."""
         for epoch, start_offset in read_entries(self.path, 2):
             self.assign(int(epoch), int(start_offset))
         self._written = self.entries
@@ -72,8 +72,8 @@ class LeaderEpochCache:
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
         """Corrects the entries by a batch that recovery has read; a batch without an epoch (-1) changes nothing.
 
-        A contradicting entry is left from before a truncation that the file does not contain. All entries from the end
-        of the previous batch on are removed then.
+        An entry that contradicts the batch was written before a truncation that the file does not contain. In that case
+        all entries from the end of the previous batch on are removed.
         """
         newest = self._entries[-1] if self._entries else None
         if epoch < 0 or (newest is not None and newest[0] == epoch and newest[1] <= first_offset):
@@ -87,7 +87,7 @@ class LeaderEpochCache:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch:
         """Returns the end offset (exclusive) of the largest known epoch <= `epoch`, and that epoch.
 
-        Both are -1 if this is not known.
+        Both are -1 if no such epoch is known.
         """
         if epoch == UNDEFINED_EPOCH:
             return OffsetAndEpoch(UNDEFINED_OFFSET, UNDEFINED_EPOCH)
@@ -109,7 +109,7 @@ class LeaderEpochCache:
             self._entries.pop()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Removes epochs that ended before `start_offset`; the epoch that holds it begins there."""
+        """Removes the epochs that ended before `start_offset`; the epoch that contains it then begins there."""
         covered = bisect_right(self._entries, start_offset, key=start_offset_of)
         if covered:
             self._entries[:covered] = [(self._entries[covered - 1][0], start_offset)]
@@ -126,7 +126,7 @@ class LeaderEpochCache:
         return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
-        """Writes the file unless it contains the entries; with `sync` it is durable on return. OSError."""
+        """Writes the file unless it contains the entries; with `sync` it is durable on return. Raises OSError."""
         with self._write_lock:
             if self.is_written(log_end_offset):
                 return

@@ -45,7 +45,7 @@ logger = logging.getLogger("kafka.log.UnifiedLog")
 # Guards the recovery point of every log: any thread may raise it by a flush, the owner lowers it by a truncation.
 RECOVERY_POINT_LOCK = Lock()
 
-# Held while a partition directory is renamed: a flush that does not find a file repeats itself under the new name.
+# Held while a partition directory is renamed: a flush that does not find a file tries again with the new name.
 RENAME_LOCK = Lock()
 
 
@@ -131,7 +131,7 @@ class Log(LogReader):
 
         `records` is writable and borrowed for the call. Message sets of clients before 0.11 are converted first.
         `checked` is what `check_records` returned, or raised, for the same bytes. Raises ApiError with Kafka's error
-        code if the batches are refused, and StorageError if the disk failed; then none of them is visible.
+        code if the batches are refused, and StorageError if the disk failed; in both cases no batch becomes visible.
         """
         if isinstance(checked, ApiError):
             raise checked
@@ -240,9 +240,10 @@ class Log(LogReader):
         return max_timestamp
 
     def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
-        """Appends whole batches, of any format, from another log of this partition. StorageError.
+        """Appends whole batches, of any format, from another log of this partition. Raises StorageError.
 
-        Begins a new segment only if an index is full; otherwise the caller rolls by `roll_at` where the other log did.
+        Begins a new segment only if an index is full; otherwise the caller calls `roll_at` where the other log was
+        rolled.
         """
         assert batches[0].base_offset >= self.log_end_offset, (self, batches[0].base_offset)
         if not self.directory.is_online:
@@ -265,7 +266,7 @@ class Log(LogReader):
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:
-        """Raises StorageError, as `append_as_leader` would have, for an append of the gate that failed."""
+        """Takes the directory offline and raises StorageError, after the gate failed to append."""
         self._fail("append to", OSError(error_number, os.strerror(error_number)))
 
     # -- producers -----------------------------------------------------------------------------------------------
@@ -273,7 +274,10 @@ class Log(LogReader):
     def _check_producers(
         self, batches: Sequence[BatchSummary], records: memoryview | bytearray, from_client: bool
     ) -> AppendInfo | None:
-        """Checks epochs, sequences and transactions; returns where a batch is that was appended before. ApiError."""
+        """Checks epochs, sequences and transactions.
+
+        Returns the offsets of the earlier append if a batch was appended before, otherwise None. Raises ApiError.
+        """
         if from_client and len(batches) > 1:
             raise ApiError(
                 Error.INVALID_RECORD,
@@ -324,7 +328,7 @@ class Log(LogReader):
     # -- roll, flush ---------------------------------------------------------------------------------------------
 
     def roll(self) -> None:
-        """Begins a new active segment at the log end offset unless the active one is empty. StorageError."""
+        """Begins a new active segment at the log end offset unless the active one is empty. Raises StorageError."""
         if not self.segments.active.size:
             return
         try:
@@ -333,14 +337,14 @@ class Log(LogReader):
             self._fail("roll", error)
 
     def roll_at(self, base_offset: int) -> None:
-        """Begins a new active segment at `base_offset`, at or above the log end offset. StorageError."""
+        """Begins a new active segment at `base_offset`, at or above the log end offset. Raises StorageError."""
         try:
             self._roll(max(base_offset, self.log_end_offset))
         except OSError as error:
             self._fail("roll", error)
 
     def skip_to(self, offset: int) -> None:
-        """Raises the log end offset to `offset`, over offsets without records. StorageError."""
+        """Raises the log end offset to `offset`; the skipped offsets have no records. Raises StorageError."""
         self.roll_at(offset)
         self.producers.map_end_offset = self.log_end_offset = offset
         self._check_offsets()
@@ -358,7 +362,7 @@ class Log(LogReader):
         self._names_version += 1
         self.producers.map_end_offset = base_offset
         self._take_snapshot()
-        written = self.log_end_offset  # below `base_offset` where offsets are skipped
+        written = self.log_end_offset  # lower than `base_offset` if offsets are skipped
         ports.run_in_background(lambda: self._flush_rolled(written))
         return segment
 
@@ -381,9 +385,10 @@ class Log(LogReader):
             logger.error("Flush of %s failed: %s", self.topic_partition, error)
 
     def flush(self, end_offset: int | None = None) -> None:
-        """Makes everything below `end_offset` (default: the log end offset) durable, file names included. Any thread.
+        """Makes everything below `end_offset` (default: the log end offset) durable, file names included.
 
-        The indexes of the active segment are not synced, because recovery rebuilds them. StorageError.
+        The indexes of the active segment are not synced, because recovery rebuilds them. Raises StorageError. Any
+        thread may call it.
         """
         if end_offset is None:
             end_offset = self.log_end_offset
@@ -408,7 +413,7 @@ class Log(LogReader):
                 self.flush(end_offset)
                 return
             self._fail("flush", error)
-        # Not earlier: another thread that flushes at the same time must not skip what is not durable yet.
+        # Noted after the syncs: another thread that flushes at the same time must not skip what is not durable yet.
         self._names_synced = names_version
         self._unsynced_segments.difference_update(rolled)
         self._unsynced_snapshots.difference_update(snapshots)
@@ -426,7 +431,7 @@ class Log(LogReader):
         try:
             segment.flush(with_indexes=not segment.is_open_for_append)
         except (FileNotFoundError, ValueError):
-            if segment in self.segments:  # otherwise the owner has deleted the segment, and nothing of it is kept
+            if segment in self.segments:  # otherwise the owner has deleted the segment and its files
                 raise
 
     def _sync_snapshot(self, path: str) -> None:
@@ -461,7 +466,7 @@ class Log(LogReader):
         return True
 
     def delete_old_segments(self) -> int:
-        """Applies retention; returns the number of segments deleted. StorageError."""
+        """Applies retention; returns the number of segments deleted. Raises StorageError."""
         config, segments = self.config, self.segments
         limits = config.retention
         unlimited = not limits.delete or (limits.retention_ms < 0 and limits.retention_bytes < 0)
@@ -508,7 +513,7 @@ class Log(LogReader):
     # -- truncate ------------------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Removes every batch that ends at or after `offset`; returns whether there was one. StorageError."""
+        """Removes every batch that ends at or after `offset`; returns whether there was one. Raises StorageError."""
         if offset >= self.log_end_offset:
             self.leader_epochs.truncate_from_end(max(offset, self.log_end_offset))
             return False
@@ -530,7 +535,7 @@ class Log(LogReader):
         return True
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Removes all batches; the log is empty and the next offset is `offset`. StorageError."""
+        """Removes all batches; the log is empty and the next offset is `offset`. Raises StorageError."""
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))
@@ -581,7 +586,7 @@ class Log(LogReader):
         )
 
     def close(self, *, sync: bool = True) -> None:
-        """Cuts the files to their contents and closes them; with `sync` makes everything durable. StorageError.
+        """Cuts the files to their contents and closes them; with `sync` makes everything durable. Raises StorageError.
 
         Without `sync` the caller syncs the file system and then calls `mark_flushed`.
         """
@@ -612,9 +617,10 @@ class Log(LogReader):
             segment.close(trim=False)
 
     def mark_deleted(self) -> None:
-        """Notes that the directory is about to be deleted. Any thread; the owner's while it still uses the log.
+        """Notes that the directory is about to be deleted.
 
-        Retention and cleaning skip the log, and an I/O error no longer takes the log directory offline.
+        Any thread may call it, but only the owner thread while it still uses the log. Retention and cleaning then skip
+        the log, and an I/O error no longer takes the log directory offline.
         """
         self._is_deleted = True
 
@@ -623,9 +629,10 @@ class Log(LogReader):
         return self._is_deleted
 
     def rename_to(self, path: str) -> None:
-        """Renames the partition directory; the new name is not durable yet. OSError.
+        """Renames the partition directory; the new name is not durable yet. Raises OSError.
 
-        The owner's thread while the log is in use, because it opens files by the new name afterwards.
+        While the log is in use only the owner thread may call it, because that thread opens files by the new name
+        afterwards.
         """
         with RENAME_LOCK:
             self._ports.filesystem.rename(self.path, path)
@@ -636,7 +643,10 @@ class Log(LogReader):
                 segment.moved_to(path)
 
     def take_over(self, current: "Log") -> None:
-        """Copies from `current`, whose records this log holds, the state that is not in the records. Owner of both."""
+        """Copies the state that is not in the records from `current`, a log with the same records.
+
+        Only the owner thread of both logs may call it.
+        """
         self.update_config(current.config)
         self.producers.take_over(current.producers)
         self.leader_epochs.clear()
@@ -648,7 +658,7 @@ class Log(LogReader):
 
     @property
     def truncations(self) -> int:
-        """The number of truncations: after another one, batches read before may have been replaced."""
+        """The number of truncations. Batches that were read before a truncation may have been replaced since."""
         return self._truncations
 
     def _fail(self, action: str, error: OSError) -> NoReturn:

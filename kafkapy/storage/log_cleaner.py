@@ -1,7 +1,7 @@
-"""The threads of the log cleaner: each cleans the filthiest log again and again, and sleeps while none is due.
+"""The threads of the log cleaner: each repeatedly cleans the filthiest log, and sleeps while no log is due.
 
-A log that cannot be cleaned is marked as uncleanable, and a disk that fails is taken offline; neither ends a thread. A
-thread that ends nevertheless is logged and counted, because compaction would stop silently.
+A log that cannot be cleaned is marked as uncleanable, and a failed disk is taken offline; neither ends a thread. A
+thread that ends for another reason is logged and counted, because compaction would stop silently.
 """
 
 import logging
@@ -96,7 +96,10 @@ class LogCleaner:
             self._died(name)
 
     def _work(self, number: int) -> None:
-        """Cleans logs until the cleaner stops. The first thread starts others; they end when there are too many."""
+        """Cleans logs until the cleaner stops.
+
+        The first thread starts the other threads, which end when there are more than the configured number.
+        """
         worker: CleanerWorker | None = None
         built_for: list[object] = []
         while not self._stopping.is_set():
@@ -145,7 +148,7 @@ class LogCleaner:
 
 
 class CleanerWorker:
-    """A worker that cleans one log at a time with the tools of one thread."""
+    """A worker that cleans one log at a time with the buffers and the map of one thread."""
 
     def __init__(self, log_manager: LogManager, clock: Clock, tools: CleaningTools) -> None:
         self._log_manager = log_manager

@@ -49,7 +49,7 @@ class CleaningAborted(Exception):
 
 
 class LogCleanerManager:
-    """The states, the checkpoints and the list of uncleanable logs, all guarded by `_condition`. Any thread.
+    """The states, the checkpoints and the list of uncleanable logs, all guarded by `_condition`. Any thread may use it.
 
     `run_on_owner(work)` runs work on the thread that owns the logs and returns its result.
     """
@@ -106,7 +106,7 @@ class LogCleanerManager:
             ]
 
     def _forget_recreated(self, logs: dict[TopicPartition, Log]) -> None:
-        """Removes the checkpoints of deleted topics whose name a new topic has."""
+        """Removes the checkpoints of deleted topics whose names new topics have taken."""
         for partition, log in logs.items():
             if self._topic_ids.setdefault(partition, log.topic_id) != log.topic_id:
                 self._topic_ids[partition] = log.topic_id
@@ -124,9 +124,9 @@ class LogCleanerManager:
         return self._states.get(partition)
 
     def pause(self, partition: TopicPartition) -> None:
-        """Aborts and prevents passes over the partition until as many calls of `resume`. Not the owner thread.
+        """Aborts the pass over the partition and prevents others until the matching call of `resume`.
 
-        Waits until a running pass has ended.
+        Waits until a running pass has ended. The owner thread must not call it.
         """
         with self._condition:
             self._pauses[partition] = self._pauses.get(partition, 0) + 1
@@ -216,7 +216,7 @@ class LogCleanerManager:
                 raise StorageError(directory.path, f"Error while writing the cleaner's checkpoint: {error}") from error
 
     def move_checkpoint(self, partition: TopicPartition, source: LogDirectory, target: LogDirectory) -> None:
-        """Moves the partition's checkpoint to another directory; takes a directory offline that cannot be written."""
+        """Moves the partition's checkpoint to another directory; takes a failed directory offline."""
         with self._condition:
             offset = self._offsets_in(source).pop(partition, None)
             if offset is None:
@@ -236,7 +236,10 @@ class LogCleanerManager:
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """Returns the cleaner's checkpoint, or an empty one if it is damaged, which only costs another pass. OSError."""
+    """Returns the cleaner's checkpoint, or an empty one if it is damaged, which only costs another pass.
+
+    Raises OSError.
+    """
     try:
         return file.read()
     except MalformedCheckpoint as error:
@@ -245,7 +248,7 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 
 
 def describe(log: Log) -> CompactedLog | None:
-    """Returns the facts by which a log is chosen; None if nothing can be cleaned. Owner thread."""
+    """Returns the facts by which a log is chosen; None if nothing can be cleaned. Only the owner thread may call it."""
     config = log.config
     segments = list(log.segments)
     if log.is_deleted or len(segments) == 1:
@@ -278,7 +281,7 @@ def describe(log: Log) -> CompactedLog | None:
 
 
 def first_timestamp(segment: LogSegment) -> int:
-    """Returns the greatest timestamp of a segment's first batch, or -1. OSError."""
+    """Returns the greatest timestamp of a segment's first batch, or -1. Raises OSError."""
     fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return first_batch_timestamp(fd, segment.size)

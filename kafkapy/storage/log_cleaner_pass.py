@@ -346,7 +346,7 @@ class GroupCleaner:
 
 
 def opened(batch: RecordBatch) -> memoryview | bytes:
-    """Returns the decompressed records of a batch. CorruptSegment."""
+    """Returns the decompressed records of a batch. Raises CorruptSegment."""
     records = batch.data[OVERHEAD:]
     if not batch.compression or not batch.record_count:
         return records
@@ -357,7 +357,10 @@ def opened(batch: RecordBatch) -> memoryview | bytes:
 
 
 def position_of(path: str, size: int, offset: int) -> int | None:
-    """Returns the position of the batch that holds `offset` or is the next one; None if there is none. OSError."""
+    """Returns the position of the batch that holds `offset` or is the next one; None if there is none.
+
+    Raises OSError.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         found = find_batch(fd, 0, size, offset)
@@ -367,17 +370,17 @@ def position_of(path: str, size: int, offset: int) -> int | None:
 
 
 def sizes_of(segment: LogSegment) -> SegmentSizes:
-    """Returns the sizes of the segment's files. OSError."""
+    """Returns the sizes of the segment's files. Raises OSError."""
     index, time_index = (os.stat(segment.path(suffix)).st_size for suffix in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX))
     return SegmentSizes(segment.base_offset, segment.size, index, time_index)
 
 
 def modified_ms(segment: LogSegment) -> int:
-    """Returns the modification time of the segment (ms). OSError."""
+    """Returns the modification time of the segment (ms). Raises OSError."""
     return os.stat(segment.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
 
 
 def unlink_all(filesystem: Filesystem, paths: Sequence[str]) -> None:
-    """Deletes files. OSError."""
+    """Deletes files. Raises OSError."""
     for path in paths:
         filesystem.unlink(path)

@@ -13,7 +13,7 @@ class CorruptSegment(ValueError):
 
 
 class CleanerBuffer:
-    """The memory that a cleaner thread reads into, which grows for a larger batch. One thread."""
+    """The memory that a cleaner thread reads into, which grows for a larger batch. Used by one thread."""
 
     __slots__ = ("_count", "_memory")
 
@@ -23,9 +23,10 @@ class CleanerBuffer:
         self._count = count
 
     def read(self, path: str, position: int, end: int, visit: Callable[[memoryview, int], int | None]) -> None:
-        """Calls `visit(buffer, length)` with the bytes from `position` on until `end`. CorruptSegment, OSError.
+        """Calls `visit(buffer, length)` with the bytes from `position` on until `end`.
 
-        `visit` handles every whole batch and returns their size in bytes, or None to end the reading.
+        `visit` handles every whole batch and returns their size in bytes, or None to end the reading. Raises
+        CorruptSegment or OSError.
         """
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:

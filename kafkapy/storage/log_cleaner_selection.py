@@ -65,7 +65,11 @@ def first_dirty_offset(log: CompactedLog, checkpoint: int | None) -> int:
 
 
 def first_uncleanable_offset(log: CompactedLog, first_dirty: int, wall_ms: int) -> int:
-    """Returns the end of what may be cleaned: the active segment, the last stable offset or min.compaction.lag.ms."""
+    """Returns the end of the part that may be cleaned.
+
+    It is the least of the base offset of the active segment, the last stable offset, and the base offset of the first
+    segment with a record younger than min.compaction.lag.ms.
+    """
     bounds = [log.active_base_offset, log.last_stable_offset]
     if log.min_compaction_lag_ms > 0:
         youngest = wall_ms - log.min_compaction_lag_ms

@@ -1,6 +1,6 @@
 """The transactions of a log, as far as the log cleaner knows them while it reads the log in order (KIP-98).
 
-A marker is kept as long as records of its transaction are, and then, like a tombstone, until its delete horizon.
+A marker is kept until no record of its transaction is left and then, like a tombstone, until its delete horizon.
 """
 
 import heapq

@@ -77,7 +77,7 @@ class LogDirectory(DirectoryState):
             self._lock_fd = -1
 
     def take_clean_shutdown_marker(self) -> None:
-        """Reads the marker and removes it durably, because it does not cover later appends. OSError.
+        """Reads the marker and removes it durably, because it does not cover later appends. Raises OSError.
 
         Without a marker it syncs the directory: a killed broker may have left names that are not durable. Sets
         `was_clean` and `clean_broker_epoch`, which is -1 if the marker of an older release has none.
@@ -95,7 +95,7 @@ class LogDirectory(DirectoryState):
         self._filesystem.sync_directory(self.path)
 
     def write_clean_shutdown_marker(self, broker_epoch: int) -> None:
-        """Writes the marker, which is the last write of a clean stop; durable on return. OSError."""
+        """Writes the marker, which is the last write of a clean stop; durable on return. Raises OSError."""
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
         self._filesystem.write_atomically(os.path.join(self.path, CLEAN_SHUTDOWN_FILE), content.encode())
 
@@ -105,12 +105,12 @@ class LogDirectory(DirectoryState):
         return was_online
 
     def usable_bytes(self) -> int:
-        """Returns the bytes of the file system that are available to this process. OSError."""
+        """Returns the bytes of the file system that are available to this process. Raises OSError."""
         status = os.statvfs(self.path)
         return status.f_bavail * status.f_frsize
 
     def total_bytes(self) -> int:
-        """Returns the size of the file system in bytes. OSError."""
+        """Returns the size of the file system in bytes. Raises OSError."""
         status = os.statvfs(self.path)
         return status.f_blocks * status.f_frsize
 

@@ -126,7 +126,10 @@ class LogManager:
             directory.unlock()
 
     def take_clean_shutdown_markers(self) -> int:
-        """Removes the markers durably; returns the broker epoch if all of them contain it, or -1. StorageError."""
+        """Removes the markers durably; returns the broker epoch if all of them contain it, or -1.
+
+        Raises StorageError.
+        """
         self._refuse_foreign_directories()
         for directory in self._online():
             try:
@@ -260,9 +263,9 @@ class LogManager:
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
     ) -> tuple[TopicPartition, bytes] | None:
-        """Returns partition and topic id of a directory to be loaded, or None for any other. OSError.
+        """Returns the partition and the topic id of a directory that has to be loaded, or None for any other.
 
-        Renames a stray, and deletes a directory whose deletion or creation was not finished.
+        Renames a stray directory, and deletes a directory whose deletion or creation was not finished. Raises OSError.
         """
         path = os.path.join(directory.path, name)
         if name.endswith(DELETE_SUFFIX):
@@ -288,9 +291,10 @@ class LogManager:
         return partition, topic_id if topic_id is not None else ZERO_UUID
 
     def shutdown(self, broker_epoch: int) -> None:
-        """Closes all logs, writes the checkpoints, then the markers, and unlocks. Owner thread, or after its end.
+        """Closes all logs, writes the checkpoints, then the markers, and unlocks.
 
-        A directory that fails is taken offline and gets no marker.
+        Called on the owner thread, or after that thread has ended. A directory that fails is taken offline and gets no
+        marker.
         """
         for directory in self._online():
             self._attempt(directory, lambda of=directory: self._close_logs(of))  # type: ignore[misc]
@@ -301,7 +305,7 @@ class LogManager:
         self.unlock()
 
     def _close_logs(self, directory: LogDirectory) -> None:
-        """Closes the logs of a directory; many logs are made durable by one sync of the file system. OSError."""
+        """Closes the logs of a directory; many logs are made durable by one sync of the file system. Raises OSError."""
         logs = [log for log in (*self.logs(), *self.futures.logs()) if log.directory is directory]
         sync_each = sum(log.needs_sync for log in logs) <= LARGEST_SYNC_EACH
         for log in logs:
@@ -323,16 +327,16 @@ class LogManager:
     # -- the table of logs ---------------------------------------------------------------------------------------
 
     def get_log(self, partition: TopicPartition) -> Log | None:
-        """Returns the partition's log, or None. Any thread."""
+        """Returns the partition's log, or None. Any thread may call it."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
-        """Returns all current logs. Any thread."""
+        """Returns all current logs. Any thread may call it."""
         with self._lock:
             return list(self._logs.values())
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
-        """Returns the log directory of the partition's log, or None. Any thread."""
+        """Returns the log directory of the partition's log, or None. Any thread may call it."""
         log = self._logs.get(partition)
         return None if log is None else log.directory
 
@@ -342,7 +346,7 @@ class LogManager:
         return self._log_configs.setdefault(config.values(), config)
 
     def update_topic_config(self, topic: str, topic_config: "TopicConfig") -> None:
-        """Sets the configuration of all logs of a topic. Owner thread."""
+        """Sets the configuration of all logs of a topic. Only the owner thread may call it."""
         config = self.log_config(topic_config)
         for log in self.logs():
             if log.topic_partition.topic == topic:
@@ -357,7 +361,7 @@ class LogManager:
         *,
         is_new: bool = True,
     ) -> Log:
-        """Returns the partition's log, which is created if it does not exist. Any thread.
+        """Returns the partition's log, which is created if it does not exist. Any thread may call it.
 
         A new log's directory and partition.metadata are durable on return. It is created in the named log directory, or
         in the one with the fewest partitions. Raises StorageError if a partition is not new and a log directory is
@@ -404,10 +408,11 @@ class LogManager:
         return min(self._online(), key=lambda directory: counts[directory.path])
 
     def delete_log(self, partition: TopicPartition) -> None:
-        """Removes a log from the table, renames its directory to `-delete` and deletes it later. Any thread.
+        """Removes a log from the table, renames its directory to `-delete` and deletes it later.
 
         No replica may use the log any more. The owner may still apply retention, without effect. Only the owner closes
-        the files: otherwise the kernel could give a descriptor to another file while the owner uses it. StorageError.
+        the files: otherwise the kernel could give a descriptor to another file while the owner uses it. Raises
+        StorageError. Any thread may call it.
         """
         with self._lock:
             log = self._logs.pop(partition, None)
@@ -444,7 +449,10 @@ class LogManager:
                     del self._preferred[next(iter(self._preferred))]
 
     def create_future_log(self, current: Log, directory: LogDirectory) -> Log:
-        """Creates an empty future log. StorageError, also while a directory is offline: it may contain one."""
+        """Creates an empty future log.
+
+        Raises StorageError, also while a directory is offline, because that directory may contain the future log.
+        """
         self._require_all_online(current.topic_partition)
         try:
             return self.futures.create(current, directory)
@@ -453,9 +461,9 @@ class LogManager:
             raise StorageError(directory.path, f"Error while creating a log in {directory.path}: {error}") from error
 
     def replace_current(self, current: Log, future: Log) -> None:
-        """Makes the future log current in the table; `finish_replacement` renames the directories. Owner thread.
+        """Makes the future log current in the table; `finish_replacement` renames the directories.
 
-        Raises ApiError REPLICA_NOT_AVAILABLE if one of them is no longer in use.
+        Only the owner thread may call it. Raises ApiError REPLICA_NOT_AVAILABLE if one of the logs is no longer in use.
         """
         with self._lock:
             if self._logs.get(current.topic_partition) is not current or not future.directory.is_online:
@@ -465,9 +473,9 @@ class LogManager:
             self._logs[current.topic_partition] = future
 
     def finish_replacement(self, replaced: Log, promoted: Log) -> None:
-        """Deletes the replaced log's directory and gives its name to the promoted one. Not the owner's thread.
+        """Deletes the replaced log's directory and gives its name to the promoted log.
 
-        StorageError.
+        The owner thread must not call it. Raises StorageError.
         """
         directory = replaced.directory
         try:
@@ -483,7 +491,7 @@ class LogManager:
     # -- periodic work -------------------------------------------------------------------------------------------
 
     def run_retention(self) -> int:
-        """Applies retention to all logs; returns the number of segments deleted. Owner thread."""
+        """Applies retention to all logs; returns the number of segments deleted. Only the owner thread may call it."""
         return sum(self.retention_steps())
 
     def retention_steps(self) -> Iterator[int]:
@@ -498,14 +506,14 @@ class LogManager:
                 logger.error("Retention of %s failed: %s", log.topic_partition, error)
 
     def run_flush(self) -> None:
-        """Flushes the logs whose `flush.ms` has passed. Any thread."""
+        """Flushes the logs whose `flush.ms` has passed. Any thread may call it."""
         wall_ms = self._clock.wall_ms()
         for log in self.logs():
             if log.log_end_offset > log.recovery_point and wall_ms - log.last_flush_ms >= log.config.flush_ms:
                 self._attempt(log.directory, log.flush)
 
     def remove_expired_producers(self) -> int:
-        """Removes expired producers of all logs; returns their number. Owner thread.
+        """Removes expired producers of all logs; returns their number. Only the owner thread may call it.
 
         Called every `producer.id.expiration.check.interval.ms`.
         """
@@ -551,7 +559,7 @@ class LogManager:
     # -- directories ---------------------------------------------------------------------------------------------
 
     def describe_directories(self) -> list[DirectoryDescription]:
-        """Returns a description of each log directory, in the order of `log.dirs`. OSError."""
+        """Returns a description of each log directory, in the order of `log.dirs`. Raises OSError."""
         sizes: dict[str, dict[TopicPartition, int]] = {directory.path: {} for directory in self.directories}
         futures: dict[str, dict[TopicPartition, Log]] = {directory.path: {} for directory in self.directories}
         for log in self.logs():
@@ -590,7 +598,7 @@ class LogManager:
 
 
 def delete_strays_of(logs: list[Log]) -> None:
-    """Deletes the files of producer snapshots that are no longer used. Any thread. OSError."""
+    """Deletes the files of producer snapshots that are no longer used. Any thread may call it. Raises OSError."""
     for log in logs:
         log.producers.delete_strays()
 
@@ -598,6 +606,6 @@ def delete_strays_of(logs: list[Log]) -> None:
 def is_unfinished_creation(path: str) -> bool:
     """Returns whether power or disk failed after a partition directory was created and before it had a topic id.
 
-    Such a directory contains no records, because its log is created after `partition.metadata`. OSError.
+    Such a directory contains no records, because its log is created after `partition.metadata`. Raises OSError.
     """
     return set(os.listdir(path)) <= {PARTITION_METADATA_FILE, PARTITION_METADATA_FILE + ".tmp"}

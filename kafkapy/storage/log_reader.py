@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LogReader(LogState):
-    """The reading half of Log, which owns the attributes. It changes nothing. Owner thread only."""
+    """The reading half of Log, which owns the attributes. It changes nothing. Used by the owner thread only."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class LogReader(LogState):
         """Returns up to `max_bytes` of batches from the one that holds `offset`, below `max_offset`.
 
         `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, however
-        large it is. Raises ApiError OFFSET_OUT_OF_RANGE outside the log. StorageError.
+        large it is. Raises ApiError OFFSET_OUT_OF_RANGE outside the log. Raises StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -102,7 +102,10 @@ class LogReader(LogState):
         return FetchData(b"", self.end_offset_metadata)
 
     def offset_metadata(self, offset: int) -> LogOffsetMetadata:
-        """Returns the offset with the position of its batch, or of the next one; without a position above the end."""
+        """Returns the offset with the position of its batch or of the next batch.
+
+        The result has no position if the offset is above the log end offset.
+        """
         if offset >= self.log_end_offset:
             return self.end_offset_metadata if offset == self.log_end_offset else LogOffsetMetadata(offset)
         index = self.segments.index_of(offset)
@@ -118,7 +121,7 @@ class LogReader(LogState):
         return LogOffsetMetadata(offset)
 
     def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
-        """Returns the bytes of batches from `start` to `end`; 0 if they are not in order or not known."""
+        """Returns the size in bytes of the batches from `start` to `end`; 0 if these are not in order or unknown."""
         if start.position < 0 or end.position < 0 or end.offset <= start.offset:
             return 0
         if start.segment_base_offset == end.segment_base_offset:
@@ -131,7 +134,7 @@ class LogReader(LogState):
     # -- by timestamp --------------------------------------------------------------------------------------------
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Returns the first record of the log with this timestamp (ms) or a later one. StorageError."""
+        """Returns the first record of the log with this timestamp (ms) or a later one. Raises StorageError."""
         try:
             return self._find_timestamp(timestamp)
         except OSError as error:
@@ -152,7 +155,7 @@ class LogReader(LogState):
         return None
 
     def fetch_max_timestamp(self) -> TimestampAndOffset | None:
-        """Returns the first record with the greatest timestamp; None if no record has one. StorageError."""
+        """Returns the first record with the greatest timestamp; None if no record has one. Raises StorageError."""
         try:
             return self._find_max_timestamp()
         except OSError as error:
@@ -181,7 +184,7 @@ class LogReader(LogState):
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Returns the aborted transactions with records in [start, end). StorageError."""
+        """Returns the aborted transactions with records in [start, end). Raises StorageError."""
         aborted: list[AbortedTransaction] = []
         try:
             for segment in self.segments.between(start_offset, self.log_end_offset):

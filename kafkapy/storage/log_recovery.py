@@ -64,7 +64,7 @@ class LogLoader:
         log_start_offset: int = 0,
         topic_id: bytes = ZERO_UUID,
     ) -> None:
-        """Takes `recovery_point` and `log_start_offset` from the checkpoints; 0 where there is none."""
+        """Stores `recovery_point` and `log_start_offset` from the checkpoints, where 0 stands for no entry."""
         self.topic_partition = topic_partition
         self.directory = directory
         self.path = path
@@ -82,7 +82,7 @@ class LogLoader:
         self.snapshots_taken: list[str] = []
 
     def load(self) -> Log:
-        """Returns the log, ready for use. OSError, StorageError."""
+        """Returns the log, ready for use. Raises OSError or StorageError."""
         wall_ms = self.ports.clock.wall_ms()
         self._list_files()
         self._load_segments(wall_ms)
@@ -116,15 +116,15 @@ class LogLoader:
         )
         log.mark_unsynced(self.rebuilt, self.snapshots_taken)
         if log_end_offset - log.recovery_point >= self.config.flush_messages:
-            # A killed broker wrote these records. This one serves them and treats a retry as a duplicate, so that a
-            # power failure must not lose them.
+            # A killed broker wrote these records. This broker serves them and treats a retry as a duplicate, so a power
+            # failure must not lose them.
             log.flush()
         return log
 
     # -- files ---------------------------------------------------------------------------------------------------
 
     def _list_files(self) -> None:
-        """Lists the directory after finishing an interrupted deletion, cleaning or swap. OSError."""
+        """Lists the directory after finishing an interrupted deletion, cleaning or swap. Raises OSError."""
         self._scan()
         leftovers = [name for name in self.sizes if name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX))]
         if leftovers:
@@ -149,7 +149,7 @@ class LogLoader:
         self.sizes.pop(name, None)
 
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
-        """Removes `.deleted` and `.cleaned` files, and each `.swap` that belongs to a `.cleaned`. OSError.
+        """Removes `.deleted` and `.cleaned` files, and each `.swap` that belongs to a `.cleaned`. Raises OSError.
 
         A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably: otherwise
         the next start would treat it as complete if this one is interrupted.
@@ -167,7 +167,7 @@ class LogLoader:
                 self._remove(name)
 
     def _finish_swaps(self) -> None:
-        """Replaces the segments that a complete `.log.swap` covers by it, then renames its indexes. OSError.
+        """Replaces the segments that a complete `.log.swap` covers by it, then renames its indexes. Raises OSError.
 
         The log is renamed first: as long as it is a `.swap`, all other files with its base offset are old. An index
         `.swap` whose log already has its name is renamed as well.
@@ -191,7 +191,7 @@ class LogLoader:
         filesystem.sync_directory(self.path)
 
     def _end_of(self, path: str, base_offset: int) -> int:
-        """Returns the offset after the last batch of a segment file. OSError."""
+        """Returns the offset after the last batch of a segment file. Raises OSError."""
         file = self.ports.filesystem.open_segment(path)
         try:
             end_offset = base_offset
@@ -231,7 +231,7 @@ class LogLoader:
     # -- recovery ------------------------------------------------------------------------------------------------
 
     def _recover(self, wall_ms: int) -> int:
-        """Verifies what may be damaged and loads the producers; returns the log end offset. OSError."""
+        """Verifies what may be damaged and loads the producers; returns the log end offset. Raises OSError."""
         log_end_offset = self._end_after_clean_stop() if self.is_clean else None
         suspects = self._suspects() if log_end_offset is None else []
         ports = self.ports
@@ -275,20 +275,21 @@ class LogLoader:
         return end_offset
 
     def _end_after_clean_stop(self) -> int | None:
-        """Returns the log end offset, or None if a segment must be recovered despite the clean stop. OSError."""
+        """Returns the log end offset, or None if a segment must be recovered despite the clean stop. Raises OSError."""
         if not all(map(self._has_indexes, self.segments)):
             return None
         log_end_offset = self.segments.active.next_offset_if_whole()
         if log_end_offset is None:
-            # Kafka does not check this, and would append behind the torn bytes, where nothing can be read.
+            # Kafka does not check this, and would append after the torn bytes, where nothing can be read.
             logger.warning("The end of %s is torn, although the broker stopped cleanly", self.topic_partition)
         return log_end_offset
 
     def _suspects(self) -> list[LogSegment]:
         """Returns the segments to recover, oldest first.
 
-        After an unclean stop these are the ones from the recovery point on. Otherwise they begin at the first segment
-        without an index, or else at the active one, whose end is torn.
+        After an unclean stop recovery begins at the segment of the recovery point, or at an earlier segment without an
+        index. After a clean stop it begins at the first segment without an index; if all have indexes, the end of the
+        active segment is torn, and only that segment is recovered.
         """
         first_suspect = next((segment for segment in self.segments if not self._has_indexes(segment)), None)
         if self.is_clean:
@@ -299,7 +300,7 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
-        """Returns whether the indexes exist and the transaction index, if there is one, can be read. OSError."""
+        """Returns whether the indexes exist and the transaction index, if there is one, can be read. Raises OSError."""
         stem = f"{segment.base_offset:020d}"
         if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
             try:
@@ -336,7 +337,7 @@ class LogLoader:
         return next_offset, self._cut(segment, position)
 
     def _read_segment(self, segment: LogSegment, indexes: RebuiltIndexes) -> tuple[int, int]:
-        """Verifies and accounts for the batches; returns the position and the offset after the last valid one."""
+        """Verifies and accounts for the batches; returns the position and the offset after the last valid batch."""
         position, next_offset = 0, segment.base_offset
         for chunk, chunk_position, batches in scan_segment(segment.file, 0, segment.size, check_crc=True):
             for batch in batches:
@@ -354,7 +355,7 @@ class LogLoader:
         return position, next_offset
 
     def _cut(self, segment: LogSegment, position: int) -> int:
-        """Truncates the segment at `position`; returns the number of bytes removed. OSError."""
+        """Truncates the segment at `position`; returns the number of bytes removed. Raises OSError."""
         truncated = segment.size - position
         if truncated:
             segment.file.truncate(position)
@@ -362,7 +363,7 @@ class LogLoader:
         return truncated
 
     def _start_empty(self, wall_ms: int) -> int:
-        """Replaces all segments by an empty one at the log start offset, which is returned. OSError."""
+        """Replaces all segments by an empty one at the log start offset, which is returned. Raises OSError."""
         for segment in list(self.segments):
             self.segments.remove(segment)
             for path in segment.mark_deleted():

@@ -89,7 +89,7 @@ class LogSegment(SegmentState):
     def create(
         cls, directory: str, base_offset: int, config: LogConfig, filesystem: Filesystem, created_ms: int
     ) -> "Self":
-        """Creates the files, all empty; their names are durable once the directory is synced. OSError."""
+        """Creates the files, all empty; their names are durable once the directory is synced. Raises OSError."""
         segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms)
         preallocate = config.segment_bytes if config.preallocate else 0
         segment._file = filesystem.open_segment(segment.path(LOG_SUFFIX), create=True, preallocate=preallocate)
@@ -125,7 +125,7 @@ class LogSegment(SegmentState):
         return index
 
     def _sound(self, index: AnyIndex) -> AnyIndex:
-        """Returns the index, emptied if it is damaged, so that reads begin at the start of the segment. OSError.
+        """Returns the index, emptied if it is damaged, so that reads begin at the start of the segment. Raises OSError.
 
         Recovery rebuilds indexes after an unclean stop only; after a clean stop this is the first check.
         """
@@ -154,7 +154,7 @@ class LogSegment(SegmentState):
         return TimeIndex(path, self.base_offset, self._config.segment_index_bytes, writable)
 
     def open_for_append(self) -> None:
-        """Opens the log and the indexes for writing, the indexes at their greatest size. OSError."""
+        """Opens the log and the indexes for writing, the indexes at their greatest size. Raises OSError."""
         if self.is_open_for_append:
             return
         self.file  # noqa: B018 - opens the file
@@ -171,7 +171,10 @@ class LogSegment(SegmentState):
     # -- append --------------------------------------------------------------------------------------------------
 
     def should_roll(self, size: int, max_timestamp: int, last_offset: int, wall_ms: int) -> bool:
-        """Returns whether batches of `size` bytes need a new segment. The segment must be open for append. OSError."""
+        """Returns whether batches of `size` bytes need a new segment. The segment must be open for append.
+
+        Raises OSError.
+        """
         config = self._config
         if self.size > config.segment_bytes - size:
             return True
@@ -210,7 +213,7 @@ class LogSegment(SegmentState):
         return first_position
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Accounts for a batch at `position`, and adds index entries if they are due. OSError."""
+        """Accounts for a batch at `position`, and adds index entries if they are due. Raises OSError."""
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._offset_of_max_timestamp = last_offset
@@ -227,7 +230,7 @@ class LogSegment(SegmentState):
         """Returns position, size, base offset and last offset of the batch that holds `offset`, or of the next one.
 
         Returns None if the segment ends before `offset`. Raises ApiError CORRUPT_MESSAGE if there are bytes that are no
-        batch. OSError.
+        batch. Raises OSError.
         """
         position = self.offset_index.lookup(offset)[1]
         try:
@@ -245,18 +248,18 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def next_offset(self) -> int:
-        """Returns the offset after the last batch; reads from the last index entry on. OSError."""
+        """Returns the offset after the last batch; reads from the last index entry on. Raises OSError."""
         return max(self.base_offset, self._scan_tail()[1])
 
     def next_offset_if_whole(self) -> int | None:
-        """Returns `next_offset`, or None if the file does not end with a complete batch. OSError."""
+        """Returns `next_offset`, or None if the file does not end with a complete batch. Raises OSError."""
         if not self.size:
             return self.base_offset
         end, next_offset, _, _, _ = self._scan_tail()
         return max(self.base_offset, next_offset) if end == self.size else None
 
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
-        """Returns scan_to_end from the last index entry on; does not keep the file open. OSError."""
+        """Returns scan_to_end from the last index entry on; does not keep the file open. Raises OSError."""
         position = self._last_indexed_position()
         if self._file is not None:
             return scan_to_end(self._file.fd, position, self.size)
@@ -280,20 +283,20 @@ class LogSegment(SegmentState):
 
     @property
     def max_timestamp(self) -> int:
-        """The greatest timestamp of a record, or -1. OSError."""
+        """The greatest timestamp of a record, or -1. Raises OSError."""
         if self._max_timestamp == NOT_LOADED:
             self._load_max_timestamp()
         return self._max_timestamp
 
     @property
     def offset_of_max_timestamp(self) -> int:
-        """The last offset of the first batch that holds the greatest timestamp; -1 without one. OSError."""
+        """The last offset of the first batch that holds the greatest timestamp; -1 without one. Raises OSError."""
         if self._max_timestamp == NOT_LOADED:
             self._load_max_timestamp()
         return self._offset_of_max_timestamp
 
     def largest_timestamp(self) -> int:
-        """Returns the greatest timestamp, or the file's modification time if no record has one (ms). OSError."""
+        """Returns the greatest timestamp, or the file's modification time if no record has one (ms). Raises OSError."""
         if self.max_timestamp >= 0:
             return self._max_timestamp
         return os.stat(self.path(LOG_SUFFIX)).st_mtime_ns // 1_000_000
@@ -313,7 +316,7 @@ class LogSegment(SegmentState):
     # -- truncate, roll, flush, close, delete --------------------------------------------------------------------
 
     def truncate_to(self, offset: int, wall_ms: int) -> None:
-        """Removes the batch that holds `offset` and all later ones. OSError."""
+        """Removes the batch that holds `offset` and all later ones. Raises OSError."""
         self.open_for_append()
         found = self.find(offset)
         self.offset_index.truncate_to(offset)
@@ -328,7 +331,7 @@ class LogSegment(SegmentState):
         self.reload_max_timestamp()
 
     def reload_max_timestamp(self) -> None:
-        """Finds the greatest timestamp again, from the index and the batches behind its last entry. OSError."""
+        """Finds the greatest timestamp again, from the index and the batches behind its last entry. Raises OSError."""
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
         if self.time_index.entries:
             self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
@@ -339,7 +342,7 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = 0
 
     def replace_indexes(self, rebuilt: RebuiltIndexes) -> None:
-        """Replaces the indexes by ones that were built from the batches; they are not durable yet. OSError."""
+        """Replaces the indexes by ones that were built from the batches; they are not durable yet. Raises OSError."""
         self._close_indexes(trim=False)
         self.is_open_for_append = False
         self._filesystem.write_file(self.path(OFFSET_INDEX_SUFFIX), bytes(rebuilt.offsets), sync=False)
@@ -350,7 +353,7 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = rebuilt.bytes_since_last_entry
 
     def become_inactive(self) -> None:
-        """Ends appending: adds the last time index entry and cuts the files to their contents. OSError."""
+        """Ends appending: adds the last time index entry and cuts the files to their contents. Raises OSError."""
         if not self.is_open_for_append:
             return
         if self._max_timestamp >= 0:
@@ -361,7 +364,7 @@ class LogSegment(SegmentState):
         self.is_open_for_append = False
 
     def flush(self, *, with_indexes: bool) -> None:
-        """Makes the batches, and with `with_indexes` the indexes, durable. Any thread. OSError."""
+        """Makes the batches, and with `with_indexes` the indexes, durable. Any thread may call it. Raises OSError."""
         pin = self.file.slice(0, 0)  # keeps the descriptor open if the owner closes the segment
         self._filesystem.sync_file(pin.fd)
         if with_indexes:
@@ -376,9 +379,9 @@ class LogSegment(SegmentState):
         self._offset_index = self._time_index = None
 
     def close(self, *, trim: bool = True) -> None:
-        """Closes all files, which are cut to their contents with `trim`. Ranges that were read stay valid. OSError.
+        """Closes all files, which are cut to their contents with `trim`. Ranges that were read stay valid.
 
-        After a failure of the directory `trim` must be False, because it writes.
+        After a failure of the directory `trim` must be False, because it writes. Raises OSError.
         """
         if trim:
             self.become_inactive()
@@ -393,7 +396,10 @@ class LogSegment(SegmentState):
         self._config = config
 
     def mark_deleted(self) -> list[str]:
-        """Closes the files and renames them to `.deleted`; returns their new paths, to be unlinked later. OSError."""
+        """Closes the files and renames them to `.deleted`; returns their new paths, to be unlinked later.
+
+        Raises OSError.
+        """
         self.close(trim=False)
         renamed = []
         for suffix in SEGMENT_SUFFIXES:
@@ -418,7 +424,7 @@ class LogSegment(SegmentState):
 
 
 def read_tail(path: str, length: int) -> bytes:
-    """Returns the last whole entry of `length` bytes of an index file, or b"" if there is none. OSError."""
+    """Returns the last whole entry of `length` bytes of an index file, or b"" if there is none. Raises OSError."""
     try:
         with open(path, "rb", buffering=0) as file:
             end = os.fstat(file.fileno()).st_size // length * length

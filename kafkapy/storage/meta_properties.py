@@ -41,7 +41,10 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: str) -> MetaProperties | None:
-    """Returns the meta.properties of a log directory, or None without the file. MalformedMetaProperties, OSError."""
+    """Returns the meta.properties of a log directory, or None without the file.
+
+    Raises MalformedMetaProperties or OSError.
+    """
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
@@ -64,7 +67,7 @@ def read_meta_properties(directory: str) -> MetaProperties | None:
 
 
 def write_meta_properties(filesystem: Filesystem, directory: str, properties: MetaProperties) -> None:
-    """Writes the file in version 1; durable on return. OSError."""
+    """Writes the file in version 1; durable on return. Raises OSError."""
     lines = [f"node.id={properties.node_id}", "version=1", f"cluster.id={properties.cluster_id}"]
     if properties.directory_id is not None:
         lines.insert(0, f"directory.id={uuid_to_string(properties.directory_id)}")

@@ -17,7 +17,10 @@ class MalformedPartitionMetadata(ValueError):
 
 
 def read_partition_metadata(directory: str) -> bytes | None:
-    """Returns the topic id in a partition directory, or None without the file. MalformedPartitionMetadata, OSError."""
+    """Returns the topic id in a partition directory, or None without the file.
+
+    Raises MalformedPartitionMetadata or OSError.
+    """
     path = f"{directory}/{FILE_NAME}"
     try:
         content = read_small_file(path).decode()
@@ -35,6 +38,6 @@ def read_partition_metadata(directory: str) -> bytes | None:
 
 
 def write_partition_metadata(filesystem: Filesystem, directory: str, topic_id: bytes) -> None:
-    """Writes the file; content and name are durable on return. OSError."""
+    """Writes the file; content and name are durable on return. Raises OSError."""
     content = f"version: 0\ntopic_id: {uuid_to_string(topic_id)}"
     filesystem.write_atomically(os.path.join(directory, FILE_NAME), content.encode())

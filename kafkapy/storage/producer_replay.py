@@ -42,7 +42,7 @@ def account_for(
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
-    """Accounts for the batches in [map end offset, end offset). OSError."""
+    """Accounts for the batches in [map end offset, end offset). Raises OSError."""
     start_offset = producers.map_end_offset
     if start_offset < end_offset:
         for segment in segments.between(start_offset, end_offset):

@@ -76,13 +76,13 @@ def entry_from_fields(fields: tuple[int, ...]) -> ProducerEntry:
 def write_snapshot(
     filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerEntry], *, sync: bool
 ) -> str:
-    """Writes the snapshot before `offset` and returns its path; a checksum reveals a torn file. OSError."""
+    """Writes the snapshot before `offset` and returns its path; a checksum reveals a torn file. Raises OSError."""
     path = snapshot_path(directory, offset)
     filesystem.write_file(path, encode_snapshot(entries), sync=sync)
     return path
 
 
 def read_snapshot(directory: str, offset: int) -> Iterator[ProducerEntry]:
-    """Returns the producers in the snapshot before `offset`. CorruptSnapshot, OSError."""
+    """Returns the producers in the snapshot before `offset`. Raises CorruptSnapshot or OSError."""
     path = snapshot_path(directory, offset)
     return decode_snapshot(path, read_small_file(path))

@@ -187,7 +187,10 @@ class ProducerStateManager(ProducersState):
         return list(self._snapshots)
 
     def take_snapshot(self, *, sync: bool) -> str | None:
-        """Writes `<map end offset>.snapshot` unless an equal or later one exists; returns its path if so. OSError."""
+        """Writes `<map end offset>.snapshot` unless an equal or later one exists; returns its path if so.
+
+        Raises OSError.
+        """
         if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
             return None
         entries = self.entries.values()
@@ -196,7 +199,7 @@ class ProducerStateManager(ProducersState):
         return path
 
     def delete_snapshots(self, *, before: int = -1, after: int | None = None) -> None:
-        """Deletes snapshots at offsets below `before` or above `after`. OSError."""
+        """Deletes snapshots at offsets below `before` or above `after`. Raises OSError."""
         for offset in list(self._snapshots):
             if offset < before or (after is not None and offset > after):
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
@@ -214,14 +217,14 @@ class ProducerStateManager(ProducersState):
         return bool(self._strays)
 
     def delete_strays(self) -> None:
-        """Deletes the files of dropped snapshots. Any thread that may wait for the disk. OSError."""
+        """Deletes the files of dropped snapshots. Any thread that may wait for the disk. Raises OSError."""
         while self._strays:
             offset = self._strays.pop()
             if offset not in self._snapshots:
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
 
     def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
-        """Restores the newest valid snapshot in (log start offset, log end offset], or starts empty. OSError.
+        """Restores the newest valid snapshot in (log start offset, log end offset], or starts empty. Raises OSError.
 
         Damaged and later snapshots are deleted. The caller replays the batches from `map_end_offset` on.
         """

@@ -14,7 +14,7 @@ LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class RebuiltIndexes:
-    """The entries of both indexes, equal to those that LogSegment.index_batch adds. One thread."""
+    """The entries of both indexes, equal to those that LogSegment.index_batch adds. Used by one thread."""
 
     __slots__ = (
         "_base_offset",

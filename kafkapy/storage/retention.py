@@ -29,7 +29,7 @@ def deletable_segments(
     high_watermark: int,
     log_end_offset: int,
 ) -> int:
-    """Returns the number of segments to delete, from the oldest; if it is all of them, the caller rolls first.
+    """Returns the number of segments to delete, oldest first. If all are to be deleted, the caller rolls the log first.
 
     A segment is deleted only if all of it is below the high watermark. An empty last segment is never deleted.
     """

@@ -42,7 +42,7 @@ def scan_segment(
 ) -> "Iterator[tuple[bytes, int, Sequence[BatchSummary | Any]]]":
     """Yields chunks of the file with their positions and the headers of their batches, from a batch's `position` on.
 
-    Stops where no complete valid batch follows: at `end`, or at the first torn or damaged batch. OSError.
+    Stops where no complete valid batch follows: at `end`, or at the first torn or damaged batch. Raises OSError.
     """
     length = CHUNK
     while position < end:

@@ -39,7 +39,7 @@ class TransactionIndex:
         self._filesystem = filesystem
 
     def entries(self) -> list[AbortedTransaction]:
-        """Returns all entries, or [] if there is no file. CorruptTransactionIndex, OSError."""
+        """Returns all entries, or [] if there is no file. Raises CorruptTransactionIndex or OSError."""
         try:
             with open(self.path, "rb") as file:
                 content = file.read()
@@ -68,7 +68,7 @@ class TransactionIndex:
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
         """Returns the transactions that overlap [fetch offset, upper bound), and whether these are all.
 
-        If they are not, later segments may contain more. CorruptTransactionIndex, OSError.
+        If the second value is False, later segments may contain more. Raises CorruptTransactionIndex or OSError.
         """
         found = []
         for aborted in self.entries():
@@ -79,14 +79,14 @@ class TransactionIndex:
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Removes entries whose last offset is at or after `offset`. CorruptTransactionIndex, OSError."""
+        """Removes entries whose last offset is at or after `offset`. Raises CorruptTransactionIndex or OSError."""
         entries = self.entries()
         kept = [aborted for aborted in entries if aborted.last_offset < offset]
         if len(kept) != len(entries):
             self._filesystem.truncate_file(self.path, len(kept) * ENTRY.size)
 
     def flush(self) -> None:
-        """Makes the file durable, if there is one. OSError."""
+        """Makes the file durable, if there is one. Raises OSError."""
         if os.path.exists(self.path):
             self._filesystem.sync_path(self.path)
 
