@@ -1,4 +1,4 @@
-"""The registration of a broker in the metadata log: it registers fenced, is unfenced, announces its stop, is fenced.
+"""The registration of a broker in the metadata log: registration (fenced), unfencing, controlled shutdown, fencing.
 
 Each step also changes the broker's partitions, in the same batch.
 """

@@ -30,7 +30,7 @@ class ClientMetricsSubscription(NamedTuple):
 
     @classmethod
     def from_overrides(cls, overrides: Mapping[str, str]) -> ClientMetricsSubscription:
-        """Raises ApiError in Apache Kafka's words if a subscription cannot have these overrides."""
+        """Raises ApiError, with Apache Kafka's message, if a subscription cannot have these overrides."""
         for name in overrides:
             if name not in CLIENT_METRICS_KEYS:
                 raise ApiError(Error.INVALID_REQUEST, f"Unknown client metrics configuration: {name}")

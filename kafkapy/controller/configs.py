@@ -49,7 +49,8 @@ class ConfigChange(NamedTuple):
 
 
 def effective_min_isr(image: MetadataImage, topic: str) -> int:
-    """Returns the min.insync.replicas of a topic in the metadata log: its own, else that of the cluster, else 1."""
+    """Returns the min.insync.replicas of a topic in the metadata log: the topic's own value, otherwise that of the
+    cluster, otherwise 1."""
     text = image.config(TOPIC_RESOURCE, topic).get(MIN_ISR) or image.config(BROKER_RESOURCE, "").get(MIN_ISR)
     return int(text) if text else 1
 
@@ -199,7 +200,8 @@ def _changed_list(
 def _config_records(
     image: MetadataImage, resource: ConfigResource, overrides: Mapping[str, str], changes: Sequence[ConfigChange]
 ) -> list[MessageAndVersion]:
-    """Returns the records of the keys that change; for brokers, of all keys, so that files they name are read again."""
+    """Returns the records of the keys that change. For brokers, returns the records of all keys, so that files named by
+    values are read again."""
     current = image.config(*resource)
     records: list[MessageAndVersion] = []
     for name in dict.fromkeys(change.name for change in changes):

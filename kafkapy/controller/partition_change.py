@@ -94,7 +94,8 @@ class PartitionChange:
         return record, levels.partition_record_version(self.metadata_version)
 
     def _check(self, record: PartitionChangeRecord) -> None:
-        """Asserts that the leader and the ISR, which have all acknowledged records, are replicas."""
+        """Asserts that the leader and all members of the ISR are replicas, because they have all acknowledged
+        records."""
         replicas = set(self.target_replicas)
         assert set(self.target_isr) <= replicas, f"ISR {self.target_isr} is not within {self.target_replicas}"
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
@@ -154,7 +155,7 @@ class PartitionChange:
         return in_sync and self.is_live(replica)
 
     def _last_known_leader(self) -> int:
-        """Returns the last known leader, if no replica is electable after an unclean stop and this one is live
+        """Returns the last known leader, if no replica is electable after an unclean stop and that leader is live
         again."""
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER

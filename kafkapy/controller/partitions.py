@@ -87,7 +87,8 @@ def assign_directories(
 def partitions_to_assign(
     image: MetadataImage, broker_id: int, found: Mapping[tuple[bytes, int], bytes]
 ) -> dict[tuple[bytes, int], bytes]:
-    """Returns the directories in which a broker has found its partitions, and which the metadata does not have yet."""
+    """Returns the directories in which a broker has found its partitions, if the metadata does not have these
+    directories yet."""
     wrong = {}
     for (topic_id, partition_id), directory_id in found.items():
         topic = image.topics.by_id.get(topic_id)

@@ -62,15 +62,16 @@ class Policy(Protocol):
         """Is called once, before `validate`, with the broker's configuration as it is in its file."""
 
     def validate(self, request: Any) -> None:
-        """Raises PolicyViolation to refuse. Another ApiError is returned to the client; any other error becomes an
-        unknown one."""
+        """Raises PolicyViolation to refuse the change. The client gets any other ApiError as it is, and
+        UNKNOWN_SERVER_ERROR for any other exception."""
 
     def close(self) -> None:
         """Is called once, when the broker stops."""
 
 
 class PolicyFailure(ApiError):
-    """Raised when a policy fails, which refuses the change without a message, as in Apache Kafka."""
+    """Raised when a policy fails with another exception. The change is refused without a message, as in Apache
+    Kafka."""
 
     def __init__(self) -> None:
         super().__init__(Error.UNKNOWN_SERVER_ERROR)

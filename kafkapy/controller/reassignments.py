@@ -1,6 +1,7 @@
 """AlterPartitionReassignments (KIP-455): changes the brokers that have a partition's replicas.
 
-One node has every replica, so that an assignment can only be the current one; the refusals are those of Apache Kafka.
+One node has every replica, so that only the current assignment is valid. Other assignments are refused as by Apache
+Kafka.
 """
 
 from __future__ import annotations

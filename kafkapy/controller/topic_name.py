@@ -12,7 +12,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def validate_topic_name(name: str) -> None:
-    """Raises ApiError(INVALID_TOPIC_EXCEPTION) in Kafka's words."""
+    """Raises ApiError(INVALID_TOPIC_EXCEPTION), with Kafka's message, for an invalid name."""
     problem = _problem(name)
     if problem is not None:
         raise ApiError(Error.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")

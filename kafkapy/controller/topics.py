@@ -28,7 +28,7 @@ DEFAULT = -1
 
 
 class NewTopic(NamedTuple):
-    """A topic to create; -1 stands for the default; `assignments` is partition -> replicas, or empty."""
+    """A topic to create; the counts are -1 for the default; `assignments` is partition -> replicas, or empty."""
 
     name: str
     num_partitions: int = DEFAULT
@@ -150,7 +150,7 @@ def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules
 def _place(
     image: MetadataImage, partitions: int, factor: int, rules: PlacementRules, first_partition: int = 0
 ) -> list[tuple[int, ...]]:
-    """Places replicas on brokers that may lead now; without any, on registered brokers."""
+    """Places replicas on active brokers if there are `factor` of them, otherwise on all registered brokers."""
     active = [broker_id for broker_id, broker in image.brokers.items() if broker.is_active]
     candidates = active if len(active) >= factor else list(image.brokers)
     if not candidates:
@@ -197,7 +197,8 @@ def check_replicas(
     *,
     even_if_fenced: bool = False,
 ) -> None:
-    """Raises ApiError(INVALID_REPLICA_ASSIGNMENT); `factor` is the number of replicas, if given."""
+    """Raises ApiError(INVALID_REPLICA_ASSIGNMENT) for an invalid assignment; `factor` is the required number of
+    replicas, if given."""
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):
@@ -264,7 +265,7 @@ def create_partitions(
         try:
             more = _create_partitions(image, topic, rules)
         except ApiError as error:
-            # Apache Kafka also sends no message with a code that says enough.
+            # Like Apache Kafka, send no message if it is only the default message of the code.
             says_more = error.message != error.error.message
             response[topic.name] = ErrorMessage(error.error, error.message if says_more else None)
             continue

@@ -75,7 +75,7 @@ EMPTY_IMAGE = MetadataImage(0, 0, {}, {}, {}, EMPTY_TOPICS, {}, {}, 0, {}, {}, {
 class MetadataCache:
     """The newest published image, and the responses that were built from it.
 
-    `current` is one attribute, replaced by the controller's thread and read by any thread, atomically. The responses
+    `current` is one attribute, which the controller's thread replaces atomically and any thread reads. The responses
     belong to the reactor's thread alone, and are dropped with their image.
     """
 

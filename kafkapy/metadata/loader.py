@@ -11,8 +11,8 @@ from kafkapy.metadata.image import MetadataImage
 class MetadataLoader:
     """One pass over records on top of an image. Not thread-safe.
 
-    `replay` takes records in log order; `delta` has those that count so far. Records between BeginTransaction and
-    EndTransaction count when the transaction ends, and never after AbortTransaction.
+    `replay` takes records in log order; `delta` has the records that have taken effect. Records after BeginTransaction
+    take effect at EndTransaction, and are dropped at AbortTransaction.
     """
 
     __slots__ = ("_transaction", "delta")

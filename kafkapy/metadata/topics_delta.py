@@ -17,7 +17,7 @@ from kafkapy.types import uuid_to_string
 
 
 class TopicsDelta:
-    """The next TopicsImage in the making. Not thread-safe; the image that it started from does not change.
+    """The changes of a TopicsImage, from which the next one is built. Not thread-safe; the old image does not change.
 
     `changed` has every topic that is new or has changed partitions, `deleted` every removed topic as it was before,
     both by topic id: a topic that was deleted and created again under its name is in both.
@@ -46,7 +46,7 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns it as it was before this delta, or as it was last if it is new."""
+        """Removes the topic and returns its last state. `deleted` gets its state before this delta, if it existed."""
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)

@@ -65,7 +65,8 @@ class TopicsImage(NamedTuple):
         return None if state is None or broker_id not in state.replicas else state
 
     def is_assigned(self, broker_id: int, topic_id: bytes, partition: int, directory_id: bytes) -> bool:
-        """Returns whether the broker's replica belongs into this directory, or the metadata names none."""
+        """Returns whether the broker's replica belongs in this directory. True also if the metadata names no
+        directory."""
         state = self.replica_of(broker_id, topic_id, partition)
         if state is None:
             return False

@@ -2,9 +2,9 @@
 
     accept (at most 32 connections) -> head (at most 8 KB, within 10 s) -> page -> sent (within 30 s) -> the next head
 
-It reads the request line and `Connection` only; a request with a body is refused and its connection closed. The
-33rd client replaces the one that was silent for longest. Pages are made on this thread, which sleeps without
-any timer while no client is connected; a page that waits for another thread (`Pending`) does not delay others.
+The server reads the request line and `Connection` only; a request with a body is refused and its connection closed. The
+33rd client replaces the one that was silent for longest. Pages are made on this thread, which sleeps without any timer
+while no client is connected; a page that waits for another thread (`Pending`) does not delay others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Response:
 class Pending:
     """A page that waits for another thread: the response passed to `resolve`, or `otherwise` after `patience_s`.
 
-    The server sets `wake`, then reads `response`; `resolve` sets `response`, then reads `wake`: one thread sees both.
+    The server sets `wake`, then reads `response`; `resolve` sets `response`, then reads `wake`. At least one of the two
+    threads sees both values.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")
@@ -93,7 +94,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def bind(address: str) -> socket.socket:
-    """Returns a listening socket. Raises OSError with one clear sentence."""
+    """Returns a listening socket. Raises OSError, whose text is one sentence for the user."""
     host, port = parse_address(address)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -34,7 +34,8 @@ class Pace:
 
 
 class Page:
-    """Owns the text so far. Every family is begun once and written whole before the next one. One thread."""
+    """Owns the text so far. Every family is begun once, and written completely before the next family begins. One
+    thread."""
 
     def __init__(self, pace: Callable[[], None] | None = None) -> None:
         self.native = MetricsPage()

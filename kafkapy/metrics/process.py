@@ -37,5 +37,5 @@ class ProcessMetrics:
         page.one(table.PROCESS_VIRTUAL, int(fields[VIRTUAL_BYTES]))
         page.one(table.PROCESS_START, self._boot_time_s + int(fields[START_TIME]) / CLOCK_TICKS)
         page.one(table.PROCESS_THREADS, int(fields[THREADS]))
-        page.one(table.PROCESS_OPEN_FILES, len(os.listdir("/proc/self/fd")) - 1)  # without the one of the listing
+        page.one(table.PROCESS_OPEN_FILES, len(os.listdir("/proc/self/fd")) - 1)  # not the descriptor of the listing
         page.one(table.PROCESS_MOST_FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -37,7 +37,8 @@ class Window(Generic[T]):
 
 
 def quantile(fraction: float, counts: Sequence[int], bounds: Sequence[float]) -> float:
-    """Returns the value below which `fraction` of all lie, interpolated in its bucket; NaN if there are none.
+    """Returns the value below which `fraction` of all values lie, interpolated in its bucket; NaN if there are no
+    values.
 
     `counts[n]` values lie between `bounds[n - 1]` and `bounds[n]`; for the last, open bucket its lower bound counts.
     """

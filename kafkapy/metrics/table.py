@@ -2,7 +2,7 @@
 
 Names that begin with kafka_ are those that the usual rules of the Prometheus JMX exporter make of Apache Kafka's beans
 (`kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec` -> kafka_server_brokertopicmetrics_bytesin_total), or, for
-kafka_consumergroup_, those of the exporter of group lag that goes with it; what has no such name begins with kafkapy_.
+kafka_consumergroup_, the names of the usual exporter of group lag. All other names begin with kafkapy_.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Counters by topic: a bounded number of topics have their own, the others share those of "(other)".
+"""Counters by topic: a bounded number of topics have counters of their own, the others share the counters of "(other)".
 
-A topic keeps its counters while it is hosted, so that a series never falls. A topic that is created when all places
-are taken shares until it is deleted and created again.
+A topic keeps its counters while it is hosted, so that a series never falls. A topic that is created when the limit is
+reached shares counters until it is deleted and created again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TopicCounterTable:
         self.total = TopicCounters()
         self._other = TopicCounters(_labels(OTHER), self.total)
         self._own: dict[str, TopicCounters] = {}
-        self._partitions: dict[str, int] = {}  # hosted, by topic
+        self._partitions: dict[str, int] = {}  # topic -> number of hosted partitions
         self._has_shared = False
 
     def enter(self, topic: str) -> TopicCounters:
@@ -39,7 +39,7 @@ class TopicCounterTable:
         return counters
 
     def leave(self, topic: str) -> None:
-        """Removes a partition of the topic, and with its last one the topic's counters, as in Kafka."""
+        """Removes a partition of the topic. The last partition removes the topic's counters, as in Kafka."""
         left = self._partitions.get(topic, 0) - 1
         if left > 0:
             self._partitions[topic] = left
@@ -48,7 +48,8 @@ class TopicCounterTable:
             self._own.pop(topic, None)
 
     def listed(self) -> list[TopicCounters]:
-        """Returns the sum of all, every topic's, and that of the other topics if there are any. Any thread."""
+        """Returns the counters of all topics together, of each topic, and of "(other)" if topics share counters. Any
+        thread."""
         others = [self._other] if self._has_shared else []
         return [self.total, *list(self._own.values()), *others]
 

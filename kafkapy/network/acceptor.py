@@ -64,7 +64,8 @@ class Acceptor:
     """Owns a listening socket. Reactor thread only.
 
     The system queues clients from `__init__` on (so that a port in use is found at once); `start` serves them.
-    It pauses, without polling its descriptor, while a limit is reached or the process has no descriptors left.
+    While a limit is reached, or the process has no descriptors left, the acceptor pauses and does not poll its
+    descriptor.
     """
 
     def __init__(self, listener: Listener, config: BrokerConfig, reactor: Reactor) -> None:
@@ -78,7 +79,7 @@ class Acceptor:
         self._exhausted = False
 
     def start(self, quotas: ConnectionQuotas) -> None:
-        """Accepts the clients that wait, and later ones."""
+        """Accepts the clients that wait, and clients that connect later."""
         self._quotas = quotas
         self._watch = self._reactor.watch(self._socket.fileno(), self._accept_ready)
 
@@ -106,7 +107,7 @@ class Acceptor:
             self._pause(delay_ms)
             return False
         if not self._quotas.has_room(name):
-            self._pause(FULL_RECHECK_MS)  # closing a connection resumes earlier
+            self._pause(FULL_RECHECK_MS)  # the end of a connection resumes earlier
             return False
         return True
 
@@ -155,7 +156,7 @@ class Acceptor:
         self._quotas.add(self.listener.name, host)
 
     def _make_room(self) -> None:
-        """Closes the least recently used connection of another listener for one of a protected listener."""
+        """Closes the least recently used connection of another listener, because this listener is protected."""
         for connection in self._reactor.idle_order():
             if connection.listener.name != self.listener.name:
                 connection.close("max.connections is reached and a broker connects")

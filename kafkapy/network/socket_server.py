@@ -46,14 +46,15 @@ def _nobody_serves(requests: object) -> None:
 
 
 class SocketServer:
-    """Owns the acceptors and the connection quotas. `__init__` and `start` before the reactor runs, or on its thread.
+    """Owns the acceptors and the connection quotas. Call `__init__` and `start` before the reactor runs, or on its
+    thread.
 
     The order of a start: construct, which binds everything, so that a port in use fails early; read `endpoints` for the
     real ports; call `start` when the broker is ready to serve.
     """
 
     def __init__(self, listeners: Sequence[Listener], config: BrokerConfig, reactor: Reactor) -> None:
-        """Binds all `listeners`. Raises OSError that names the one that cannot be bound; none is bound then."""
+        """Binds all `listeners`. Raises OSError, which names the listener that cannot be bound; then none is bound."""
         self._reactor = reactor
         self._acceptors: list[Acceptor] = []
         self._quotas = ConnectionQuotas(config, [listener.name for listener in listeners], reactor.monotonic_ms)
@@ -79,7 +80,7 @@ class SocketServer:
         return self._quotas.by_listener()
 
     def start(self) -> None:
-        """Accepts the clients that wait, and later ones."""
+        """Accepts the clients that wait, and clients that connect later."""
         for acceptor in self._acceptors:
             acceptor.start(self._quotas)
             logger.info("Awaiting socket connections on %s", acceptor.listener)

@@ -21,7 +21,8 @@ class TokenBucket:
             self._tokens = min(self._tokens, max(rate, 1.0))
 
     def delay_ms(self, monotonic_ms: int) -> int:
-        """Returns the milliseconds until there is a token, at most 1,000; call again after them. 0: there is one."""
+        """Returns the milliseconds until a token is available, at most 1,000, and 0 if one is available now. Call again
+        after that time."""
         self._refill(monotonic_ms)
         if self._tokens >= 1.0:
             return 0

@@ -64,8 +64,8 @@ def _message_class(key: ApiKey, suffix: str) -> type[Message]:
 
 
 def request_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the request header: 2 for a flexible version, otherwise 1; ControlledShutdown 0 has no
-    client id: 0.
+    """Returns the version of the request header: 2 for a flexible version, otherwise 1; 0 for ControlledShutdown 0,
+    which has no client id.
     """
     if version >= FLEXIBLE_FROM[key]:
         return 2
@@ -73,8 +73,8 @@ def request_header_version(key: ApiKey, version: int) -> int:
 
 
 def response_header_version(key: ApiKey, version: int) -> int:
-    """Returns the version of the response header; ApiVersions always has 0, as its reader does not know our versions
-    yet (KIP-511).
+    """Returns the version of the response header; always 0 for ApiVersions, because its reader does not know our
+    versions yet (KIP-511).
     """
     return 1 if version >= FLEXIBLE_FROM[key] and key != ApiKey.API_VERSIONS else 0
 

@@ -1,7 +1,7 @@
 """Writes a message as a Python class: `__slots__`, a constructor with Kafka's defaults, `read` and `write`.
 
-Part of the generator: standard library only. The generated code is straight: one statement per field in the order of
-the wire, a condition on `version` where versions differ, and no table at run time. `CompiledClassWriter` in
+Part of the generator: standard library only. The generated code is plain: one statement per field in the order of the
+wire, a condition on `version` where versions differ, and no table at run time. `CompiledClassWriter` in
 `generator_compiled.py` overrides what differs in Cython.
 """
 

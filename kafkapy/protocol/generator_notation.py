@@ -172,7 +172,7 @@ def parse_definition(path: Path) -> Definition:
 
 
 class MessageParser:
-    """Converts the lines of one message into a Message. Used once."""
+    """Converts the lines of one message into a Message. Use an instance only once."""
 
     def __init__(self, lines: list[tuple[int, str]]) -> None:
         self.lines = lines

@@ -23,8 +23,8 @@ from kafkapy.types import Clock
 
 MAX_QUEUED_OPERATIONS = 10_000
 MAX_OPERATIONS_PER_APPEND = 128
-# A stop leaves a snapshot if the next start would have to replay more records than these (about a quarter second). Each
-# start and stop changes every partition: without a snapshot, starts would become slower and slower.
+# A stop writes a snapshot if the next start would have to replay more than this number of records (about a quarter
+# second). Each start and stop changes every partition: without snapshots, starts would become slower and slower.
 LONG_REPLAY = 20_000
 logger = logging.getLogger("kafka.controller.QuorumController")
 
@@ -76,7 +76,8 @@ class ControllerLoop:
         return self._thread.is_alive() and self._failure is None and not self._stopping
 
     def add_listener(self, listener: MetadataListener) -> None:
-        """Adds a listener, before `start` or on the loop's own thread. It gets the deltas from the next commit on."""
+        """Adds a listener, before `start` or on the loop's own thread. The listener gets the deltas from the next
+        commit on."""
         self._listeners.append(listener)
 
     def start(self, image: MetadataImage) -> None:
@@ -201,8 +202,8 @@ class ControllerLoop:
         return max(0.0, (self._snapshot_deadline_ms - self._clock.monotonic_ms()) / 1000)
 
     def _maybe_snapshot(self, appended_bytes: int) -> None:
-        """Writes a snapshot after so many bytes, or so long after the first record that the last snapshot does not
-        have."""
+        """Writes a snapshot if enough bytes were appended since the last one, or if the first record after it is old
+        enough."""
         settings = self._quorum.settings
         self._bytes_since_snapshot += appended_bytes
         monotonic_ms = self._clock.monotonic_ms()

@@ -68,7 +68,7 @@ class QuorumSettings(NamedTuple):
 def settings_from_config(config: BrokerConfig, directory_id: bytes) -> QuorumSettings:
     """Returns the settings of a broker's configuration; `directory_id` is that of the directory with the metadata log.
 
-    Raises ConfigError if the node is not controller and broker at once.
+    Raises ConfigError unless the node is both controller and broker.
     """
     roles = sorted(config.process_roles)
     if roles != ["broker", "controller"]:
@@ -192,13 +192,14 @@ class EmbeddedQuorum:
                     f"node ({self.settings.node_id}) alone"
                 )
 
-    # -- leading
+    # -- writing
 
     def begin_epoch(self, image: MetadataImage) -> MetadataImage:
         """Starts the next epoch of the quorum; durable on return. Raises StorageError."""
         self.epoch += 1
         try:
-            self._filesystem.sync_directory(self.settings.log_directory)  # A killed broker may not have synced it.
+            # A killed broker may not have synced the directory.
+            self._filesystem.sync_directory(self.settings.log_directory)
             write_quorum_state(
                 self._filesystem, self.log.directory, self.settings.node_id, self.epoch, dynamic=self.is_dynamic
             )
@@ -225,8 +226,8 @@ class EmbeddedQuorum:
         return LeaderChangeMessage(version=0, leader_id=self.settings.node_id, voters=[voter], granting_voters=[voter])
 
     def _voter_changes(self) -> list[Any]:
-        """Returns the records that the log does not have yet: voters that only the formatted snapshot names, a moved
-        listener."""
+        """Returns the records that the log does not have yet: those of voters that only the formatted snapshot names,
+        or of a changed listener."""
         if self.voters is None:
             return []
         listener = self.settings.controller_listener

@@ -37,7 +37,8 @@ def format_directories(
     voter_directory_id: bytes | None = None,
     is_dynamic: bool = True,
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted; the others keep their identity, and determine the cluster id.
+    """Formats every directory that is not formatted. Formatted directories keep their identity, and determine the
+    cluster id.
 
     `features` are finalized by a first start, metadata.version first; `credentials` are stored with them. A quorum that
     is not dynamic has its voter in the configuration. `voter_directory_id` is the id of the directory with the metadata
@@ -46,7 +47,7 @@ def format_directories(
     `metadata_directory`, one of `log_directories` or another one, has the metadata log. A given cluster id must be that
     of the directories. Raises ConfigError, MalformedMetaProperties, OSError.
     """
-    # The order matters, because a crash may come in between.
+    # The order matters, because a crash may occur between two steps.
     every = dict.fromkeys([metadata_directory, *log_directories])
     for directory in every:
         filesystem.make_directory(directory)
@@ -63,7 +64,8 @@ def format_directories(
         if properties is None:
             directory_id = (voter_directory_id if directory == metadata_directory else None) or random_uuid()
             properties = MetaProperties(cluster_id, node_id, directory_id)
-            filesystem.sync_directory(os.path.dirname(directory) or ".")  # A killed start may not have synced it.
+            # A killed start may not have synced the directory.
+            filesystem.sync_directory(os.path.dirname(directory) or ".")
             _write_bootstrap(directory, features, credentials, filesystem, clock)
             if directory == metadata_directory and is_dynamic:
                 voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)

@@ -1,6 +1,6 @@
 """Batches of the metadata log and its snapshots: metadata records, and the quorum's own control records.
 
-Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is the quorum's. A metadata
+Both are ordinary uncompressed v2 batches without producer; the partition leader epoch is that of the quorum. A metadata
 record has no key; a control record's key is int16 0 and its int16 type, and its value begins with its own version.
 """
 

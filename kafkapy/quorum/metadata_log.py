@@ -77,8 +77,8 @@ class MetadataLog:
                 last.path, last.file_size - last.valid_size, last.valid_size, self.end_offset,
             )  # fmt: skip
             self._file.truncate(last.valid_size)
-        # A killed broker may not have synced the last batches. They have to be durable before anything follows from
-        # them, such as that a directory of an unknown topic becomes a stray.
+        # A killed broker may not have synced the last batches. They have to be durable before the broker acts on them,
+        # for example before it marks the directory of an unknown topic as a stray.
         self.filesystem.sync_file(self._file.fd)
         for segment in scanned.segments[:-1]:
             stem = self._stem(segment.base_offset)

@@ -5,7 +5,7 @@
     control batch    SnapshotFooter
 
 A snapshot replaces the log before its end offset. It is written under another name, synced and renamed, so that a file
-with the final name is complete.
+with the final name is always complete.
 """
 
 from __future__ import annotations

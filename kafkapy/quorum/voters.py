@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,10}")
 
 
 class ControllerListener(NamedTuple):
-    """The address of the controller. Nothing listens there, but Kafka stores it with the voter."""
+    """The address of the controller. Nothing listens there, but Kafka stores the address with the voter."""
 
     name: str
     host: str
@@ -36,7 +36,7 @@ class VoterSet(NamedTuple):
     listener: ControllerListener
 
     def records(self) -> list[Any]:
-        """Returns the control records that make this set that of the quorum."""
+        """Returns the control records that make these the quorum's voters."""
         endpoint = VotersRecord.Endpoint(name=self.listener.name, host=self.listener.host, port=self.listener.port)
         feature = VotersRecord.KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
         voter = VotersRecord.Voter(

@@ -93,7 +93,7 @@ class _Alphabet:
         return 128 + 2 * index + is_named
 
     def set_of(self, low: int, high: int) -> int:
-        """Returns the set of the characters from `low` to `high`, which both occur in the expression."""
+        """Returns the set of the characters from `low` to `high`; both are ASCII or occur in the expression."""
         return (2 << self.bit(high)) - (1 << self.bit(low))
 
 
