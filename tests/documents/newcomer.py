@@ -34,7 +34,8 @@ class Newcomer:
         for entry in ROOT.iterdir():
             if entry.name not in (".git", "build", "dist"):
                 (self.clone / entry.name).symlink_to(entry)
-        self._log_path = directory / "background.log"
+        self._logs = directory / "logs"
+        self._logs.mkdir()
         self._environment = {
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
@@ -77,11 +78,12 @@ class Newcomer:
         assert done.returncode == 0, f"{text}\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
         return done.stdout
 
-    def leaves_running(self, text: str, until: str, timeout_s: float = 60) -> subprocess.Popen[bytes]:
+    def leaves_running(self, text: str, until: str, kind: str = "sh", timeout_s: float = 60) -> subprocess.Popen[bytes]:
         """Runs a command in the background; returns its process once `until` is in its output."""
-        with self._log_path.open("wb") as output:
+        log_path = self._logs / str(len(self._background))
+        with log_path.open("wb") as output:
             process = subprocess.Popen(
-                self._command(f"exec {text}", "sh"),
+                self._command(f"exec {text}" if kind == "sh" else text, kind),
                 cwd=self.clone,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -90,9 +92,9 @@ class Newcomer:
             )
         self._background.append(process)
         deadline = time.monotonic() + timeout_s
-        while until not in self._log_path.read_text(errors="replace"):
-            assert process.poll() is None, self._log_path.read_text(errors="replace")
-            assert time.monotonic() < deadline, self._log_path.read_text(errors="replace")
+        while until not in log_path.read_text(errors="replace"):
+            assert process.poll() is None, log_path.read_text(errors="replace")
+            assert time.monotonic() < deadline, log_path.read_text(errors="replace")
             time.sleep(0.05)
         return process
 

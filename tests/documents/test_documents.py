@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.blocks import Block, blocks, of_section, pages
+from tests.documents.blocks import ROOT, Block, blocks, of_section, pages
 from tests.documents.newcomer import Newcomer
 
 README = "README.md"
+# `run-broker` builds the tree first if it has changed since the last set-up.
+START_TIMEOUT_S = 600
+pytestmark = pytest.mark.timeout(900)
 # (page, heading) -> the test that runs the blocks under this heading.
 RUN_BY = {
     (README, "Run it"): "test_the_readmes_first_use, test_the_readmes_other_port_and_configuration_file",
@@ -20,8 +23,8 @@ RUN_BY = {
     ("docs/index.md", "API reference"): "tests/documents/test_reference.py",
     ("docs/operations.md", "Migration from Apache Kafka"): "tests/swap/test_migration_document.py",
     ("docs/operations.md", "Migration back to Apache Kafka"): "tests/swap/test_migration_document.py",
-    ("docs/spark.md", "Spark"): "tests/spark/test_document.py",
-    ("docs/spark-jobs.md", "Spark jobs"): "tests/spark/test_submit.py",
+    ("docs/spark.md", "Spark"): "tests/documents/test_spark_pages.py",
+    ("docs/spark-jobs.md", "Spark jobs"): "tests/documents/test_spark_pages.py",
     ("examples/README.md", "Examples"): "tests/examples/test_examples.py",
 }
 # (page, heading) -> why no test can run the blocks under this heading as they are written.
@@ -47,6 +50,12 @@ def all_blocks() -> list[Block]:
     return [block for page in pages() for block in blocks(page)]
 
 
+def test_the_tests_that_run_blocks_exist() -> None:
+    here = Path(__file__).read_text()
+    names = [name for value in RUN_BY.values() for name in value.split(", ")]
+    assert [n for n in names if not ((ROOT / n).exists() if "/" in n else f"def {n}(" in here)] == []
+
+
 def test_every_block_is_run_or_listed_with_a_reason() -> None:
     found = {(block.page, block.heading) for block in all_blocks()}
     assert found == RUN_BY.keys() | NOT_RUN.keys()
@@ -65,14 +74,14 @@ def test_the_readmes_other_port_and_configuration_file(newcomer: Newcomer) -> No
     )
     listens_on = ["19092", "29092"]
     for command, port in zip(others.text.splitlines(), listens_on, strict=True):
-        broker = newcomer.leaves_running(command, until=f"localhost:{port}")
+        broker = newcomer.leaves_running(command, until=f"localhost:{port}", timeout_s=START_TIMEOUT_S)
         broker.terminate()
         assert broker.wait(30) == 0
 
 
 def test_the_readmes_first_use(newcomer: Newcomer) -> None:
     start, _ = of_section(README, "Run it")
-    newcomer.leaves_running(start.text, until="ready")
+    newcomer.leaves_running(start.text, until="ready", timeout_s=START_TIMEOUT_S)
     activation, client = of_section(README, "Use it")
     newcomer.activates(activation.text)
     assert newcomer.types(client.text, client.kind) == "b'first' b'hello'\n"
