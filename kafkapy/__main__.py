@@ -50,7 +50,7 @@ ABOUT_TOOLS = {
 }
 # Tools without a script in Apache Kafka.
 OUR_OWN = ("broker", "doctor", "jobs", "metrics", "probe")
-# Scripts of Apache Kafka whose name is not `kafka-` and the tool's name.
+# Scripts of Apache Kafka whose name is not the tool's name after `kafka-`.
 OTHER_SCRIPTS = {"kafka-e2e-latency": "end-to-end-latency"}
 RUN_CLASS = "kafka-run-class"
 # The classes that `kafka-run-class` accepts: tools that have no script of their own in some release.

@@ -73,8 +73,8 @@ class Broker:
     ) -> None:
         """`on_fatal` is called, once, on the thread that met a failure after which the broker cannot continue.
 
-        `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself,
-        so that by default it does not when the caller brings a clock or a file system.
+        `gated` says whether the data gate serves requests. The gate reads the machine's clock and writes files itself;
+        by default it is therefore off when the caller passes a clock or a file system.
         """
         self.config = config
         self.state = STARTING
@@ -115,7 +115,7 @@ class Broker:
 
     def start(self) -> None:
         """Serves clients on return. Raises ConfigError, StorageError or OSError with one clear sentence; `abort` then
-        releases what was taken."""
+        releases what was opened."""
         for warning in self.config.warnings:
             logger.warning("%s", warning)
         for codec in missing_codecs():
@@ -167,7 +167,7 @@ class Broker:
             self._metrics_server.start(self._metrics_routes())
 
     def _raise_fatal(self) -> None:
-        """Raises the failure of a directory without which the broker cannot start, if there was one."""
+        """Raises the failure, if there was one, of a directory that the broker needs to start."""
         if self._fatal is not None:
             raise self._fatal
 
@@ -218,12 +218,13 @@ class Broker:
         }
 
     def _register(self, clean_broker_epoch: int) -> None:
-        """Enters the cluster: a new broker epoch, directories where the logs were found, then leaders."""
+        """Enters the cluster: registers a new broker epoch, reports the directories of the logs, then lets leaders be
+        elected."""
         parts, node_id = self.parts, self.config.node_id
         directory_ids = [directory.directory_id for directory in self.log_manager.directories if directory.is_online]
         parts.lifecycle.register(directory_ids, clean_broker_epoch, self._advertised_listeners())
         self._is_registered = True
-        self._report_offline_directories()  # those that failed before the registration
+        self._report_offline_directories()  # directories that failed before the registration
         found = {
             (log.topic_id, log.topic_partition.partition): log.directory.directory_id for log in self.log_manager.logs()
         }
@@ -233,7 +234,7 @@ class Broker:
         parts.lifecycle.unfence()
 
     def _advertised_listeners(self) -> list[Listener]:
-        """Returns the configured listeners; one on port 0 has the port that the system chose."""
+        """Returns the configured listeners; a listener on port 0 has the port that the system chose."""
         ports = {endpoint.name: endpoint.port for endpoint in self.socket_server.endpoints}
         return [
             each if each.port else each._replace(port=ports[each.name]) for each in self.config.advertised_listeners
@@ -301,7 +302,7 @@ class Broker:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        """Ends the broker after a failure without which it cannot run. Any thread."""
+        """Ends the broker after a failure of something that the broker cannot run without. Any thread."""
         if self._fatal is None:
             self._fatal = error
             logger.critical("Fatal error, the broker stops: %s", error)
@@ -369,7 +370,7 @@ class Broker:
         self._reactor_thread.join()
 
     def abort(self) -> None:
-        """Releases what a failed `start` has taken; the directories stay as after a crash."""
+        """Releases what a failed `start` has opened; the directories remain as after a crash."""
         if self._socket_server is not None and not self._reactor_thread.is_alive():
             self._socket_server.close()
         if self._metrics_server is not None:

@@ -60,7 +60,7 @@ def parse_arguments(arguments: list[str]) -> tuple[str | None, dict[str, str]]:
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """Returns "; did you mean ...?" with the known word most like `word`, or "" if none is."""
-    from difflib import get_close_matches  # needed for an error only
+    from difflib import get_close_matches  # needed only for an error
 
     near = get_close_matches(word, known, 1, cutoff=0.75)
     return f"; did you mean {near[0]}?" if near else ""
@@ -92,8 +92,8 @@ def raise_descriptor_limit() -> None:
 class StopRequest:
     """A request to stop the broker, made by a signal or by a thread with a fatal failure; wakes the main thread.
 
-    It is a pipe that Python's C signal handler writes to, in whichever thread the kernel delivers the signal. A
-    threading.Event would deadlock if a handler set it during `wait`. A Python handler runs only when the main thread
+    The request is a pipe that Python's C signal handler writes to, in whichever thread the kernel delivers the signal.
+    A threading.Event would deadlock if a handler set it during `wait`. A Python handler runs only when the main thread
     wakes up, which a signal to another thread, or one just before the wait, does not cause.
     """
 
@@ -185,7 +185,7 @@ def main(arguments: list[str]) -> int:
 
 
 def unknown_command(word: str) -> str:
-    """Returns the error for a word after `kafkapy broker` that is not `start`."""
+    """Returns the error for a first word after `kafkapy broker` other than `start`."""
     if word == "stop":
         return "to stop brokers use `kafkapy server-stop`"
     return f"unknown command {word!r}{nearest(word, ('start', 'stop'))}\nSee `kafkapy broker --help`."

@@ -62,7 +62,7 @@ class Foundation(NamedTuple):
         return run_on_owner(work, self.reactor.post, self.reactor_thread.is_alive)
 
     def run_on_reactor_or_here(self, work: Callable[[], object]) -> object:
-        """Does `work` on the reactor's thread, or here while that thread does not run."""
+        """Does `work` on the reactor's thread, or on this thread while the reactor does not run."""
         return run_on_owner_or_here(work, self.reactor.post, self.reactor_thread.is_alive)
 
 
@@ -96,7 +96,7 @@ def build_foundation(
     reactor_thread: threading.Thread,
     on_directory_failure: Callable[[str, Exception], None],
 ) -> Foundation:
-    """Constructs what a start begins with; opens and starts nothing."""
+    """Constructs the parts that a start needs first; opens and starts nothing."""
     background = BackgroundTasks(clock)
     log_manager = LogManager(
         config,

@@ -1,4 +1,5 @@
-"""The wire-error table (one row per error: code, retriable, message) and the exceptions, named by what happens next.
+"""The wire-error table (one row per error: code, retriable, message) and the exceptions, each of which determines what
+happens next.
 
 Codes, names and the retriable flag are Kafka's. A response carries the message of the row if nothing more precise is
 known. Only `Error` is sent to clients; an exception determines what happens to the request, connection or directory.

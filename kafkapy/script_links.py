@@ -17,7 +17,7 @@ listed, and the exit code is 1."""
 def install_links(arguments: list[str], names: Iterable[str], called_as: str) -> int:
     """Creates the links and returns the exit code.
 
-    names: the scripts, without `.sh`. called_as: the name or path that this program was started by.
+    `names` are the scripts, without `.sh`; `called_as` is the name or path by which this program was started.
     """
     if len(arguments) != 1 or arguments[0].startswith("-"):
         is_help = arguments[:1] in (["--help"], ["-h"])

@@ -11,12 +11,12 @@ import socket
 import threading
 from collections.abc import Callable, MutableMapping
 
-# Keep-alive notifications sent within the time after which systemd ends the process for a missing one.
+# The number of keep-alive notifications within systemd's timeout, after which it ends a process that sends none.
 KEEP_ALIVES_PER_TIMEOUT = 2
 
 
 class ServiceManager:
-    """The manager that started this process, if it expects notifications.
+    """The service manager that started this process, if the manager expects notifications.
 
     Owns a socket, and a thread from `watch` to `stopping`. `ready` and `stopping` are called by one thread, the
     callback of `watch` by any.
@@ -40,8 +40,8 @@ class ServiceManager:
     def watch(self, call: Callable[[Callable[[], None]], object]) -> None:
         """Begins to send keep-alive notifications, if the manager expects them.
 
-        `call(work)` lets the thread that is to be watched call `work`. If that thread hangs, no notification is sent
-        and systemd restarts the broker.
+        `call(work)` makes the watched thread call `work`. If that thread hangs, no notification is sent and systemd
+        restarts the broker.
         """
         if not self.keep_alive_interval_s:
             return
@@ -67,5 +67,5 @@ class ServiceManager:
         try:
             self._socket.sendto(message.encode(), socket.MSG_DONTWAIT, self._address)
         except OSError:
-            # The broker serves without its manager; if the manager misses a notification it ends the process.
+            # The broker also runs if a notification cannot be sent; a manager that misses one ends the process.
             return

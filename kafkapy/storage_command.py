@@ -1,6 +1,7 @@
 """The tool `kafka-storage`: formats log directories, describes them, and prints the feature levels of releases.
 
-It uses the broker's formatting, which the package `tools` may not import, and is therefore a module outside of it.
+It uses the broker's formatting, which the package `tools` may not import. This module is therefore outside of that
+package.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def directories_of(config: BrokerConfig) -> list[str]:
 
 
 def info(arguments: Arguments) -> int:
-    """Prints how the directories of a configuration are formatted; returns 1 if there is a problem."""
+    """Prints how the directories of a configuration are formatted; returns the exit code, 1 if there is a problem."""
     found: list[str] = []
     problems: list[str] = []
     first: MetaProperties | None = None

@@ -1,4 +1,4 @@
-"""Small values that every layer speaks of: partitions, offsets with their epoch, ids, clocks."""
+"""Small values that every layer uses: partitions, offsets with their epoch, ids, clocks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class OffsetAndEpoch(NamedTuple):
 
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
-# The ids that Kafka keeps for itself: ZERO_UUID and 1 as above, and for directories 0 MIGRATING, 1 UNASSIGNED, 2 LOST.
+# The ids that Kafka reserves: ZERO_UUID and 1 as above, and for directories 0 MIGRATING, 1 UNASSIGNED, 2 LOST.
 RESERVED_UUIDS = frozenset(bytes(15) + bytes([low]) for low in range(100))
 
 

@@ -126,7 +126,7 @@ class BrokerConfig(BrokerKeys):
                 except ConfigError as error:
                     complaints.append(str(error))
                     continue
-                for weaker in broker_synonyms(name)[1:]:  # a synonym in the file no longer counts
+                for weaker in broker_synonyms(name)[1:]:  # the dynamic value replaces synonyms in the file
                     values[weaker] = default_value(BROKER_ROWS[weaker])
         changed = {name for name, value in values.items() if value != self._values.get(name)}
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
@@ -183,7 +183,7 @@ class BrokerConfig(BrokerKeys):
 
     @property
     def advertised_listeners(self) -> list[Listener]:
-        """The addresses that clients receive. A listener on every interface is advertised by this machine's name."""
+        """The addresses that clients receive. A listener on every interface is advertised with this machine's name."""
         if self._advertised is None:
             hostname = ""
             if any(not listener.host for listener in self.declared_advertised_listeners):

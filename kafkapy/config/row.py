@@ -53,7 +53,7 @@ HIGH, MEDIUM, LOW = "high", "medium", "low"
 
 
 class _Required:
-    """The default of a key that has none."""
+    """The default of a key that has none, which means that the key is required."""
 
     def __repr__(self) -> str:
         return "REQUIRED"

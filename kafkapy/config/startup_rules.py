@@ -144,7 +144,7 @@ def refuse_misspelt(overrides: Mapping[str, str]) -> None:
 
 
 def is_known(name: str) -> bool:
-    """Returns whether a broker's file may hold the key, with or without an effect."""
+    """Returns whether a broker's file may contain the key, whether or not it has an effect."""
     return _kind_of(name) is not _Kind.UNKNOWN
 
 
@@ -186,7 +186,7 @@ def _kind_of(name: str) -> _Kind:
 
 def _nearest(name: str) -> str | None:
     """Returns the known key that `name` is probably a typing error of."""
-    from difflib import get_close_matches  # only for a key that nobody knows
+    from difflib import get_close_matches  # needed only for an unknown key
 
     near = get_close_matches(name, STATIC_ROWS, n=1, cutoff=0.8)
     return near[0] if near else None

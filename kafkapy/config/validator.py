@@ -16,7 +16,7 @@ class Validator(Protocol):
     """The type of a row's validator."""
 
     def __call__(self, name: str, value: Any) -> None:
-        """Returns for a good value, raises ConfigError for any other."""
+        """Returns for a valid value; raises ConfigError for any other value."""
 
 
 def invalid_value(name: str, value: object, reason: str) -> ConfigError:

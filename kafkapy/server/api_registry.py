@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 from kafkapy.errors import Error
 from kafkapy.protocol.api import API_TABLE, ApiKey, request_class, response_header_version
 
-# The parameters are a RequestContext and a message of the API; no response means that the handler responds later.
+# The parameters are a RequestContext and a message of the API; a handler that returns None responds later.
 Handler = Callable[[Any, Any], "Response | None"]
 OnError = Callable[[Any, int, Error, "str | None"], "Response | None"]
 H = TypeVar("H", bound=Handler)
@@ -44,7 +44,7 @@ class ServedApi:
         self.on_error = on_error
         self.blocking = blocking
         self.request_class: Any = request_class(key)
-        # The first version whose response header has tagged fields; that of ApiVersions never has them (KIP-511).
+        # The first version whose response header has tagged fields; the header of ApiVersions never has them (KIP-511).
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
 
     def __repr__(self) -> str:
@@ -56,8 +56,8 @@ def serves(
 ) -> Callable[[H], H]:
     """Declares that the function serves versions `lowest` to `highest` of an API.
 
-    `on_error(request, version, error, message)` returns the response for an error that the handler raised; without it
-    such an error closes the connection. A `blocking` handler runs on the handler pool.
+    `on_error(request, version, error, message)` returns the response for an error that the handler raised; without
+    `on_error`, such an error closes the connection. A `blocking` handler runs on the handler pool.
     """
 
     def declare(handler: H) -> H:

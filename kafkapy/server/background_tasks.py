@@ -1,7 +1,7 @@
 """The thread for work that may block: checkpoints, flushes, retention scans, file deletion.
 
-One thread with a heap of due times, asleep until the earliest. A task that fails is logged and, if periodic, comes
-again; it never ends the thread.
+One thread with a heap of due times, asleep until the earliest. A failure of a task is logged and never ends the thread;
+a periodic task runs again after its period.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
-    """Sets levels, or with DELETE inherits them again: all of them or, after an error, none."""
+    """Sets levels; DELETE makes a logger inherit its level again. After an error no level is changed."""
     try:
         for change in changes:
             _check(change)

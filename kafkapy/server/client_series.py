@@ -25,7 +25,7 @@ class ClientSeries:
 class ClientSeriesTable:
     """Owns the series. The reactor's thread stores; any thread may call `current`.
 
-    When there are `limit` series, expired ones are removed; if there are none, new series are dropped.
+    At `limit` series, expired series are removed; if no series has expired, new series are dropped.
     """
 
     def __init__(self, limit: int) -> None:

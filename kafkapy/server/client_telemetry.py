@@ -14,9 +14,9 @@ from kafkapy.server.client_series import ClientSeriesTable
 
 logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
-# Stored clients; the one that was silent for longest is removed first.
+# The number of stored clients; the client that was silent for longest is removed first.
 LARGEST_CACHE = 16384
-# Series of clients, unless the configuration sets another limit.
+# The number of clients' series, unless the configuration sets another limit.
 MOST_SERIES = 2000
 NEVER = -1
 # After these errors of a push a client may request its subscription again at once.
@@ -48,8 +48,8 @@ class ClientInstance:
         return True
 
     def may_push(self, monotonic_ms: int) -> bool:
-        """Returns whether a push is not early; if so, records it. The first push after a GetTelemetrySubscriptions is
-        never early, because clients spread these pushes over time."""
+        """Returns whether a push is not early; if it is not, records the push. The first push after a
+        GetTelemetrySubscriptions is never early, because clients spread these pushes over time."""
         is_early = self.last_push_ms != NEVER and monotonic_ms - self.last_push_ms < self.wanted.interval_ms
         if is_early and self.last_get_ms <= self.last_push_ms:
             return False

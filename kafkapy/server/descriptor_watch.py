@@ -10,12 +10,13 @@ from collections.abc import Callable
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 CHECK_INTERVAL_MS = 10_000
-# A check above the first share of the limit warns; the next warning needs a check below the second in between.
+# A check above the first share of the limit warns. It warns again only after a check below the second share.
 HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 
 def lowest_free_descriptor() -> int:
-    """Returns the number of the next file; at least so many are open. Raises OSError (EMFILE) if none is left."""
+    """Returns the lowest free descriptor; at least this number of files is open. Raises OSError (EMFILE) if no
+    descriptor is left."""
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)
     return descriptor
@@ -30,7 +31,8 @@ class DescriptorWatch:
         self._warned = False
 
     def judge(self, partitions: int) -> None:
-        """Warns at the start if the partitions here may need more files than the limit: one each, if they are used."""
+        """Warns at the start if the partitions may need more files than the limit: each partition in use needs at least
+        one."""
         if partitions > HIGH_SHARE * self._limit:
             logger.warning(
                 "At most %d files may be open in this process, and there are %d partitions: raise the limit of open "

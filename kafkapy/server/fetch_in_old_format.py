@@ -1,7 +1,7 @@
 """Fetch for consumers before 0.11: the log is read as for other consumers, and converted on the handler pool.
 
-If a read has nothing for such a consumer (control batches, batches that compaction has emptied), the next offset is
-read until there is a message or the end, since the consumer cannot skip such batches itself.
+Some batches contain no message for such a consumer (control batches, batches that compaction has emptied), and the
+consumer cannot skip them itself. The following offsets are then read until a message or the end of the log is found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafkapy.storage.down_conversion import down_convert, is_old_enough
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# The most bytes that one request reads for conversion, which needs them in memory twice.
+# The maximum of bytes that one request reads for conversion; converted bytes are in memory twice.
 LARGEST_CONVERSION_BYTES = 8 << 20
 
 Answer = Callable[[Results], None]
@@ -40,7 +40,7 @@ class PartitionConversion:
         self.error: OSError | None = None
 
     def convert(self, magic: int) -> bool:
-        """Converts the records that were read. Returns True if none is left and the next offset is to be read."""
+        """Converts the records that were read. Returns True if no record is left and the next offset is to be read."""
         read = self.result.records
         try:
             data = read.read() if isinstance(read, FileRange) else read
@@ -55,7 +55,7 @@ class PartitionConversion:
             self.result = FetchResult(Error.KAFKA_STORAGE_ERROR)
             return False
         except Exception:
-            # The request needs a response even then, since no other thread handles this error.
+            # The request needs a response after this error too, and no other code handles the error.
             logger.exception("%s at offset %d cannot be converted", self.asked.topic_partition, self.position)
             self.result = FetchResult(Error.UNKNOWN_SERVER_ERROR)
             return False
@@ -110,7 +110,7 @@ def fetch_in_old_format(
 
 
 def report_failures(services: Any, conversions: list[PartitionConversion]) -> None:
-    """Takes the log directory of each partition that could not be read offline."""
+    """Takes the log directory offline for each partition that could not be read."""
     for each in conversions:
         partition = services.replica_manager.partitions.get(each.asked.topic_partition)
         if each.error is not None and partition is not None:

@@ -45,7 +45,7 @@ class FetchContext:
         self.partitions = partitions
 
     def answer(self, results: Results) -> tuple[Error, int, Results]:
-        """Returns (error of the whole response, session id, results that the response contains)."""
+        """Returns the error of the whole response, the session id, and the results that the response contains."""
         return Error.NONE, INVALID_SESSION_ID, results
 
 

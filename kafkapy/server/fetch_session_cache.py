@@ -2,7 +2,7 @@
 
 A session that was not used for two minutes is evicted first. Otherwise a session older than two minutes is evicted if
 the new one is more valuable: followers' sessions are more valuable than consumers', and many partitions more than few.
-A follower's session may also evict a consumer's that is younger than that.
+A follower's session may also evict a younger session of a consumer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CachedPartition(FetchPartition):
 class FetchSession(FetchSessionState):
     """One client's partitions, in the order in which they are read. Owner thread only.
 
-    The order is fair: a partition that returned records moves to the end. `epoch` is the one expected next.
+    The order is fair: a partition that returned records moves to the end. `epoch` is the epoch of the next request.
     """
 
     __slots__ = ()
@@ -141,7 +141,8 @@ class FetchSessionCache(FetchSessionTable):
             return False
         victim = sessions[0]
         if monotonic_ms - victim.last_used_ms <= EVICTION_MS:
-            # A session must have been used for a while; a follower's session evicts younger ones too.
+            # A session can be evicted when it was in use for that time; a follower's session also evicts a consumer's
+            # younger session.
             evictable = [
                 session
                 for session in sessions

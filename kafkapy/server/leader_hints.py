@@ -20,7 +20,7 @@ class LeaderNode(NamedTuple):
 
 
 class LeaderHint(NamedTuple):
-    """The leader known here, -1 if there is none, and its node if the client's listener reaches it."""
+    """The leader that this broker knows, -1 if there is none, and its node if the client's listener reaches it."""
 
     leader_id: int
     leader_epoch: int

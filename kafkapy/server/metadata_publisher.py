@@ -2,7 +2,8 @@
 
 Runs on the controller's thread after the commit. Blocking work (creating and deleting log directories) is done there;
 work for the reactor's thread is posted to it, so that the change arrives before the response to its request.
-Only for deleted topics it waits: the reactor has to release a log before the log is renamed and closed.
+The controller's thread waits for the reactor's only when topics are deleted: the reactor has to release a log before
+the log is renamed and closed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class MetadataPublisher:
         """`post` and `run_on_owner` hand work to the reactor's thread; the latter waits for it.
 
         `on_topics_deleted` is called on the reactor's thread after the replicas were removed. `report_directories` is
-        called on the controller's thread with the directories of new logs that the metadata had assigned none."""
+        called on the controller's thread with the directories of new logs, if the metadata has assigned no directory to
+        them."""
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
@@ -110,7 +112,7 @@ class MetadataPublisher:
         return created
 
     def _report_offline(self, topic_partition: TopicPartition, error: StorageError) -> None:
-        """Logs that a partition is offline, only once: every later change of its topic finds it offline again."""
+        """Logs once that a partition is offline, because every later change of its topic finds it offline again."""
         if topic_partition not in self._offline:
             self._offline.add(topic_partition)
             logger.error("%s is offline: %s", topic_partition, error)

@@ -2,7 +2,7 @@
 
 A batch of a megabyte may decompress to hundreds of megabytes, for which the reactor's thread must not wait. The work
 of a request is estimated without decompressing, from the frames of its codecs; only a request above LARGEST_WORK goes
-to the pool. Its connection is not read until then, so that a producer's requests stay in order.
+to the pool. Its connection is not read in the meantime, so that a producer's requests stay in order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def open_ahead(
     entries: Mapping[TopicPartition, memoryview],
     append: Callable[[Checked], None],
 ) -> None:
-    """Calls `append` on this thread: at once with nothing, or later with the results for the batches that were opened.
+    """Calls `append` on this thread: at once without results, or later with the results for the batches that were
+    opened.
 
     `entries` must not change until then. Reactor thread only.
     """

@@ -50,7 +50,7 @@ class Points(NamedTuple):
 
 
 def read_metrics(data: bytes | memoryview, limit: int) -> Points:
-    """Returns at most `limit` points. Raises MalformedMetrics."""
+    """Returns at most `limit` points, and the number of dropped ones. Raises MalformedMetrics."""
     points: list[Point] = []
     dropped = 0
     for resource in _messages(memoryview(data), 1):
@@ -108,7 +108,7 @@ def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _points(metric: memoryview) -> Iterator[Point | None]:
-    """Yields the points of one metric, None for each that is not a number."""
+    """Yields the points of one metric; None for a point that is not a number."""
     name = ""
     kinds: list[tuple[int, memoryview]] = []
     for number, wire_type, value in _fields(metric):

@@ -13,7 +13,8 @@ LOOK_S = 1.0
 def run_on_owner_or_here(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Calls run_on_owner, or `work` here while the owner does not run, because then no thread uses its objects."""
+    """Calls run_on_owner, or runs `work` on this thread while the owner does not run, because then no thread uses its
+    objects."""
     if is_alive():
         try:
             return run_on_owner(work, post, is_alive)

@@ -1,4 +1,5 @@
-"""The record data of one partition in a produce request, as the handler looks at it before the log validates it."""
+"""The record data of one partition in a produce request, with what the handler reads before the log validates the
+data."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class ProducedRecords:
 
     @property
     def producer(self) -> ProducerIdAndEpoch:
-        """The producer of the first batch, which is a complete one of magic 2."""
+        """The producer of the first batch, which must be complete and of magic 2."""
         return ProducerIdAndEpoch(*_PRODUCER.unpack_from(self.data, PRODUCER_ID_AT))
 
     @property

@@ -74,7 +74,7 @@ class LocalMarkerWriter:
 
     def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
         """Returns whether a marker is a repetition, which must not end the next transaction. In transaction version 2
-        each transaction has its own epoch, by which a repetition is recognized."""
+        each transaction has its own epoch, which identifies a repetition."""
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
             return False

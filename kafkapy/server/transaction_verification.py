@@ -1,7 +1,8 @@
 """Verifies that a transactional write belongs to its producer's open transaction before it is appended (KIP-890).
 
-Newer clients do not add partitions to the transaction themselves: their write does. For older clients the coordinator
-is asked whether they have. A partition that already holds records of the open transaction needs neither.
+A write of a newer client adds the partition to the transaction. For an older client, which has to add partitions
+itself, the coordinator is asked whether the client has done so. Neither is needed for a partition that already holds
+records of the open transaction.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
 class ClientSupport(Enum):
     """The support of a client for transaction verification, which follows from the version of its request."""
 
-    VERIFY = 0  # knows no error for it but INVALID_TXN_STATE
+    VERIFY = 0  # knows only INVALID_TXN_STATE for a failed verification
     VERIFY_ABORTABLE = 1  # knows TRANSACTION_ABORTABLE
     ADD_PARTITIONS = 2  # leaves adding partitions to the broker
 
@@ -124,7 +125,8 @@ _COORDINATOR_UNAVAILABLE = frozenset(
 
 
 def error_for_client(error: Error, support: ClientSupport) -> Error:
-    """Returns the error for a producer; errors of the coordinator would mislead it, for it sent a Produce request."""
+    """Returns the error for a producer; errors of the coordinator would mislead the producer, which sent a Produce
+    request."""
     if error is Error.PRODUCER_FENCED:
         return Error.INVALID_PRODUCER_EPOCH
     if error is Error.TRANSACTION_ABORTABLE and support is ClientSupport.VERIFY:

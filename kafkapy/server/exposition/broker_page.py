@@ -1,6 +1,6 @@
 """The metrics page of a broker and its health pages, which the metrics listener serves.
 
-    /metrics  the page       /live  the reactor answers       /ready  it serves clients
+    /metrics  the page       /live  the reactor answers       /ready  the broker serves clients
 
 The numbers are read from other threads' objects while these threads run: each number is correct at one moment, but
 not all at the same one. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread
@@ -28,7 +28,7 @@ from kafkapy.server.exposition.topics import TopicMetrics
 from kafkapy.server.services import Services
 from kafkapy.storage.log_cleaner import LogCleaner
 
-# The shortest time between two pages; requests in between receive the same page.
+# The shortest time between two pages; a request within this time receives the previous page.
 FRESH_S = 0.25
 # The longest time for which the reactor may not respond while the broker counts as alive.
 PATIENCE_S = 5.0

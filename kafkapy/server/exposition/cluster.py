@@ -19,7 +19,7 @@ class _Counts(NamedTuple):
 
 
 class ClusterMetrics:
-    """Stores the topics that it counted last. One thread."""
+    """Stores the counts, and the topics that they belong to. One thread."""
 
     def __init__(self, services: Services, state: Callable[[], int]) -> None:
         self._services = services

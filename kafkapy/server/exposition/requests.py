@@ -16,7 +16,7 @@ from kafkapy.server.services import Services
 
 # Kafka's quantiles, as it writes them.
 QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
-# Every second power of two from 64 us on; the buckets of the meters have these upper ends too.
+# Every second power of two from 64 us on, which are also upper ends of the meters' buckets.
 HISTOGRAM_ENDS_US = [1 << exponent for exponent in range(6, 26, 2)]
 BOUNDS_US = bucket_bounds()
 BOUNDS_MS = [bound / 1000 for bound in BOUNDS_US]

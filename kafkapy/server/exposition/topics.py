@@ -75,7 +75,8 @@ class TopicMetrics:
         page.one(table.PRODUCERS, producers)
 
     def _ordered(self, page: Page) -> list[Partition]:
-        """Returns the partitions with internal topics last, because their hundred partitions would use up the limit."""
+        """Returns the partitions, those of internal topics last, because their hundred partitions would use up the
+        limit."""
         hosted: list[Partition] = list(self._replica_manager.partitions.values())
         ordered: list[Partition] = []
         internal: list[Partition] = []
@@ -86,10 +87,10 @@ class TopicMetrics:
         return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
-        """Returns a row for each of the first partitions, and one for the others if there are any."""
+        """Returns a row for each of the first partitions, and one row for all others if there are any."""
         known = self._labels
         if len(known) > 2 * len(partitions) + 64:
-            known.clear()  # most of them belong to deleted topics
+            known.clear()  # most stored labels belong to deleted topics
         labels: list[bytes] = []
         for partition in partitions[: self._limit]:
             found = known.get(partition.topic_partition)

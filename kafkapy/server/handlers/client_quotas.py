@@ -113,7 +113,7 @@ def alter_client_quotas_error(
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
 def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
-    """Runs on the handler pool, because the name of an ip entity may be that of a host, which is looked up."""
+    """Runs on the handler pool, because the name of an ip entity may be a host name, which is looked up."""
     version = context.api_version
     alterations = [
         QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})

@@ -60,7 +60,7 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
     if topic is None:
         create_internal_topic(services, name)
         return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
-    # The number of partitions of the topic counts once the topic exists, not that in the configuration.
+    # The topic's own number of partitions is used, because the number in the configuration may differ.
     number = coordinator_partition(key, len(topic.partitions))
     partition = topic.partitions.get(number)
     broker = None if partition is None else image.brokers.get(partition.leader)
@@ -71,7 +71,7 @@ def _find(context: RequestContext, key_type: int, key: str) -> _Coordinator:
         coordinator = services.group_coordinator if key_type == _GROUP else services.transaction_coordinator
         if not coordinator.is_coordinator_of(number):
             # The metadata is ahead of the coordinator, which would refuse each request with NOT_COORDINATOR. Clients of
-            # 0.10 look for the coordinator again after the error here, but give up after that one.
+            # 0.10 look for the coordinator again after COORDINATOR_NOT_AVAILABLE, but give up after NOT_COORDINATOR.
             return _Coordinator(Error.COORDINATOR_NOT_AVAILABLE)
     return _Coordinator(Error.NONE, broker.broker_id, endpoint.host, endpoint.port)
 

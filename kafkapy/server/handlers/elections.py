@@ -1,6 +1,7 @@
 """ElectLeaders, versions 0 to 2 (KIP-183, KIP-460).
 
-Behaviour: elects the preferred replica or, losing records, any live replica of the named or of all partitions.
+Behaviour: elects, for the named or for all partitions, the preferred replica or any live replica, which may lose
+records.
 
 Version notes: version 0 elects preferred replicas only, and its response has no error of the whole request.
 """

@@ -1,7 +1,7 @@
 """Fetch: reads partitions for consumers and followers, with or without a session (step "handler").
 
-Behaviour: the response holds at most `max_bytes`, but at least one whole batch. With less than `min_bytes` and no error
-it waits. Within a session (`server/fetch_session`) it holds only the partitions that have changed.
+Behaviour: the response holds at most `max_bytes`, but at least one whole batch. With less than `min_bytes` and no
+error, the response waits. Within a session (`server/fetch_session`) it holds only the partitions that have changed.
 
 Version notes: versions 0 to 3 get message sets of magic 0 or 1, converted on the handler pool. From 4 isolation levels,
 from 7 sessions (KIP-227) and an error for the whole response. Before 10 a topic with zstd is refused. From 11 consumers
@@ -31,7 +31,8 @@ _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
 def fetch_error(request: FetchRequest, version: int, error: Error, message: str | None) -> FetchResponse:
-    """Returns a response with `error` for the whole and for every partition, where clients without sessions look."""
+    """Returns a response with `error` for the whole response and for every partition; clients without sessions read
+    only the latter."""
     return FetchResponse(
         error_code=error,
         session_id=request.session_id,

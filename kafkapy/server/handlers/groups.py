@@ -4,7 +4,7 @@ The classic protocol's members and the administration of groups. Requests go to 
 JoinGroup and SyncGroup when the group's next generation begins or its assignment is committed.
 
 Versions:
-    JoinGroup 1        has a rebalance timeout; before, it is the session timeout.
+    JoinGroup 1        has a rebalance timeout; before, the session timeout is used.
     JoinGroup 4        a new member joins twice: the first response gives it its id (KIP-394).
     JoinGroup 7        the protocol name may be null, and is null in errors.
     JoinGroup 9        the leader may be told to skip the assignment (KIP-814).

@@ -1,6 +1,6 @@
 """ListOffsets, versions 0 to 11.
 
-Behaviour: finds the offset of a timestamp, the earliest and the latest offset, and that of the largest timestamp.
+Behaviour: finds the offset of a timestamp, the earliest and the latest offset, and the offset of the largest timestamp.
 
 Version notes: version 0 returns a list of segment offsets and no timestamp; Apache Kafka 4 no longer serves it. From
 version 4 on the response has leader epochs; OFFSET_NOT_AVAILABLE exists from version 5 on.
@@ -110,7 +110,7 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """Returns one result for each partition, also for one that is named twice."""
+    """Returns one result for each partition in the request, even if a partition is named twice."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(

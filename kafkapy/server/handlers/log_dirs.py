@@ -77,7 +77,7 @@ def _describe(
 
 
 def _offset_lag(context: RequestContext, topic_partition: TopicPartition, future: Log | None) -> int:
-    """Returns the lag of a log behind its high watermark, of a future log behind the current one."""
+    """Returns the lag of a future log behind the current log, or of the current log behind its high watermark."""
     partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:
         return INVALID_OFFSET_LAG

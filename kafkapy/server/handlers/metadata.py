@@ -1,8 +1,8 @@
 """Metadata, versions 0 to 13, and DescribeTopicPartitions, version 0 (KIP-966).
 
 Behaviour: responds with brokers, topics, partitions and leaders. Metadata is requested often and changes rarely, so
-encoded responses are stored as long as the image that they were made from. A request for a missing topic creates it,
-if the configuration and the request allow that.
+encoded responses are stored until the image that they were made from is replaced. A request for a missing topic creates
+it, if the configuration and the request allow that.
 
 Version notes: version 0 names only reachable replicas. From version 6 on a leader without the client's listener has the
 error LISTENER_NOT_FOUND. From version 12 on topics may be requested by id. Only versions 8 to 10 have the operations
@@ -138,7 +138,7 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
 ) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
-    """Returns the requested topics, and (name, id) of those that do not exist, each once."""
+    """Returns the requested topics, and (name, id) of the topics that do not exist, each once."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:

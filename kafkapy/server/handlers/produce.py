@@ -66,11 +66,11 @@ def handle_produce(context: RequestContext, request: ProduceRequest) -> None:
 class ProduceOperation:
     """One produce request, from its partitions to its response. Reactor thread only.
 
-    Each step calls the next one, at once or when what it waits for is done:
+    Each step calls the next one, at once or when the operation that it waits for is complete:
 
-        split        sorts the partitions into those to append to and those that are refused
+        split        divides the partitions into those to append to and those that are refused
         verify       asks the transaction coordinator, for transactional records
-        open ahead   validates on the handler pool what takes long to decompress
+        open ahead   validates batches that take long to decompress, on the handler pool
         append       appends to the logs, and waits for the in-sync replicas with acks=-1
         respond
     """
@@ -82,8 +82,8 @@ class ProduceOperation:
         self._request = request
         self._manager = context.services.replica_manager
         self._names: list[str] = []  # of the request's topics, in its order; "" for an unknown topic id
-        self._entries: dict[TopicPartition, memoryview] = {}  # what is to be appended
-        self._refused: dict[TopicPartition, PartitionResponse] = {}  # what is answered without an append
+        self._entries: dict[TopicPartition, memoryview] = {}  # records to append
+        self._refused: dict[TopicPartition, PartitionResponse] = {}  # responses without an append
 
     def run(self) -> None:
         """Starts the operation. Raises ApiError if the request is refused as a whole."""
@@ -104,7 +104,7 @@ class ProduceOperation:
                 name = topic.name
             self._names.append(name)
             if with_ids and not name:
-                continue  # the response has UNKNOWN_TOPIC_ID for partitions that nothing is known of
+                continue  # the response has UNKNOWN_TOPIC_ID for partitions without a result
             for data in topic.partition_data:
                 self._split_partition(TopicPartition(name, data.index), data.records)
 
@@ -208,11 +208,11 @@ def transaction_support(version: int) -> ClientSupport:
 
 
 def first_batch_error(produced: ProducedRecords, version: int, transactional_id: str | None) -> Error:
-    """Returns the error of what the produce version does not allow in the first batch's header; the log validates the
-    rest.
+    """Returns the error if the produce version does not allow something in the first batch's header; the log validates
+    the rest.
 
     Raises ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional
-    id. Versions without batches allow every format, and the log judges their message sets.
+    id. Versions without batches allow every format, and the log validates their message sets.
     """
     if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES:
         return Error.INVALID_PRODUCER_ID_MAPPING if produced.is_transactional else Error.NONE

@@ -56,7 +56,7 @@ def handle_describe_quorum(context: RequestContext, request: DescribeQuorumReque
 
 
 def _metadata_partition(services: Services, version: int) -> DescribedPartition:
-    """Returns the state of the only voter: it leads, and everything in its log is committed."""
+    """Returns the state of the only voter, which is the leader and whose whole log is committed."""
     image = services.metadata.image
     wall_ms = services.clock.wall_ms()
     voter = DescribeQuorumResponse.ReplicaState(

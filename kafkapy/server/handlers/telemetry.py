@@ -28,12 +28,12 @@ from kafkapy.types import ZERO_UUID, random_uuid, uuid_to_string
 
 logger = logging.getLogger("kafka.server.ClientMetricsManager")
 
-# In Apache Kafka's order, the best first.
+# In Apache Kafka's order, the preferred codec first.
 ACCEPTED_CODECS = [ZSTD, LZ4, GZIP, SNAPPY]
 RESERVED_IDS = frozenset([ZERO_UUID, bytes(15) + b"\x01"])
 # The largest decompressed size of a push, as a multiple of telemetry.max.bytes.
 LARGEST_GROWTH = 16
-# The largest number of points of one push; a client has some hundred.
+# The largest number of points of one push; a client sends a few hundred.
 MOST_POINTS = 5000
 
 
@@ -121,7 +121,7 @@ def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest
 
 
 def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monotonic_ms: int, largest: int) -> None:
-    """Raises ApiError for a push that is refused. The last push of a client may be early."""
+    """Raises ApiError for a push that is refused. A client's last push (`terminating`) is accepted early."""
     if instance.is_terminating:
         raise ApiError(Error.INVALID_REQUEST)
     if not instance.may_push(monotonic_ms) and not request.terminating:
@@ -135,7 +135,7 @@ def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monoton
 
 
 def _decompressed(request: PushTelemetryRequest, largest: int) -> bytes | memoryview:
-    """ApiError: TELEMETRY_TOO_LARGE, INVALID_RECORD."""
+    """Returns the decompressed metrics. Raises ApiError TELEMETRY_TOO_LARGE or INVALID_RECORD."""
     if request.compression_type == NONE or not request.metrics:
         metrics: bytes | memoryview = request.metrics
         return metrics

@@ -3,7 +3,7 @@
 The transaction is verified first; version 5 adds the group's partition of `__consumer_offsets` to it.
 
 Versions:
-    2   knows COORDINATOR_LOAD_IN_PROGRESS; before, it is COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
+    2   knows COORDINATOR_LOAD_IN_PROGRESS; before, the error is COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
     3   names the member and the generation.
     4   knows TRANSACTION_ABORTABLE.
 Not done: topic ids, which the request does not have; authorization.

@@ -1,9 +1,9 @@
 """AddPartitionsToTxn 0-5, AddOffsetsToTxn 0-4, EndTxn 0-5, and WriteTxnMarkers 1-2 between brokers.
 
-The course of a transaction. One partition that cannot be added keeps the other partitions of the request out too.
+If one partition of a request cannot be added to a transaction, none of the request's partitions is added.
 
 Versions:
-    all                      know PRODUCER_FENCED from version 2 on; before, it is INVALID_PRODUCER_EPOCH.
+    all                      know PRODUCER_FENCED from version 2 on; before, the error is INVALID_PRODUCER_EPOCH.
     AddPartitionsToTxn 4     several transactions, from brokers, to be added to or only verified.
     EndTxn 5                 the producer takes its next epoch from the response (KIP-890).
 Not done: authorization.
