@@ -85,7 +85,7 @@ def consume(load: Load, clock: Clock, portions: Iterable[tuple[int, int]]) -> No
 
 
 def consume_each(load: Load, clock: Clock, values: Iterator[bytes]) -> None:
-    """Counts as `consumed` does, for a client that returns single records."""
+    """Counts like `consumed`, for a client that returns single records."""
     clock.start()
     total = len(next(values))
     clock.start()

@@ -5,7 +5,7 @@ epoch. A window's result appears once, when the watermark (the newest timestamp 
 window's end. Records that are late are counted until then; after that they are left out and reported. Time advances
 only with records: a value that is empty (null or blank) is not counted but advances time, as a heartbeat.
 
-The most frequent terms come first; of terms with the same count, the one that is greater by its characters.
+The most frequent terms come first. Terms with the same count are in descending order of their characters.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def with_addresses(records: DataFrame, value_format: str = "text", field: str = 
 
 
 def blacklist(rows: DataFrame, threshold: int, expiry_ms: int, lateness: str) -> DataFrame:
-    """(ip, is_listed, requests, time, until): an entry or its end; a stream, append mode."""
+    """Returns (ip, is_listed, requests, time, until) of new and ended entries; a stream needs the append mode."""
     addresses = rows.where(F.col("reason").isNull()).withWatermark("timestamp", lateness)
     addresses = addresses.select("ip", "timestamp", F.unix_millis("timestamp").alias("time_ms"))
     return addresses.groupBy("ip").transformWithState(Blacklist(threshold, expiry_ms), ENTRY, "append", "eventTime")

@@ -1,4 +1,4 @@
-"""Producer table: the entry of one producer of 10,000, and a batch noted in it."""
+"""Producer table: finding the entry of one of 10,000 producers, and adding a batch to the entry."""
 
 from kafkapy._core.broker_state.producer_table import BatchMetadata, ProducerEntry, ProducerTable
 

@@ -1,4 +1,4 @@
-"""A producer's records into batches of 16 KB, one at a time and many at once, and the batches' bytes; 100 B values."""
+"""The accumulator: adding values of 100 bytes to batches of 16 KB, singly and in bulk, and encoding the batches."""
 
 import pytest
 
@@ -9,17 +9,17 @@ VALUES = [b"%07d" % (index * 7919) + b"v" * 93 for index in range(COUNT)]
 
 
 class Accumulator(RecordAccumulator):
-    """Never full; nobody takes its batches before they are drained."""
+    """An accumulator that is never full, and whose batches stay in it until the benchmark drains them."""
 
     def __init__(self):
         super().__init__(memory_limit=1 << 30, batch_size=16 << 10, max_record_bytes=1 << 20)
         self.takes_plain_records = True
 
     def _on_batch_closed(self):
-        """Nobody waits for it."""
+        """Does nothing: no sender has to be notified."""
 
     def _on_queue_opened(self):
-        """Nobody waits for it."""
+        """Does nothing: no sender has to be notified."""
 
 
 def drain(fill):

@@ -6,7 +6,7 @@ from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 
-# The lowest and highest version that the client supports; of other APIs all stable versions.
+# The lowest and highest version that the client supports. For other APIs it supports all stable versions.
 SPOKEN: dict[ApiKey, tuple[int, int]] = {
     ApiKey.PRODUCE: (3, 13),
     ApiKey.FETCH: (4, 17),

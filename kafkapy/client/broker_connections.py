@@ -43,9 +43,9 @@ class BrokerConnections:
         self._addresses = parse_addresses(config["bootstrap.servers"])
         self.cluster: Cluster = bootstrap_cluster(self._addresses)
         self.coordinators: dict[int, Node] = {}
-        self.has_lost_connection = False  # since the metadata were last asked for because of it
+        self.has_lost_connection = False  # reset when new metadata are requested because of it
         self._connections: dict[int, Connection] = {}
-        self._failures: dict[int, tuple[int, int]] = {}  # node id -> (failed attempts, not before this monotonic time)
+        self._failures: dict[int, tuple[int, int]] = {}  # node id -> (failed attempts, next attempt, monotonic)
         self._last_failure = ""
         self._selector = environment.make_selector()
         self._registered: dict[Connection, int] = {}  # -> selector events

@@ -19,7 +19,7 @@ MOST_IN_FLIGHT_IN_ORDER = 5
 # Keys that are required in Java's clients only.
 _OPTIONAL = frozenset(("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"))
 
-# By group.protocol, the keys that only the other protocol has.
+# group.protocol -> the keys that only the other protocol has
 _KEYS_OF_OTHER_PROTOCOL = {
     "classic": ("group.remote.assignor",),
     "consumer": ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms"),

@@ -193,7 +193,7 @@ class Consumer:
         self._network.interrupt()
 
     def forget_wakeup(self) -> None:
-        """Takes back a `wakeup` that no call has raised yet."""
+        """Cancels a `wakeup` that no call has raised yet."""
         self._network.forget_interrupt()
 
     # Positions

@@ -113,7 +113,7 @@ class ConsumerGroup:
         return monotonic_ms + POLL_MS
 
     def _watch_topics(self) -> None:
-        """Tells the membership when subscribed topics were created, deleted or have got more partitions."""
+        """Notifies the membership of subscribed topics that were created, deleted or have got more partitions."""
         cluster = self._network.cluster
         topics = self._subscription.matching(cluster.topics)
         counts = {name: len(cluster.topics[name].partitions) for name in topics if name in cluster.topics}
@@ -132,7 +132,7 @@ class ConsumerGroup:
         self._membership.last_poll_ms = self._network.clock.monotonic_ms()
 
     def assigned_manually(self) -> None:
-        """Has manually assigned partitions start at the committed offsets; called with the lock held."""
+        """Lets manually assigned partitions start at the committed offsets; called with the lock held."""
         for state in self._subscription.partitions.values():
             if state.position is None and state.reset is None:
                 state.wants_committed = self.group_id is not None
@@ -200,7 +200,7 @@ class ConsumerGroup:
         membership = self._membership
         with self._network.lock:
             if membership.new_assignment is None:
-                return  # the membership was lost meanwhile
+                return  # the membership was lost again
             assigned = set(membership.take_assignment())
         previous = set(self._subscription.partitions)
         revoked, added = sorted(previous - assigned), sorted(assigned - previous)

@@ -55,15 +55,15 @@ class ConsumerMembership(GroupMembership):
     """Consumer-protocol membership; see GroupMembership.
 
     A change of the subscription or of the owned partitions is sent at once; otherwise a heartbeat is sent as often as
-    the coordinator asks. Invariant: `_owned` are the partitions that the application reads, by topic id; `_assigned`
-    those that it is to read and whose topics' names are not all known yet (None: no such).
+    the coordinator asks. Invariant: `_owned` are the partitions that the application reads, by topic id. `_assigned` is
+    the target assignment as long as the names of some of its topics are unknown; otherwise it is None.
     """
 
     def __init__(
         self, network: Network, coordinator: Coordinator, subscription: Subscription, config: ClientConfig
     ) -> None:
         super().__init__(network, coordinator, subscription, config)
-        self._member_id = uuid_to_string(random_uuid())  # the same until the consumer is closed
+        self._member_id = uuid_to_string(random_uuid())  # does not change until the consumer is closed
         self._is_joined = False
         self._is_joining = False
         self._sent: dict[str, Any] = {}  # the request's fields that the coordinator knows
@@ -113,7 +113,7 @@ class ConsumerMembership(GroupMembership):
         return super().take_assignment()
 
     def assignment_applied(self, *, has_revoked: bool) -> None:
-        if self._applying is not None:  # otherwise the membership was lost meanwhile
+        if self._applying is not None:  # otherwise the membership was lost during `poll`
             self._owned, self._applying = self._applying, None
 
     # Heartbeats

@@ -32,9 +32,9 @@ COORDINATOR_MOVED = frozenset(
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset, which is that of the next record to read.
+    """A committed offset: the offset of the next record to read.
 
-    `metadata` is a text of the application's; `leader_epoch` that of the last record read, -1 if unknown.
+    `metadata` is text of the application; `leader_epoch` is the epoch of the last record read, -1 if unknown.
     """
 
     offset: int

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class RequestTimedOut(ApiError, TimeoutError):
-    """Nothing came before the time limit, whether of a broker that cannot be reached or of one that is slow.
+    """No response arrived before the time limit, because a broker is slow or cannot be reached.
 
     It is a TimeoutError, and an ApiError with the code REQUEST_TIMED_OUT.
     """

@@ -39,9 +39,9 @@ _LOST_SESSION = frozenset(
 
 
 class Fetcher:
-    """Owns the fetch requests and the fetch sessions. A task of the network: called with its lock held.
+    """Owns the fetch requests and the fetch sessions. The network runs this task with its lock held.
 
-    `errors` are those that the application has to be told of; `collect` raises them. `is_hungry` says that the last
+    `errors` are waiting for the next `collect`, which raises them. `is_hungry` says that the last
     `collect` has emptied a buffer, so that another fetch can be sent.
     """
 

@@ -1,7 +1,8 @@
 """Defers signal handlers while the main thread runs a step of a client's network.
 
-A signal's handler runs between any two instructions of the main thread. One that raises, as Ctrl-C's does, would abort
-the step in the middle: requests would stay unsent and responses would be lost, and `close` would wait for them.
+A signal's handler runs between any two instructions of the main thread. A handler that raises
+an exception, such as Python's handler of Ctrl-C, would abort the step in the middle: requests would not be sent,
+responses would be lost, and `close` would wait for them.
 """
 
 from __future__ import annotations

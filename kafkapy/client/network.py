@@ -129,7 +129,7 @@ class Network(BrokerConnections):
         self.wake_waiters()
 
     def forget_interrupt(self) -> None:
-        """Takes back an `interrupt` that no call has raised yet."""
+        """Cancels an `interrupt` that no call has raised yet."""
         self._is_interrupted = False
 
     def raise_if_interrupted(self) -> None:
@@ -203,7 +203,7 @@ class Network(BrokerConnections):
                 try:
                     os.read(self._wake_reader, 4096)
                 except BlockingIOError:
-                    continue  # another thread has read it
+                    continue  # another thread has emptied the pipe
 
     def _step(self, *, closes_idle: bool = True) -> int:
         """Runs one step with the lock held; returns when the next is due.

@@ -36,13 +36,13 @@ STALE_METADATA = frozenset(
         Error.REPLICA_NOT_AVAILABLE,
     )
 )
-# The broker does not know the batches before: an idempotent producer starts a new epoch.
+# The broker does not know the preceding batches; an idempotent producer then starts a new epoch.
 _BROKEN_SEQUENCE = frozenset((Error.OUT_OF_ORDER_SEQUENCE_NUMBER, Error.UNKNOWN_PRODUCER_ID))
 _FRAME_BYTES = 512  # about the size of a produce request without its batches
 
 
 class Sender:
-    """Owns the batches in flight. A task of the network: every method is called with its lock held.
+    """Owns the batches in flight. The network runs this task; every method is called with its lock held.
 
     While `flushing` or `out_of_memory` (counts of waiting callers) is positive, batches are sent without lingering.
     """

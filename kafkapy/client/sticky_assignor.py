@@ -1,10 +1,10 @@
 """The sticky assignors: as even an assignment as possible, in which members keep as many partitions as possible. Pure.
 
 The result is the same as Apache Kafka's, so that partitions do not move when the leader of a mixed group changes. If
-all members read the same topics, each member gets the floor or the ceiling of the even share and keeps as much of what
-it had, and the rest is assigned in turn (`_EqualShares`). Otherwise each partition goes to the member with the fewest
-partitions among those that read the topic, and partitions are then moved as long as that makes the assignment more
-even (`_Balance`).
+all members read the same topics, each member gets the floor or the ceiling of the even share: it keeps as many of its
+partitions as it may have, and the others are assigned in turn (`_EqualShares`). Otherwise each partition goes to the
+member with the fewest partitions among those that read the topic, and partitions are then moved as long as that makes
+the assignment more even (`_Balance`).
 
 Where Java keeps the previous partitions in a hash table, members are in alphabetical order here.
 """
@@ -80,7 +80,7 @@ def _valid_ownership(members: Members, counts: PartitionCounts) -> tuple[Assignm
         generation = members[member_id].generation
         for topic_partition in members[member_id].owned:
             if topic_partition.partition >= counts.get(topic_partition.topic, 0):
-                continue  # it no longer exists
+                continue  # the partition no longer exists
             other = owner.get(topic_partition)
             if other is None:
                 owner[topic_partition] = member_id
@@ -121,7 +121,7 @@ class _EqualShares:
     """The assignment of members that all read the same topics.
 
     `at_least` is the floor of the even share, `at_most` its ceiling; `over_count` members get more than `at_least`.
-    `owned` has the members in alphabetical order, in which all lists of members therefore are.
+    `owned` has the members in alphabetical order, and so all lists of members have this order.
     """
 
     def __init__(self, counts: PartitionCounts, owned: Assignment, disputed: set[TopicPartition]) -> None:
@@ -322,9 +322,9 @@ class _Balance:
 
 
 class _Movements:
-    """The moves made so far; prevents that two partitions of one topic are exchanged between two members.
+    """The moves made so far, which prevent that two members exchange two partitions of one topic.
 
-    Instead of the second partition, the one that was moved in the opposite direction is moved back.
+    Instead of moving a second partition in the opposite direction, the first one is moved back.
     """
 
     def __init__(self) -> None:
@@ -332,7 +332,7 @@ class _Movements:
 
     def record(self, topic_partition: TopicPartition, giver: str, receiver: str) -> None:
         first = self.moves.pop(topic_partition, (giver, giver))[0]
-        if first != receiver:  # otherwise it is back at its first owner
+        if first != receiver:  # otherwise the partition is back at its first owner
             self.moves[topic_partition] = first, receiver
 
     def partition_to_move(self, topic_partition: TopicPartition, giver: str, receiver: str) -> TopicPartition:

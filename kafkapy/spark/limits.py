@@ -13,8 +13,8 @@ def limit_offsets(
 ) -> dict[TopicPartition, int]:
     """Returns an end for each partition so that a batch has `most` offsets in total, or all if there are fewer.
 
-    Each partition gets a share in proportion to its unread offsets; what rounding down leaves goes to the partitions
-    that lost most by it. So no partition starves, and the sum is exact.
+    Each partition gets a share in proportion to its unread offsets. Shares are rounded down; the offsets that remain go
+    to the partitions with the largest fractions, so that the sum is exact.
     """
     unread = {partition: max(end - starts.get(partition, end), 0) for partition, end in latest.items()}
     total = sum(unread.values())

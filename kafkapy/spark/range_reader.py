@@ -44,7 +44,7 @@ def read_range(options: ReadOptions, columns: Sequence[str], wanted: OffsetRange
                     yield rows if rows.schema.equals(schema) else rows.cast(schema)
                 return
             except NoOffsetForPartition as error:
-                # Spark has the records before the position already.
+                # The records before the position were already returned to Spark.
                 start = _skip(options, wanted, start if reader.position is None else reader.position, error)
 
 
@@ -59,7 +59,7 @@ def _skip(options: ReadOptions, wanted: OffsetRange, start: int, error: NoOffset
     if first <= start <= last:
         if isinstance(error, LogTruncated):
             report_loss(error.message, fails=options.fail_on_data_loss)
-        return start  # otherwise a new leader did not know its log's end yet
+        return start  # without a truncation, a new leader did not know the end of its log yet
     report_loss(
         f"Offset {start} of partition {wanted.partition} is out of range: it has {first} to {last}",
         fails=options.fail_on_data_loss,

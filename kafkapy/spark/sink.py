@@ -27,7 +27,7 @@ _TRANSACTION_S = 120.0
 
 
 class TaskWritten(WriterCommitMessage):
-    """The message of a task to the driver. `transaction` is the prepared one; None without transactions or records.
+    """The message of a task to the driver. `transaction` is prepared, or None without transactions or without records.
     `query_id` is set by streams with transactions, because Spark passes it to tasks only."""
 
     def __init__(
@@ -64,7 +64,7 @@ def task_query_id() -> str:
 
 
 def task_transactional_id(transactional_id: str) -> str:
-    """Appends the number of the task, so that its next attempt fences one that died."""
+    """Appends the number of the task, so that the next attempt of the task fences an attempt that died."""
     context = TaskContext.get()
     return f"{transactional_id}-{0 if context is None else context.partitionId()}"
 

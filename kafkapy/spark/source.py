@@ -43,7 +43,7 @@ class KafkapySource(Shipped, DataSource):
         try:
             return StreamReader(self._read_options(is_streaming=True), chosen_columns(schema))
         except ConfigError as error:
-            # Spark's runner would end in an error of its own (it stops a reader that it has not got).
+            # An exception here would be hidden by another error: Spark would then call `stop` of a missing reader.
             return RefusingStreamReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -26,7 +26,7 @@ def observed(rows: DataFrame) -> DataFrame:
 class Report(StreamingQueryListener):
     """Prints a line on standard error for each micro-batch of the query `name` that left rows out.
 
-    A job has a query for each sink, and all of them leave the same rows out: so only one of them is reported. Spark
+    A job has a query for each sink; because all of them leave out the same rows, only one is reported. Spark
     calls the methods on its listener thread, except `await_end`.
     """
 

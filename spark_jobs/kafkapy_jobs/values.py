@@ -1,8 +1,8 @@
 """Turns values of records into text, and says why a value cannot be read.
 
-`with_text` adds two columns: `text`, the value as text (JSON text for json and msgpack), and `reason`, why it could
-not be read (null if it could). A job adds reasons of its own; rows with a reason become dead letters and are left out
-of the result.
+`with_text` adds two columns: `text` is the value as text (JSON text for json and msgpack); `reason` says why the value
+cannot be read, and is null for readable values. A job adds reasons of its own. Rows with a reason become dead letters
+and are left out of the result.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def with_text(records: DataFrame, value_format: str) -> DataFrame:
 
 def _msgpack_as_json() -> Callable[[Column], Column]:
     def as_json(value: bytes | None) -> str | None:
-        # It runs on executors, where only its own imports are available.
+        # This function runs on executors, where only its own imports are available.
         import json
 
         import msgpack
@@ -64,7 +64,7 @@ def _msgpack_as_json() -> Callable[[Column], Column]:
 
 
 def add_reason(records: DataFrame, condition: Column, reason: str) -> DataFrame:
-    """Sets `reason` of the rows for which the condition is true, unless they have one."""
+    """Sets `reason` of the rows for which the condition is true and that have no reason yet."""
     return records.withColumn("reason", F.coalesce("reason", F.when(condition, reason)))
 
 

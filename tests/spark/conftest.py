@@ -1,6 +1,6 @@
 """One Spark session and one broker for all tests of the data source and of the jobs.
 
-KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka: what a test demands must hold there too.
+KAFKAPY_TEST_SERVER=apache runs the same tests against Apache Kafka, which must pass them too.
 """
 
 from __future__ import annotations

@@ -83,13 +83,15 @@ def ordered(terms: Counter[str]) -> list[tuple[str, int]]:
 
 
 class Driver:
-    """The command `kafkapy jobs submit hot-search` with both sinks, in a process session of its own, which is killed as
-    a whole."""
+    """The command `kafkapy jobs submit hot-search` with both sinks, in a session of its own.
+
+    All processes of the session are killed together.
+    """
 
     def __init__(self, bootstrap: str, topic: str, output: str, directory: Path, *delivery: str) -> None:
         self.directory = directory
         self._log = directory / "driver.log"
-        self._log_start = 0  # where it begins to be the last driver's
+        self._log_start = 0  # position at which the log of the last driver begins
         spark = ["--conf", "spark.ui.enabled=false", "--driver-memory", "700m", "--master", "local[2]"]
         spark += ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
         job = ["hot-search", "--bootstrap-server", bootstrap, "--topic", topic, "--shuffle-partitions", "1"]
@@ -99,9 +101,9 @@ class Driver:
         self._command += ["--checkpoint", f"{directory}/checkpoint", *delivery]
 
     def run_and_kill(self, chance: random.Random) -> None:
-        """Starts, waits until both queries have done a few micro-batches, and kills at any moment of the next.
+        """Starts a driver and kills it at a random moment after a few micro-batches of both queries.
 
-        A driver that Spark gave up by itself, because the machine was slow, is one more death: another takes its place.
+        A driver that ended by itself because the machine was slow is replaced by another one.
         """
         wanted = {sink: count + chance.randrange(1, 4) for sink, count in self._batches().items()}
         is_killed = False
@@ -111,13 +113,13 @@ class Driver:
                 is_killed = self._await(process, lambda: all(self._batches()[sink] >= wanted[sink] for sink in wanted))
                 time.sleep(chance.random() * 0.5)
             finally:
-                with contextlib.suppress(ProcessLookupError):  # all of it has died by itself
+                with contextlib.suppress(ProcessLookupError):  # all processes have ended already
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
     def run_to_the_end(self) -> None:
-        """Processes the available records and ends; twice, because the first run's watermark closes windows in the
-        second."""
+        """Runs the job twice over the available records, because the watermark of the first run closes windows only in
+        the second."""
         runs = 0
         while runs < 2:
             code = self._start("--trigger", "available-now").wait(_START_S)
@@ -139,7 +141,7 @@ class Driver:
             )
 
     def _await(self, process: subprocess.Popen[bytes], condition: Any) -> bool:
-        """Waits for a condition. Returns False if the driver ended before because it was too slow."""
+        """Waits for a condition. Returns False if the driver has ended because it was too slow."""
         deadline = time.monotonic() + _START_S
         while not condition():
             if process.poll() is not None and self._was_too_slow():

@@ -139,6 +139,6 @@ def test_a_missing_topic_is_an_error(read):
 
 
 def test_spark_finds_the_format_by_itself(spark, topics, filled):
-    fresh = spark.newSession()  # in which nobody has called `register`
+    fresh = spark.newSession()  # a session in which `register` was not called
     reader = fresh.read.format("kafkapy").option("kafka.bootstrap.servers", topics.bootstrap)
     assert reader.option("subscribe", filled).load().where("offset < 50").count() == 100

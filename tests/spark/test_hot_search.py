@@ -72,7 +72,7 @@ def test_ties_at_the_edge_go_by_term_descending(spark):
 
 
 def test_both_ways_to_the_first_entries_of_a_group_are_one(spark):
-    """Spark before 4.2 has no `max_by` with a number."""
+    """Spark before 4.2 lacks `max_by` with a limit, so `first_of` uses another function there."""
     rows = spark.createDataFrame([(count, f"t{count % 7}") for count in range(40)], "count long, term string")
     entry = F.struct("count", "term")
     bounded = rows.agg(first_of(entry, 5).alias("top")).first()["top"]
@@ -125,7 +125,7 @@ def test_windows_of_a_stream_close_once_behind_the_watermark(spark, tmp_path):
     batches = [
         first,
         [*second, record("late and counted", 200)],
-        [record("", 370)],  # time goes to 370 and the watermark to 310: the first window closes with the next batch
+        [record("", 370)],  # time is 370, so the watermark is 310: the next batch closes the first window
         [record("特斯拉", 320)],
         [record("too late", 100)],
         [record(None, 800)],

@@ -17,7 +17,7 @@ def test_addresses_at_the_threshold_within_a_minute_are_listed_and_expire(spark,
     batches = [
         [record(A, 1), record(A, 2), record(A, 3), record(B, 4)],
         [record(A, 70), record(B, 75), record(C, 119)],
-        [record(C, 121), record(B, 122), record(B, 123)],  # C: one on each side of the minute
+        [record(C, 121), record(B, 122), record(B, 123)],  # C has one request on each side of a full minute
         [record(C, 4000)],
         [record(C, 4200)],
     ]

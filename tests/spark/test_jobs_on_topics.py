@@ -57,7 +57,7 @@ def test_hot_search_writes_each_window_once(spark, topics, words, tmp_path):
 
 
 def test_a_micro_batch_that_runs_again_is_written_once(spark, topics):
-    """The same driver repeats it, then one that follows a crash within a batch, and one after an empty batch."""
+    """The batch is repeated by the same driver, by a successor, and by another one after an empty batch."""
     output = topics.create(2)
     context = spark.sparkContext
     context.setLocalProperty(QUERY_ID, "query-of-this-test")
@@ -76,7 +76,7 @@ def test_a_micro_batch_that_runs_again_is_written_once(spark, topics):
     second(rows(), 1)
     second(rows("c"), 2)
     driver()(rows("c"), 2)
-    with pytest.raises(ApiError):  # the first was thought dead, and is fenced
+    with pytest.raises(ApiError):  # a successor has fenced the first driver
         first(rows("d"), 3)
     context.setLocalProperty(QUERY_ID, None)
     assert sorted(value for _, value, _ in read_topic(topics.bootstrap, output)) == [b"a", b"b", b"c"]

@@ -13,7 +13,7 @@ from kafkapy.types import TopicPartition
 
 VALUE = b"x" * 100_000
 RECORDS, DELETED = 480, 400
-# What one batch of rows and the fetches ahead of it can hold, with a fetch of 1 MiB at a time.
+# The number of records in one batch of rows and in the fetches ahead of it, with fetches of 1 MiB.
 AHEAD = (BATCH_BYTES + (8 << 20)) // len(VALUE)
 
 

@@ -125,13 +125,13 @@ def test_a_batch_that_spark_repeats_counts_once(read_stream, topics, tmp_path):
 
 
 def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tmp_path):
-    """The driver dies between the ledger and the last of its commits."""
+    """The driver dies after it has recorded the decision and before it has committed all transactions."""
     from kafkapy.client import Producer
 
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(10)))
     query_id = str(uuid.uuid4())
-    (tmp_path / "metadata").write_text(json.dumps({"id": query_id}))  # as Spark keeps it in a checkpoint
+    (tmp_path / "metadata").write_text(json.dumps({"id": query_id}))  # as Spark stores it in a checkpoint
     name = f"id-{target}-{query_id}"
     with Producer(bootstrap_servers=topics.bootstrap, transactional_id=f"{name}-0") as producer:
         producer.init_transactions()
@@ -152,7 +152,7 @@ def test_a_decided_batch_is_committed_by_the_next_driver(read_stream, topics, tm
 
 
 def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_path):
-    """The old one has written batch 0; the new one has a batch 0 too, which must be written."""
+    """Both checkpoints have a batch 0, and both batches must be written."""
     source, target = topics.create(), topics.create()
     topics.fill(source, map(str, range(9)))
     for checkpoint, limit in (("one", 9), ("two", 5)):
@@ -162,7 +162,7 @@ def test_a_new_checkpoint_begins_anew_with_the_same_id(read_stream, topics, tmp_
 
 
 def test_the_first_rows_make_the_topic(read_stream, topics, tmp_path):
-    """Batches without rows come before. They are not recorded, because the topic does not exist yet."""
+    """The first batches have no rows; they are not recorded, because the topic does not exist yet."""
     source = topics.create()
     target = f"{source}-made-by-the-sink"
     topics.fill(source, map(str, range(9)))

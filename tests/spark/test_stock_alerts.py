@@ -11,7 +11,7 @@ from tests.spark.topic_records import record, run_stream, values
 
 
 def test_alerts_of_the_last_day_are_the_second_stage_and_come_once(spark, tmp_path):
-    """The days arrive one by one; then the last day again, a higher price on it, a late day, and a restart."""
+    """The days arrive in order; then the last day is repeated, with a higher price too, and a late day arrives."""
     before = [record(text, offset=index) for index, text in enumerate(ROWS[2::3] + ROWS[1::3])]
     today = [record(text, offset=6 + index) for index, text in enumerate(ROWS[0::3])]
     higher = record(row("000001", "2017-03-01", 9.60, 9.50, "平安银行"), offset=9)

@@ -15,7 +15,7 @@ from tests.spark.test_stock_strategy import ROWS, STAGE_1
 from tests.spark_session import ROOT
 
 pytestmark = pytest.mark.timeout(300)
-# Short runs: what the second compiler would win they do not live to give back.
+# Without Java's second compiler, which does not pay off in short runs.
 JAVA = ("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SMALL = ("--conf", "spark.ui.enabled=false", "--driver-memory", "512m", "--master", "local[2]", *JAVA)
 
@@ -84,7 +84,7 @@ def test_a_missing_topic_is_one_line_on_standard_error(spark_bootstrap, more):
     ],
 )
 def test_a_mistake_is_an_error_before_a_jvm_starts(tmp_path, words, message):
-    """The JVM of this Spark cannot be started at all."""
+    """JAVA_HOME names a program that fails, so that a started JVM would be noticed."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho A JVM was started >&2\nexit 9\n")
@@ -95,7 +95,7 @@ def test_a_mistake_is_an_error_before_a_jvm_starts(tmp_path, words, message):
 
 
 def test_the_demo_prints_the_top_ten(tmp_path):
-    """It is the README's command, with an end after one window."""
+    """The command is the README's, with an additional limit of one window."""
     done = kafkapy("jobs", "demo", "--windows", "1", "--rate", "500", "--window", "4 s", "--slide", "2 s")
     assert done.returncode == 0, done.stdout + done.stderr
     printed = done.stdout.splitlines()

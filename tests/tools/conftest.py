@@ -27,6 +27,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolHost]:
 
 @pytest.fixture(scope="session")
 def places(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The values of the placeholders in the cases' words."""
+    """Returns the values of the placeholders in the cases' words."""
     directory: Path = tmp_path_factory.mktemp("files")
     return {**prepare(broker.bootstrap, directory), "data": str(broker.data)}

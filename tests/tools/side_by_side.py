@@ -363,6 +363,6 @@ def make_records(bootstrap: str) -> None:
             consumer.commit()
 
 
-# Their partitions of the coordinators' topics are 36 and 16, as in the cases.
+# The cases name the partitions of the coordinators' topics to which these names belong: 36 and 16.
 GROUP = "readers-10"
 TRANSACTIONAL_ID = "writer-26"

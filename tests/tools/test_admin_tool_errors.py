@@ -66,7 +66,7 @@ def test_an_interrupt_ends_a_tool_that_waits() -> None:
         )
         # The first connection only checks that the server listens; the second one is the client's.
         listener.settimeout(60)
-        connections = [listener.accept()[0] for _ in range(2)]  # referenced, or they would be closed at once
+        connections = [listener.accept()[0] for _ in range(2)]  # unreferenced sockets would be closed at once
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         for connection in connections:

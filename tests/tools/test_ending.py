@@ -154,7 +154,7 @@ def test_help_has_examples_and_ends_well():
 
 
 def test_a_link_with_the_name_of_kafkas_script_is_that_tool(tmp_path):
-    """The exit code of its help is Kafka's."""
+    """Under the script's name `--help` exits with Kafka's status."""
     program = tmp_path / "kafka-console-consumer.sh"
     program.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"

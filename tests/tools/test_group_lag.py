@@ -1,4 +1,4 @@
-"""The lag of a group: to the end of the log, or for readers of committed records to the last stable offset."""
+"""The lag of a group, up to the end of the log or, for readers of committed records, up to the last stable offset."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_as_apache_kafkas_tool(host: ToolHost, places: dict[str, str], case):
 
 @pytest.mark.parametrize("side", ["apache", "kafkapy"])
 def test_console_producer_writes_the_same_records(host: ToolHost, places: dict[str, str], side):
-    """Each writes the same lines; a consumer shows the same of both."""
+    """Both tools write the same lines, and a consumer prints the same records for both."""
     run = host.run if side == "apache" else run_ours
     server = ("--bootstrap-server", places["bootstrap"])
     reader = ("--reader-property", "parse.key=true", "--reader-property", "key.separator= ")

@@ -1,9 +1,10 @@
 """Worked examples of a book on Kafka 0.10 that need one broker and these tools, with the flags of Kafka 4.
 
-What has changed since: `--broker-list` and `--zookeeper` are `--bootstrap-server`; `--whitelist` is `--include`;
-`--property` is `--formatter-property` of the console consumer and `--reader-property` of the producer; dump-log prints
-a line for each batch and the codec by its name in small letters; committed offsets are shown as JSON, without an
-expiration time; records without a key go to one partition for a batch; a new topic is made without a warning.
+The examples differ from the book's because of changes since then: `--broker-list` and `--zookeeper` are now
+`--bootstrap-server`; `--whitelist` is `--include`; `--property` is `--formatter-property` of the console consumer and
+`--reader-property` of the producer. dump-log prints a line for each batch, with the codec in lower case; committed
+offsets are printed as JSON, without an expiration time; all records of a batch without keys go to one partition; and a
+topic is created without a warning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.tools.tool_host import Done, run_ours
 OFFSETS = "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
 SCHEMA = b'{"schema":{"type":"string","optional":false},"payload":"%s"}'
 KEY = b'{"schema":null,"payload":null}'
-# timestamp, key, value and crc in the book's dumps
+# timestamp, key, value and CRC of the records in the book's dumps
 DUMPED = (
     (1490746340519, None, b"4", 442199113),
     (1490746347162, None, b"10", 4005880382),
@@ -49,7 +50,7 @@ def end_offsets(broker: BrokerProcess, topic: str, partitions: int) -> list[int]
 
 
 def test_dump_of_messages_of_format_1(tmp_path):
-    """The positions, sizes and checksums of dump-log with --print-data-log are the book's."""
+    """The tool dump-log with --print-data-log prints the positions, sizes and checksums of the book."""
     records = [(offset, timestamp, key, value) for offset, (timestamp, key, value, _) in enumerate(DUMPED)]
     segment = tmp_path / "00000000000000000000.log"
     segment.write_bytes(build_message_set(records, magic=1))
@@ -72,7 +73,7 @@ def test_dump_of_messages_of_format_1(tmp_path):
 
 
 def test_keyed_lines_with_a_blank_as_separator(broker: BrokerProcess, server):
-    """The ends of the three partitions add up to the sixteen lines that are produced."""
+    """The end offsets of the three partitions add up to the number of lines, sixteen."""
     make_topic(broker, "kafka-action", 3)
     lines = "".join(f"key{number} value {number}\n" for number in range(16))
     words = ("--reader-property", "parse.key=true", "--reader-property", "key.separator= ")
@@ -93,7 +94,7 @@ def test_a_topic_that_is_missing_is_made_by_the_first_record(server):
 
 
 def test_unicast_multicast_and_a_list_of_topics(server):
-    """A group reads a record once, another group reads it as well, and --include reads both topics."""
+    """A group reads a record once, another group reads the same record, and --include reads both topics."""
     for topic in ("multicast-a", "multicast-b"):
         run_ours("console-producer", *server, "--topic", topic, input=f"from {topic}\n")
     reading = ("--topic", "multicast-a", "--from-beginning", "--timeout-ms", "2500")
@@ -132,7 +133,7 @@ def test_committed_offsets_are_in_the_groups_partition(broker: BrokerProcess, se
 
 
 def test_the_lines_of_the_performance_tools(server):
-    """The rate has six decimals, a megabyte 1,048,576 bytes; percentiles are whole; the consumer prints times."""
+    """The rate has six decimals, a megabyte is 1,048,576 bytes, percentiles are whole numbers."""
     produced = run_ours(
         *("producer-perf-test", "--topic", "producer-perf-test", "--num-records", "1000", "--record-size", "1000"),
         *("--throughput", "-1", "--producer-props", f"bootstrap.servers={server[1]}", "acks=all"),

@@ -85,7 +85,7 @@ def test_create_and_list(shell: Shell) -> None:
 
 
 def test_configuration_of_a_topic(shell: Shell) -> None:
-    """The book's 4th acceptance test creates with an override, alters it, adds one, deletes it, adds partitions."""
+    """The book's test creates a topic with an override, changes, adds and deletes overrides, and adds partitions."""
     shell.out(
         "topics --create --topic config-test --partitions 3 --replication-factor 1 --config max.message.bytes=404800"
     )
@@ -149,7 +149,7 @@ def test_delete_where_it_is_switched_off(tmp_path: Path) -> None:
 
 
 def test_offsets_of_keyed_records(shell: Shell) -> None:
-    """The ends add up to sixteen records. Options have a single dash, and the time is -1."""
+    """The end offsets add up to sixteen records. The options have a single dash, and the time is -1."""
     shell.out("topics --create --topic keyed --partitions 3")
     with Producer(bootstrap_servers=shell.bootstrap) as producer:
         for number in range(16):
@@ -163,7 +163,7 @@ def test_offsets_of_keyed_records(shell: Shell) -> None:
 
 
 def test_offsets_of_a_group(shell: Shell) -> None:
-    """The lag is 0 at the end; the group is described without members too, and deleted at last."""
+    """The group is described with members and, with a lag of 0, without members; then it is deleted."""
     shell.out("topics --create --topic offset-test --partitions 1")
     with Producer(bootstrap_servers=shell.bootstrap) as producer:
         for number in range(29):
@@ -231,7 +231,7 @@ def test_throttles_and_quotas(shell: Shell) -> None:
 
 
 def test_preferred_leaders(shell: Shell, tmp_path: Path) -> None:
-    """All leaders of one broker are the preferred ones. The tool replaces kafka-preferred-replica-election."""
+    """The only broker is the preferred leader; the tool is kafka-preferred-replica-election's successor."""
     shell.out("topics --create --topic elected --partitions 2")
     file = tmp_path / "partitions.json"
     file.write_text('{"partitions":[{"topic":"elected","partition":1}]}')

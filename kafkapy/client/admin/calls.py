@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 IN_FLIGHT_LIMIT = 100
-# How often a topic is looked up that does not exist: one that was just created may not be known to every broker yet.
+# How often a topic that does not exist is looked up, because a broker may not know yet that it was created.
 ATTEMPTS_FOR_UNKNOWN = 3
 
 

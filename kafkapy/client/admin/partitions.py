@@ -159,7 +159,7 @@ class PartitionOperations(AdminLookups):
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker: int | None = None, timeout: float | None = None
     ) -> Results[TopicPartition, list[ProducerState]]:
-        """Returns the active producers of partitions, as their leaders know them, or as `broker` does. Blocks."""
+        """Returns the active producers of partitions according to their leaders, or to `broker`. Blocks."""
 
         def find(keys: Collection[TopicPartition], deadline_ms: int) -> Found:
             if broker is None:

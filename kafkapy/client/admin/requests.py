@@ -75,7 +75,7 @@ class AdminRequest:
         self.error: ApiError | None = None
         self.is_done = False
         self.is_in_flight = False
-        self.is_repeated = True  # False: the caller repeats it, after another lookup of the broker
+        self.is_repeated = True  # if False, the caller looks up the broker and sends a new request
         self.attempts = 0
         self.not_before_ms = 0
 
@@ -93,7 +93,7 @@ class AdminRequest:
 
 
 class RequestQueue:
-    """Owns the unfinished requests of an admin client. A task of its network: called with the lock held."""
+    """Owns the unfinished requests of an admin client. The network runs this task with its lock held."""
 
     def __init__(self, network: Network, retries: int) -> None:
         self._network = network

@@ -1,4 +1,4 @@
-"""The assignors: known cases, and what holds for any group."""
+"""The assignors: known cases, and properties of any group's assignment."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ groups = st.dictionaries(
     st.sets(st.sampled_from("tuvw"), min_size=1),
     min_size=1,
 )
-# A machine that is busy otherwise is no fault of the data.
+# No limits of time, because a busy machine must not fail a test.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 counts = st.dictionaries(st.sampled_from("tuvw"), st.integers(0, 9))
 

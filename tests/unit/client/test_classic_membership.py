@@ -24,7 +24,7 @@ MEMBER_ID = "member-1"
 
 
 class Coordinator(MemoryBrokers):
-    """A group of one, who leads it; `refusals` by API are answered first."""
+    """The coordinator of a group whose only member is the leader; it returns the `refusals` of an API first."""
 
     def __init__(self):
         super().__init__()

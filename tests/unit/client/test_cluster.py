@@ -1,4 +1,4 @@
-"""The picture of the cluster: addresses, answers merged, leaders believed or not."""
+"""The view of the cluster: addresses, merged metadata, and leaders that are accepted or ignored."""
 
 from __future__ import annotations
 

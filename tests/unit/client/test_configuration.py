@@ -1,4 +1,4 @@
-"""A client's configuration: types, warnings, refusals, and what follows from what."""
+"""A client's configuration: types, warnings, invalid values, and values derived from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of a group of the consumer protocol: what it says when, and what becomes of what it is told."""
+"""A member of a group of the consumer protocol: the heartbeats that it sends and how it handles the responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POLL_S = 0.2
 
 
 class Coordinator(MemoryBrokers):
-    """Gives out `assignment` (topic id -> partitions) with the next answer, and the `refusals` before it."""
+    """A coordinator that returns `assignment` (topic id -> partitions) once, after all `refusals`."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Coordinator(MemoryBrokers):
         self.assignment = assignment
 
     def _fetch(self, request, version):
-        self.clock.advance(50)  # nothing comes, for a while
+        self.clock.advance(50)  # a fetch that waits and returns nothing
         return FetchResponse(responses=[])
 
     def _heartbeat(self, request, version):
@@ -247,7 +247,7 @@ def test_who_does_not_poll_leaves_and_comes_back_with_the_next_poll(coordinator)
         consumer.subscribe(["t"], listener)
         polled(consumer, lambda: numbers(consumer) == [0])
         coordinator.clock.advance(10_001)
-        consumer.end_offsets([TopicPartition("t", 0)])  # drives, and is no poll
+        consumer.end_offsets([TopicPartition("t", 0)])  # runs the network without polling
         coordinator.give({coordinator.t: [0]})
         polled(consumer, lambda: len(listener.heard) == 3)
         assert listener.heard == [("+", [0]), ("!", [0]), ("+", [0])]

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments as bytes."""
+"""Encoding and decoding of subscriptions and assignments."""
 
 from __future__ import annotations
 

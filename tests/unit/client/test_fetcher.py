@@ -65,7 +65,7 @@ def test_records_arrive_in_the_order_of_their_offsets(consumer):
 def test_records_of_a_fetch_from_before_a_seek_are_not_delivered(brokers, consumer):
     consumer.assign([T0])
     poll(consumer)
-    assert [offset for _, offset in brokers.fetched_offsets] == [0]  # that of offset 10 is sent but not served
+    assert [offset for _, offset in brokers.fetched_offsets] == [0]  # offset 10 is requested but not served
     consumer.seek(T0, 50)
     assert poll(consumer)[0] == (0, 50)
     assert [offset for _, offset in brokers.fetched_offsets][:3] == [0, 10, 50]
@@ -243,7 +243,7 @@ def test_an_error_that_is_not_retriable_is_raised_once_per_poll(brokers, consume
 
 
 def test_the_leader_that_an_error_names_is_fetched_from(brokers, consumer):
-    brokers.versions[ApiKey.OFFSET_FOR_LEADER_EPOCH] = (0, 2)  # positions are not validated
+    brokers.versions[ApiKey.OFFSET_FOR_LEADER_EPOCH] = (0, 2)  # too old to validate positions
 
     def moved(request, version):
         response = brokers._fetch(request, version)
@@ -272,7 +272,7 @@ def test_the_replica_that_the_leader_prefers_is_read_until_it_fails(brokers, con
     poll(consumer)
     nodes = [each.node_id for each in brokers.asked if each.key == ApiKey.FETCH]
     assert nodes[:2] == [1, 2]
-    brokers.fetch_errors[T0] = [Error.OFFSET_OUT_OF_RANGE]  # of a replica: not that of the leader
+    brokers.fetch_errors[T0] = [Error.OFFSET_OUT_OF_RANGE]  # for the follower's log only
     read(consumer, 30)
     assert [each.node_id for each in brokers.asked if each.key == ApiKey.FETCH][-1] == 1
 
@@ -390,7 +390,7 @@ def test_many_partitions_use_a_session_that_is_replaced_when_it_is_lost(brokers,
     numbers = [(each.session_id, each.session_epoch) for each in brokers.of(ApiKey.FETCH)]
     assert (71, 1) in numbers and numbers.count((0, 0)) == 2
     assert len(brokers.of(ApiKey.FETCH)[0].topics[0].partitions) == 10
-    assert not brokers.of(ApiKey.FETCH)[-1].topics  # nothing has changed
+    assert not brokers.of(ApiKey.FETCH)[-1].topics  # the session has no changes
 
 
 def test_the_lag_is_that_of_the_last_fetch(consumer):

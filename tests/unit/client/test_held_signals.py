@@ -1,4 +1,4 @@
-"""Handlers of signals wait until what they would have interrupted is done."""
+"""Signal handlers are deferred until the code that they would interrupt has ended."""
 
 from __future__ import annotations
 

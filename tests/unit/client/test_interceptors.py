@@ -1,4 +1,4 @@
-"""Interceptors: called in their order, and none of them can stop the client."""
+"""Interceptors are called in order, and their exceptions do not stop the client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Failing:
 
 
 class Silent:
-    """Has no method at all."""
+    """An interceptor without methods."""
 
 
 def test_each_gets_what_the_one_before_it_made(caplog):

@@ -1,4 +1,4 @@
-"""When the cluster is asked about, by whom, and what is done when nobody answers."""
+"""Metadata requests: when they are sent, to which broker, and what happens without a response."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_topic_without_a_leader_is_asked_for_until_it_has_one(brokers, network
         network.metadata.add_topic("t")
     assert not network.wait_until(lambda: network.cluster.leader("t", 0) >= 0, 3)
     asked = [each.at_ms for each in brokers.asked if each.key == ApiKey.METADATA]
-    assert 3 <= len(asked) < 20  # with pauses that grow
+    assert 3 <= len(asked) < 20  # with growing pauses between the requests
     brokers.add_topic("t", [(2, 1)])
     assert network.wait_until(lambda: network.cluster.leader("t", 0) == 2, 5)
 

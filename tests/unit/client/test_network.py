@@ -1,4 +1,4 @@
-"""The networking of a client: versions, answers, connections that break, and addresses nobody listens at."""
+"""The networking of a client: versions, responses, broken connections, and addresses without a listener."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def network_of(brokers, **settings):
 
 
 def ask(network, node_id=1, **options):
-    """One ListGroups, and the list that its end comes into."""
+    """Sends a ListGroups request; returns a list to which its response or error will be appended."""
     ended = []
     with network.lock:
         network.submit(
@@ -46,7 +46,7 @@ def ask(network, node_id=1, **options):
 
 
 def known(network):
-    """After the first metadata."""
+    """Waits for the first metadata and returns the network."""
     assert network.wait_until(lambda: network.metadata.updates > 0, 5)
     return network
 

@@ -1,4 +1,4 @@
-"""A consumer's position under a new leader: it holds, or the log was cut off before it (KIP-320)."""
+"""A consumer's position after a change of leader: still valid, or beyond the end of a truncated log (KIP-320)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T0 = TopicPartition("t", 0)
 
 
 class Brokers(MemoryBrokers):
-    """Two brokers with the log of one partition: `log` is the leader epoch of each record."""
+    """Two brokers with the log of one partition; `log` has the leader epoch of each record."""
 
     def __init__(self):
         super().__init__(node_ids=(1, 2))

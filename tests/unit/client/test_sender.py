@@ -13,7 +13,7 @@ from tests.harness.client import MemoryBrokers
 
 
 class Brokers(MemoryBrokers):
-    """Two brokers that keep what is produced; `refusals` are answered first, one for each partition's batch."""
+    """Two brokers that store produced batches; they return `refusals` first, one for each batch."""
 
     def __init__(self):
         super().__init__(node_ids=(1, 2))

@@ -1,4 +1,4 @@
-"""Sequences of an idempotent producer: assigned once, kept over attempts, restarted with a new epoch."""
+"""Sequences of an idempotent producer: assigned once, the same in every attempt, restarted with a new epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WHO = ProducerIdentity(7, 0)
 
 class Accumulator(RecordAccumulator):
     def _on_queue_opened(self):
-        """Nobody sends here."""
+        """Does nothing: this accumulator has no sender."""
 
 
 def batches(*counts):

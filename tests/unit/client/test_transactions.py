@@ -18,7 +18,7 @@ from tests.harness.client import MemoryBrokers
 
 
 class Brokers(MemoryBrokers):
-    """A coordinator and a leader that agree to everything but `refusals` of produced batches."""
+    """A coordinator and a leader that accept every request; `refusals` are errors for produced batches."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class Brokers(MemoryBrokers):
         return ProduceResponse(responses=[told])
 
     def keys(self):
-        """The transactional requests so far, in their order."""
+        """Returns the transactional requests so far, in order."""
         order = [ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN]
         return [(each.key.name, each.version) for each in self.asked if each.key in [*order, ApiKey.PRODUCE]]
 

@@ -57,5 +57,5 @@ def test_the_package_data_has_the_marker_of_typed_packages(monkeypatch):
     distribution.parse_config_files()
     command = build_py(distribution)
     command.ensure_finalized()
-    command.manifest_files = {}  # the files that MANIFEST.in adds do not matter here
+    command.manifest_files = {}  # without the files that MANIFEST.in adds
     assert str(Path("kafkapy", "py.typed")) in command.find_data_files("kafkapy", "kafkapy")

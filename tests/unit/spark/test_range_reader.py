@@ -1,4 +1,4 @@
-"""A task's reading of a range: columns, repetition, and records that the log has lost."""
+"""Reading a range in a task: columns, repeated reads, and records that the log has lost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ LOST = NoOffsetForPartition(A0, "lost")
 
 
 class ScriptedReader:
-    """A RangeReader of the records [first, end) of a log, whose value is their offset. Each element of `failures` is an
-    offset before which a read fails, and the error."""
+    """A RangeReader whose rows have only the column `offset`.
+
+    Each element of `failures` is an offset before which a read fails, and the error.
+    """
 
     made: list[ScriptedReader] = []
     failures: list[tuple[int, Exception]] = []
@@ -50,7 +52,7 @@ class ScriptedReader:
 
 
 class Log:
-    """The cluster that says which offsets the log has."""
+    """A cluster that returns `bounds` as the first and last offset of the log."""
 
     bounds = (0, 100)
     closed = 0
@@ -80,7 +82,7 @@ def log(monkeypatch):
 
 
 def offsets(start, end, **options):
-    """The offsets that a task yields for a range."""
+    """Returns the offsets that a task yields for a range."""
     given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a", **options}
     batches = read_range(read_options(given, is_streaming=False), ("offset",), OffsetRange(A0, start, end))
     return [offset for batch in batches for offset in batch.column(0).to_pylist()]
@@ -109,7 +111,7 @@ def test_an_empty_range_reads_nothing():
 
 @pytest.mark.parametrize("bounds", [(0, 100), (6, 100), (0, 6)])
 def test_a_position_within_the_log_is_read_again(log, bounds):
-    """A new leader did not know its log's end yet; both ends of the log are within it."""
+    """A new leader did not know the end of its log yet; positions at both ends are tested too."""
     log.bounds = bounds
     ScriptedReader.failures = [(6, LOST)]
     assert offsets(4, 8) == [4, 5, 6, 7]

@@ -25,7 +25,7 @@ def test_a_reader_is_restored_with_its_state():
 
 
 def test_an_executor_without_kafkapy_says_so():
-    """The Python has only Spark's own packages, which it needs to load the pickle."""
+    """The subprocess can import only Spark's packages, which are needed to load the pickle."""
     reader = BatchReader(read_options(OPTIONS, is_streaming=False), ("value",))
     path = f"import sys; sys.path.append({PACKAGES!r}); sys.modules['kafkapy'] = None; "
     for shipped in (reader, KafkapySource(OPTIONS)):

@@ -186,7 +186,7 @@ def test_more_transactions_than_the_metadata_hold_are_refused(brokers):
 
 
 def test_the_metadata_may_be_as_long_as_the_broker_allows(brokers):
-    """409 transactions in ten bytes each, and five more digits, are 4096 bytes."""
+    """409 transactions of ten bytes, five additional digits and a bracket are 4,096 bytes."""
     pending = [PreparedTransaction("id-1", 100, 1)] * 408
     with SinkLedger(OPTIONS) as ledger:
         ledger.write(LedgerEntry(0, [*pending, PreparedTransaction("id-1", 10_000_000, 1)]))

@@ -43,7 +43,7 @@ class Registry:
 
 
 def test_the_source_is_registered_once():
-    """Spark warns when a data source replaces another, as one that it has found among the installed packages."""
+    """Spark warns if a data source replaces one that it has found among the installed packages."""
     session = Registry()
     register(session)
     assert session.registered == [KafkapySource]
@@ -110,7 +110,7 @@ def test_readers_and_writers_follow_the_options():
     ],
 )
 def test_a_stream_with_wrong_options_fails_at_its_first_question(call):
-    """An error of `streamReader` itself would end in one of Spark's runner."""
+    """An exception of `streamReader` itself would be hidden by an error of Spark's runner."""
     reader = KafkapySource({**OPTIONS, "endingOffsets": "latest"}).streamReader(VALUE)
     assert type(reader) is RefusingStreamReader
     with pytest.raises(ConfigError, match="endingOffsets is not valid in streaming queries"):

@@ -14,7 +14,7 @@ from tests.mock_clock import MockClock
 
 
 class Query:
-    """The part of Spark: offsets pass through JSON, and each batch begins where the last one ended."""
+    """A query as Spark runs it: offsets are passed as JSON, and each batch begins where the last one ended."""
 
     def __init__(self, cluster, start=None, **more):
         servers = {"kafka.bootstrap.servers": "h:1"}
@@ -175,7 +175,7 @@ def test_an_added_partition_that_begins_later_has_lost_records(cluster):
 
 
 def test_a_partition_whose_start_is_not_stored_is_read_from_its_first_record(cluster):
-    """Another source wrote the checkpoint, with neither the start of the new partition nor the ids of topics."""
+    """Spark's own source wrote the checkpoint, without the new partition's start and the ids of topics."""
     cluster.truncate("a", 1, 1)
     start, end = {"a": {"0": 5}}, {"a": {"0": 10, "1": 4}}
     lenient = Query(cluster, start=start, failOnDataLoss="false").position

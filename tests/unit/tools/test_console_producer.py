@@ -1,4 +1,4 @@
-"""The tool console-producer: its configuration, its reader's properties, and what happens to failed records."""
+"""The tool console-producer: its configuration, its reader's properties, and its handling of failed records."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ UNSENT = Outcome(None, None, "Connection refused")
 
 
 class SimulatedPath:
-    """Returns the outcomes of a list, in order."""
+    """A path that returns the outcomes of a list in order."""
 
     def __init__(self, *outcomes: Outcome) -> None:
         self._outcomes = list(outcomes)
@@ -25,7 +25,7 @@ class SimulatedPath:
         return self._outcomes[number]
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Does nothing: there is nothing to close."""
 
 
 def run_probe(*outcomes: Outcome, as_csv: bool = False, only_failures: bool = False) -> tuple[int, Measurements]:

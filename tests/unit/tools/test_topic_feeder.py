@@ -29,7 +29,7 @@ class RecordedProducer:
 
 
 class Hands(MockClock):
-    """A clock that waiting advances."""
+    """A clock whose `wait` advances it."""
 
     def wait(self, seconds):
         self.advance(int(seconds * 1000))

@@ -1,4 +1,4 @@
-"""The queue of an admin client's requests: sent when due, again after errors that pass, given up at the end."""
+"""The request queue of an admin client: sending, retries after retriable errors, and the time-out."""
 
 from __future__ import annotations
 

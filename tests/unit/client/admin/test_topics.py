@@ -136,7 +136,7 @@ def test_topics_are_listed_without_internal_ones(brokers, admin: Admin):
 
 
 def page(request: Any, version: int) -> DescribeTopicPartitionsResponse:
-    """Topics of three partitions each, of which a page has as many as the request allows."""
+    """Returns a page of topics with three partitions each, up to the request's limit of partitions."""
     response = DescribeTopicPartitionsResponse()
     left = request.response_partition_limit
     start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor else ("", 0)

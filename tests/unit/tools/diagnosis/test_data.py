@@ -22,14 +22,14 @@ HOLD = (
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory of node 1 with three partitions of two topics; `old` was last written to 40 days ago."""
+    """Returns a data directory of node 1 with two topics and an internal one; `old` was last written to 40 days ago."""
     data = tmp_path / "data"
     for name, days in (("old-0", 50), ("old-1", 40), ("new.topic-0", 3), ("__consumer_offsets-0", 90)):
         (data / name).mkdir(parents=True)
         segment = data / name / "00000000000000000000.log"
         segment.write_bytes(b"x")
         os.utime(segment, (NOW_S - days * DAY_S,) * 2)
-        (data / name / "00000000000000000001.log").touch()  # rolled, and empty
+        (data / name / "00000000000000000001.log").touch()  # the segment was rolled and is empty
     (data / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=abc\n")
     (data / ".lock").touch()
     return data
@@ -50,7 +50,7 @@ def test_topics_without_recent_writes_are_idle(data: Path, tmp_path: Path):
 
 
 def make_empty_topic(data: Path, topic: str, days: int) -> None:
-    """Makes a topic as it is after its creation `days` ago: no record was ever written to it."""
+    """Makes the files of a topic that was created `days` ago and never written to."""
     partition = data / f"{topic}-0"
     partition.mkdir(parents=True)
     for name, content in (("00000000000000000000.log", ""), ("partition.metadata", "version: 0\n")):
