@@ -165,7 +165,7 @@ class _EqualShares:
         self.revoked.update(had[kept:])
 
     def _assign_rest(self) -> None:
-        """Assigns the rest in turn to the members with too few, then to those that may get one more."""
+        """Assigns the partitions without an owner: first to members below the minimum, then one each to others."""
         taken = {topic_partition for each in self.assigned.values() for topic_partition in each}
         even = deque(self.even)
         index = 0

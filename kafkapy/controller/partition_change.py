@@ -132,7 +132,7 @@ class PartitionChange:
             self.target_elr = ()
 
     def elect_leader(self) -> Elected:
-        """Returns the leader that follows from the targets."""
+        """Elects a leader from the target replicas and the target ISR; NO_LEADER if none is eligible."""
         current = self.partition.leader
         if self.election is Election.PREFERRED and self._is_electable(self.target_replicas[0]):
             return Elected(self.target_replicas[0], False)

@@ -32,15 +32,15 @@ class ShardContext(Protocol):
     leader_epoch: int
 
     def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` now like that of a request, without a response."""
+        """Runs `operation` now and appends its records as for a request; it has no response."""
 
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` later like that of a request; replaces the timer of the same key."""
+        """Runs `operation` after `delay_ms` as `run` does; replaces the timer of the same key."""
 
     def schedule_unless_scheduled(
         self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
     ) -> None:
-        """Runs `operation` later unless there is a timer of that key already."""
+        """Runs `operation` after `delay_ms` as `run` does, unless the key already has a timer."""
 
     def cancel(self, key: str) -> None:
         """Cancels the timer of that key, if there is one."""

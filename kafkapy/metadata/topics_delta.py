@@ -46,7 +46,7 @@ class TopicsDelta:
         self._put(TopicImage(name, topic_id, {}), by_name, by_id)
 
     def remove_topic(self, topic_id: bytes) -> TopicImage:
-        """Removes the topic and returns its last state. `deleted` gets its state before this delta, if it existed."""
+        """Removes the topic and returns its newest state; `deleted` gets its state before this delta, if it had one."""
         by_name, by_id = self._own()
         topic = self._topic(topic_id)
         before = self.image.by_id.get(topic_id)

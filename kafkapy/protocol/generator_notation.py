@@ -73,7 +73,7 @@ class Struct:
 
 
 class Message:
-    """One request, response, header or record. `structs` holds the nested structs, those that others use first."""
+    """One request, response, header or record. `structs` holds the nested structs, each after those it contains."""
 
     __slots__ = (
         "behaviours",

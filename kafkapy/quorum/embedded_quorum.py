@@ -2,7 +2,7 @@
 
 open()         reads and checks everything, writes nothing unless all of it can be served; returns the image
 begin_epoch()  writes quorum-state, LeaderChange, the bootstrap records of an empty log, RegisterController
-append()       writes records as durable batches
+encode()       encodes records as batches, which `log.append` makes durable
 close()        writes indexes and producer snapshot, as a clean stop of Apache Kafka does
 """
 

@@ -176,7 +176,7 @@ class HostedPartitions:
     # -- configuration -------------------------------------------------------------------------------------------
 
     def _change_configs(self, changed: set[tuple[int, str]], image: MetadataImage) -> None:
-        """Applies changed topic configurations, or all of them if the broker's changed, which topics inherit."""
+        """Applies changed topic configurations; a change of the broker's configuration applies to all topics."""
         if any(resource_type == BROKER_RESOURCE for resource_type, _ in changed):
             topics = {partition.topic for partition in self.online}
         else:

@@ -1,4 +1,4 @@
-"""The replica manager: appends to and reads from several partitions for one request (step "replica manager").
+"""The replica manager: appends to and reads from several partitions for one request.
 
 An append writes to each partition, is answered or waits for replicas, and then completes fetches that wait for data.
 A fetch reads each partition; if it finds too little it waits, and reads again when something has changed.

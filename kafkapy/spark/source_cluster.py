@@ -71,7 +71,7 @@ class SourceCluster:
         return {partition: offset or 0 for partition, offset in self.look_up(dict.fromkeys(partitions, LATEST)).items()}
 
     def look_up(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """Returns offsets by timestamps in ms, EARLIEST or LATEST; None if no record is that late."""
+        """Looks up each partition's offset by a timestamp (ms), EARLIEST or LATEST; None if all records are older."""
 
         def ask() -> dict[TopicPartition, int | None]:
             found = look_up_all(self._network, wanted, self._isolation_level, self._timeout_s)

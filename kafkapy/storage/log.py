@@ -1,4 +1,4 @@
-"""A partition's log: append, roll, flush, truncate, delete (step "log").
+"""A partition's log: append, roll, flush, truncate, delete.
 
 An append validates its batches in one native pass, writes their offsets and leader epoch into them in place, and writes
 them to the active segment with one system call. Everything below `recovery_point` is durable; recovery checks the

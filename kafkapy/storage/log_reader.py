@@ -1,4 +1,4 @@
-"""The reading half of a partition's log: by offset, by timestamp and by leader epoch (step "log")."""
+"""The reading half of a partition's log: by offset, by timestamp and by leader epoch."""
 
 from typing import TYPE_CHECKING, NoReturn
 

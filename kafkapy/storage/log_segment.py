@@ -1,4 +1,4 @@
-"""One segment of a log: `<base offset>.log` with its offset, time and transaction index (step "segment").
+"""One segment of a log: `<base offset>.log` with its offset, time and transaction index.
 
 An append adds index entries when more than `index.interval.bytes` have been written since the last ones: the last
 offset and the position of the new batch, and the greatest timestamp so far with the last offset of its batch. A reader

@@ -1,4 +1,4 @@
-"""Updates the producers of a log from its batches: after a start, a truncation, or during recovery."""
+"""Updates the producers of a log from its batches: at an append, after a start or a truncation, and in recovery."""
 
 from kafkapy._core.broker_state.producer_table import BatchMetadata
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordBatch

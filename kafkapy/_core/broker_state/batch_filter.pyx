@@ -1,4 +1,4 @@
-"""The batch filter of the log cleaner (step "clean"): selects the records of a batch and rewrites the batch."""
+"""The batch filter of the log cleaner: selects the records of a batch and rewrites the batch."""
 import os
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -143,8 +143,8 @@ cdef class BatchFilter:
                  last_data_offsets=()):
         """`last_data_offsets` has (last offset of the newest data batch, producer id) of each active producer.
 
-        Such a batch is retained, without records if necessary, since it holds the producer's last sequence; so is the
-        batch that ends at `round_end`. A tombstone is removed `delete_retention_ms` after the first pass that found it
+        Such a batch is retained, without records if necessary, since it holds the producer's last sequence. So
+        is the last batch that this pass may clean, which ends at offset `round_end`. A tombstone is removed `delete_retention_ms` after the first pass that found it
         to be the last record of its key.
         """
         cdef Py_ssize_t index

@@ -1,6 +1,6 @@
-"""The offsets, sizes and timestamps of a log, shared by the Python path and the gate (steps "log" and "segment").
+"""The offsets, sizes and timestamps of a log, shared by the Python path and the gate.
 
-    LogState -> LogSegmentsState -> SegmentState (active) -> SegmentFile, OffsetIndex, TimeIndex
+    LogState -> SegmentsState -> SegmentState (active) -> SegmentFile, OffsetIndex, TimeIndex
              -> ProducersState -> ProducerTable -> ProducerEntry
 
 The storage classes extend these classes and use the fields as their attributes; the gate uses the same fields without

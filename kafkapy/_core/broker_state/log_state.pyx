@@ -26,8 +26,8 @@ cdef class SegmentState:
 
     cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                            int64_t max_timestamp, int64_t last_offset) noexcept nogil:
-        """Returns True if LogSegment.should_roll would return False, as far as it is known without the clock and the
-        file; with False the caller has to ask LogSegment.should_roll."""
+        """Returns whether the batches certainly fit without a roll. False means unknown: the caller has to ask
+        LogSegment.should_roll, which also looks at the clock and the file."""
         return (self.is_open_for_append
                 and position > 0
                 and size <= limits.segment_bytes

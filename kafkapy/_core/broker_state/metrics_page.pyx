@@ -203,7 +203,7 @@ cdef class PartitionRows:
         values[3] += segments.count
 
     def put(self, Py_ssize_t row, int column, int64_t value):
-        """Adds `value` to one number."""
+        """Adds `value` to the number in `row` and `column`; the last row collects all rows after it."""
         if not (0 <= row and 0 <= column < self.columns):
             raise IndexError(row)
         self.values[(row if row < self.rows else self.rows - 1) * self.columns + column] += value

@@ -1,4 +1,4 @@
-"""The state of partitions that the gate reads (step "replica manager")."""
+"""The state of partitions that the gate reads."""
 
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset

@@ -1,4 +1,4 @@
-"""Producer entries and the table that finds them (step "log": sequence checks)."""
+"""Producer entries and the table that finds them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Validates batches and their records in one native pass (step "log": checked once, assigned in place).
+"""Validates batches and their records in one native pass.
 
 The rules and the error codes are those of Apache Kafka 4.3.0 for the same bytes (tests/wire/test_batches_*). Two rules
 are stricter on purpose. Offset deltas other than 0, 1, 2, ... get INVALID_RECORD, compressed or not; Kafka stores such

@@ -1,4 +1,4 @@
-"""Decompresses batches chunk by chunk into memory that is reused (step "log", on the gate's path)."""
+"""Decompresses batches chunk by chunk into memory that is reused."""
 
 from libc.limits cimport UINT_MAX
 from libc.stdint cimport INT64_MAX, int32_t

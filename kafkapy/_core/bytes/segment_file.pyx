@@ -1,4 +1,4 @@
-"""Segment file: vectored append, positioned read, and file ranges for sendfile (steps "segment" and "response").
+"""Segment file: vectored append, positioned read, and file ranges for sendfile.
 
 `pwritev` writes at the end position that this class tracks, so that preallocated files and files shared with readers
 need no seek. An append is all or nothing: the remains of a failed one are cut off before the error is raised.

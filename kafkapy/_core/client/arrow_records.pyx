@@ -153,7 +153,7 @@ cdef int put_records(RecordColumns *columns, RecordSpan *span, int64_t *next_off
 
 
 cdef inline int put_fields(RecordColumns *columns, const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end) noexcept nogil:
-    """Copies the requested ones of key, value and headers of the record that ends at `end`."""
+    """Copies key, value and headers, as far as they are requested, of the record that ends at `end`."""
     cdef int32_t length = 0
     if columns.key == NULL and columns.value == NULL and columns.headers == NULL:
         return ROWS_OK

@@ -164,9 +164,9 @@ cdef class FrameSocket:
         return frames
 
     def take_ahead(self):
-        """Lets the system receive as much as possible until the next `receive`.
+        """Raises the low-water mark until the next `receive`, so that the kernel receives as much as possible.
 
-        Below the low water mark the system acknowledges at once, above it only after a read. A broker with a small send
+        Below the mark the kernel acknowledges data at once, above it only after a read. A broker with a small send
         buffer, as Apache Kafka's is by default, would otherwise stop after the first 256 KB.
         """
         self.wait_for(AHEAD_BYTES)

@@ -301,8 +301,7 @@ cdef class DeliveryFuture:
     def result(self, timeout=None):
         """Returns the RecordMetadata; blocks until the record is delivered, at most `timeout` seconds.
 
-        RequestTimedOut, a TimeoutError, when they are over; otherwise raises the error that the delivery has failed
-        with.
+        Raises RequestTimedOut (a TimeoutError) after `timeout` seconds, or the error of a failed delivery.
         """
         error = self.exception(timeout)
         if error is not None:

@@ -86,7 +86,7 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
 
 
 cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept nogil:
-    """Returns whether the attributes hold only a codec, which the version allows and the topic keeps."""
+    """Returns whether no attribute but the codec is set, and version and topic store that codec unchanged."""
     if (attributes & ~CODEC_MASK or attributes > LARGEST_CODEC
             or (attributes == CODEC_ZSTD and version < FIRST_PRODUCE_WITH_ZSTD)):
         return False

@@ -1,4 +1,4 @@
-"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf stratum.
+"""Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf functions.
 
 Bytes are read into a slab that all connections share, and complete frames stay there. Only an incomplete tail is
 copied: up to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own,

@@ -1,4 +1,4 @@
-"""Phase 3 of a wake-up: answers -> socket. Leaf stratum.
+"""Phase 3 of a wake-up: answers -> socket. Leaf functions.
 
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
 cache. MSG_MORE holds back a header before a file range, and TCP_CORK what is between ranges, so that a fetch answer

@@ -1,4 +1,4 @@
-"""The life of connections, requests and answers as C structs. Leaf stratum: every function runs without the
+"""The life of connections, requests and answers as C structs. Leaf functions: every function runs without the
 interpreter lock, on the reactor thread only.
 
 A connection is closed once: its descriptor is closed and its buffers are released at once, and it stays in

@@ -1,4 +1,4 @@
-# Counts the answered requests of each API and how long they took. Leaf stratum; only the reactor's thread writes.
+# Counts the answered requests of each API and how long they took. Leaf functions; only the reactor's thread writes.
 #
 #   buckets[index]: one for each of 0..3 us, then four for each power of two; the last one has no upper end
 from libc.stdint cimport int16_t, int64_t, uint64_t

@@ -1,4 +1,4 @@
-"""The timing wheel for the timers of delayed operations, sessions and quotas (step "wait").
+"""The timing wheel for the timers of delayed operations, sessions and quotas.
 
 Level 0 has `wheel_size` buckets of one tick; each further level has ticks as long as the whole level below it and is
 made when a deadline first needs it. An entry is in the lowest level that reaches its deadline; when the clock enters

@@ -155,7 +155,7 @@ def key_type(key: bytes) -> int:
 
 
 def group_id_of(key: bytes) -> str:
-    """Returns the group id, with which all keys of groups begin: int16 type, int16 length, UTF-8 bytes."""
+    """Returns the group id of a key. Every group key begins with int16 type, int16 length, and the id in UTF-8."""
     length = int.from_bytes(key[2:4], "big", signed=True)
     if length < 0 or len(key) < 4 + length:
         raise ValueError("a coordinator key whose group id is cut off")

@@ -34,7 +34,7 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """Returns the transactions that pass the filter, without its pattern."""
+    """Returns the transactions that match states, producer ids and duration; the caller applies the pattern."""
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []

@@ -55,8 +55,8 @@ class TransactionCoordinator:
         transaction_version: Callable[[], int],
         partition_count: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`transaction_version` returns the finalized feature level; `partition_count` that of the topic, None before
-        it exists."""
+        """`transaction_version` returns the finalized feature level. `partition_count` returns the number of partitions
+        of `__transaction_state`, or None before the topic exists."""
         self._config = config
         self._schedule = schedule
         self._producer_ids = producer_ids

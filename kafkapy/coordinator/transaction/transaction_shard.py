@@ -282,8 +282,7 @@ def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bo
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns whether a producer with this id and epoch may continue. A producer that returns after its id expired may
-    continue too.
+    """Returns whether the producer id is the current or the previous one, or the transactional id has no epoch yet.
 
     As in Apache Kafka, the epoch is compared only when no transaction is open (`initialized`): an open one is aborted
     first.

@@ -1,4 +1,4 @@
-"""Fetch: reads partitions for consumers and followers, with or without a session (step "handler").
+"""Fetch: reads partitions for consumers and followers, with or without a session.
 
 Behaviour: the response holds at most `max_bytes`, but at least one whole batch. With less than `min_bytes` and no
 error, the response waits. Within a session (`server/fetch_session`) it holds only the partitions that have changed.

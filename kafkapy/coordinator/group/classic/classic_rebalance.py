@@ -30,7 +30,7 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ClassicRebalance:
-    """Moves groups between states; every method returns the records to write. Owner thread only, keeps no state."""
+    """Moves groups between states and answers their members; it has no state. Owner thread only."""
 
     def __init__(self, context: ShardContext, config: GroupConfig) -> None:
         self._context = context
