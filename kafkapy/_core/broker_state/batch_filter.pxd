@@ -39,7 +39,7 @@ cdef class BatchFilter:
     cdef readonly int64_t delete_retention_ms
     cdef readonly int64_t round_end      # the batch that ends here is retained, without records if necessary
     cdef int64_t *last_offsets           # last offsets of the newest data batches of active producers, sorted
-    cdef int64_t *last_producers         # the producer of each
+    cdef int64_t *last_producers         # the producer id of each of them
     cdef Py_ssize_t last_count
     cdef uint8_t *kept                   # one flag for each record of the current batch
     cdef Py_ssize_t kept_capacity

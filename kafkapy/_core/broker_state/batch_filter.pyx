@@ -272,8 +272,7 @@ cdef class BatchFilter:
 
     cdef void put_header(self, const uint8_t *batch, Py_ssize_t at, int attributes, int64_t base_timestamp,
                          int64_t max_timestamp, int32_t count) noexcept nogil:
-        """Writes the header of `batch` with these changes at `at`, for the records from there to the end of the
-        output."""
+        """Writes the header of `batch` with the given changes at `at`. The records after it are already in place."""
         cdef uint8_t *header = self.output + at
         cdef Py_ssize_t size = self.output_length - at
         memcpy(header, batch, BATCH_OVERHEAD)
@@ -353,7 +352,7 @@ cdef class BatchFilter:
 
     def filter_batch(self, chunk, Py_ssize_t position, const uint8_t[::1] records not None, *, bint discard,
                      bint keep_empty, bint begin_horizon):
-        """Filters one batch, whose decompressed records are `records`. Its CRC was checked.
+        """Filters one batch, whose decompressed records are `records`. The caller has checked its CRC.
 
         `discard` removes all records (an aborted transaction). `keep_empty` retains the batch without records.
         `begin_horizon` sets the delete horizon of what remains (a marker whose transaction has no records any more).
@@ -418,7 +417,7 @@ cdef class BatchFilter:
     def keeps_empty(self, chunk, Py_ssize_t position):
         """Returns whether the data batch at `position` is retained even without records.
 
-        It is if it holds a producer's last sequence, or ends the round.
+        That is the case if the batch holds a producer's last sequence, or is the last batch of the round.
         """
         cdef Py_buffer view
         cdef BatchHeader header

@@ -13,7 +13,7 @@ from kafkapy._core.broker_state.partition_state cimport PartitionTable
 cdef struct FetchPlace:
     int64_t fetch_offset
     int64_t max_bytes
-    int64_t log_start_offset             # that of a follower
+    int64_t log_start_offset             # the log start offset of a follower
     int32_t current_leader_epoch
     int32_t last_fetched_epoch
 
@@ -26,7 +26,8 @@ cdef class FetchPartitionState(Linked):
     cdef const uint8_t *topic
     cdef int32_t topic_length
     cdef int32_t index
-    cdef FetchPlace asked                # the place in the request that the gate reads, if `asked_by` is its serial
+    # the place in the request that the gate reads, valid if `asked_by` is the request's serial
+    cdef FetchPlace asked
     cdef int64_t asked_by
 
 

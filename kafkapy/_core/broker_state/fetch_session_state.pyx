@@ -2,7 +2,7 @@
 
 
 cdef class FetchPartitionState(Linked):
-    """Base of FetchPartition. Owner thread only."""
+    """Base of FetchPartition. Used by the owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.sent_high_watermark = self.sent_log_start_offset = -1
@@ -92,7 +92,7 @@ cdef class SessionPartitions(LinkedOrder):
 
 
 cdef class FetchSessionState(Linked):
-    """Base of FetchSession. Owner thread only."""
+    """Base of FetchSession. Used by the owner thread only."""
 
     def __init__(self, int32_t session_id, SessionPartitions partitions not None):
         self.session_id = session_id
@@ -100,7 +100,7 @@ cdef class FetchSessionState(Linked):
 
 
 cdef class FetchSessionTable(LinkedOrder):
-    """Base of FetchSessionCache: sessions by id, and in the order of their last use. Owner thread only."""
+    """Base of FetchSessionCache: sessions by id, and in the order of their last use. Used by the owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.table = PartitionTable()

@@ -19,7 +19,7 @@ cdef enum:
     LARGEST_RELATIVE_OFFSET = 2147483647
 
 cdef class DirectoryState:
-    cdef public bint is_online           # changes from True to False only
+    cdef public bint is_online           # changes only from True to False
 
 
 cdef class LogLimits:
@@ -42,15 +42,15 @@ cdef class SegmentState:
     cdef public int64_t created_ms
     cdef public int64_t roll_jitter_ms
     cdef public bint is_open_for_append
-    cdef public bint is_free_of_aborted  # the transaction index certainly has no entry
+    cdef public bint is_free_of_aborted  # True only if the transaction index has no entry
     cdef public int64_t _first_timestamp
     cdef public int64_t _max_timestamp
     cdef public int64_t _offset_of_max_timestamp
-    cdef public SegmentFile _file        # None until opened; so are the indexes
+    cdef public SegmentFile _file        # None until opened, like the indexes
     cdef public OffsetIndex _offset_index
     cdef public TimeIndex _time_index
 
-    # Returns whether `size` more bytes at `position`, behind `pending` batches without index entries, certainly fit.
+    # Returns True only if `size` more bytes fit at `position`, behind `pending` batches without index entries.
     cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
                            int64_t max_timestamp, int64_t last_offset) noexcept nogil
     # Indexes one batch as LogSegment.index_batch does. Returns 0 or -errno.
@@ -69,8 +69,9 @@ cdef class SegmentsState:
 
 
 cdef class ProducersState:
-    cdef public int64_t map_end_offset   # the entries reflect all batches below it
-    cdef public bint may_have_transactions   # open, or ended above the high watermark; reset by Python, perhaps late
+    cdef public int64_t map_end_offset   # the entries reflect all batches below this offset
+    # a transaction is open, or ended above the high watermark; Python resets it later
+    cdef public bint may_have_transactions
     cdef readonly ProducerTable entries
 
 

@@ -12,7 +12,7 @@ cdef class MetricsPage:
 
 cdef class PartitionRows:
     cdef list labels                     # bytes, one for each row
-    cdef const char **texts              # the same, read without the interpreter lock
+    cdef const char **texts              # the bytes of `labels`, read without the interpreter lock
     cdef size_t *lengths
     cdef size_t label_bytes              # bytes of the labels of all rows
     cdef int64_t *values                 # rows x columns

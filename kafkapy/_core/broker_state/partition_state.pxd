@@ -16,9 +16,10 @@ cdef class PartitionState:
     cdef public int32_t leader_epoch
     cdef public bint is_gated            # the gate may serve it; written by Partition only
     cdef public bint is_watched          # a fetch may wait for it
-    cdef readonly int append_errno       # errno of the gate's failed append until Python is notified; 0: none
-    cdef bint is_waking                  # it is in the gate's list for Python
-    cdef int64_t last_request            # serial of the last request that named it
+    # errno of the gate's failed append until Python is notified; 0 means no failure
+    cdef readonly int append_errno
+    cdef bint is_waking                  # the partition is in the gate's list for Python
+    cdef int64_t last_request            # serial of the last request that named the partition
     # The batches gathered in this wake-up; gathered_count is 0 outside phase 1.
     cdef int gathered_count
     cdef int first_gathered              # indexes of GateContext.batches

@@ -7,12 +7,12 @@ cdef enum:
     SMALLEST_CAPACITY = 16
 
 
-# The counters of a partition that was given none.
+# The counters of a partition that was created without counters.
 cdef TopicCounters UNSEEN = TopicCounters()
 
 
 cdef class PartitionState:
-    """Base of Partition. Owner thread only."""
+    """Base of Partition. Used by the owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.counters = UNSEEN
@@ -28,7 +28,7 @@ cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t part
 
 
 cdef class PartitionTable:
-    """Owns its entries. Owner thread only. Invariant: at least half of the slots are empty."""
+    """Owns its entries. Used by the owner thread only. Invariant: at least half of the slots are empty."""
 
     def __cinit__(self):
         self.owned = {}
@@ -60,7 +60,7 @@ cdef class PartitionTable:
         self.slots[at] = slot[0]
 
     cdef int reserve(self) except -1:
-        """Makes room for one more."""
+        """Makes room for one more entry."""
         cdef PartitionSlot *old = self.slots
         cdef Py_ssize_t old_capacity = self.capacity
         cdef Py_ssize_t at
@@ -92,7 +92,10 @@ cdef class PartitionTable:
         return 0
 
     cdef int drop(self, bytes key, int32_t partition) except -1:
-        """Nothing if it is not there. Those behind it move up, so that no gap ends a probe too early."""
+        """Removes the partition, if it is in the table.
+
+        Later entries of the same probe sequence move up, so that no gap ends a search too early.
+        """
         cdef Py_ssize_t mask = self.capacity - 1
         cdef Py_ssize_t at, gap, home
         cdef object gone = self.owned.pop((key, partition), None)

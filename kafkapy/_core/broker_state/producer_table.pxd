@@ -24,7 +24,7 @@ cdef class ProducerEntry:
     cdef public int32_t coordinator_epoch
     cdef public int64_t last_timestamp
     cdef public int64_t transaction_first_offset     # -1 outside a transaction
-    cdef ProducedBatch ring[BATCHES_RETAINED]        # all of producer_epoch
+    cdef ProducedBatch ring[BATCHES_RETAINED]        # all of them have the epoch `producer_epoch`
     cdef int oldest
     cdef int count
     cdef bint is_pending                 # the gate has gathered batches of the producer that are not written yet
@@ -32,7 +32,7 @@ cdef class ProducerEntry:
 
     cdef int32_t newest_sequence(self) noexcept nogil
     cdef void push(self, const ProducedBatch *batch) noexcept nogil
-    # Returns whether a batch of this epoch and sequence, outside a transaction, is the next one.
+    # Returns whether a batch of this epoch and sequence, outside a transaction, is the next batch of the producer.
     cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil
 
 

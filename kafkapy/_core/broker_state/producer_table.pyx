@@ -100,7 +100,7 @@ cdef class ProducerEntry:
 
 
 cdef class ProducerTable:
-    """A dictionary of ProducerEntry by producer id that the gate can read. Owner thread only.
+    """A dictionary of ProducerEntry by producer id that the gate can read. Used by the owner thread only.
 
     Invariants: `slots` holds exactly the entries of `owned`; at least half of it is empty.
     """

@@ -18,7 +18,7 @@ cdef class TopicCounters:
     cdef TopicCounters total             # the sum of all topics, increased with this one
     cdef int64_t *sums                   # the values of `total`
     cdef readonly bytes labels           # labels of its lines on a metrics page: b'{topic="..."}'
-    cdef const char *label_text          # the same, read without the interpreter lock
+    cdef const char *label_text          # the bytes of `labels`, read without the interpreter lock
     cdef size_t label_length
 
 

@@ -28,7 +28,7 @@ cdef class BatchStream:
 def export_stream(ArrowBatch template not None, batches):
     """Returns a PyCapsule of an ArrowArrayStream over `batches`, which have the columns of `template`.
 
-    The stream keeps the batches alive; reading a batch freezes it. MemoryError.
+    The stream keeps the batches alive; reading a batch freezes it. Raises MemoryError.
     """
     cdef ArrowArrayStream *stream = <ArrowArrayStream *>calloc(1, sizeof(ArrowArrayStream))
     cdef BatchStream state

@@ -30,11 +30,11 @@ cdef struct BatchLimits:
 cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept nogil
 # Checks everything of a whole batch of magic 2 except its records. Returns 0 or a BATCH_ status.
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil
-# Fills in what the records of this batch are checked against.
+# Sets the limits against which the records of this batch are checked.
 cdef void prepare_check(RecordCheck *check, const BatchHeader *header, const BatchLimits *limits,
                         int64_t wall_ms) noexcept nogil
-# Writes base offset and leader epoch. If `log_append_time` is 0 or more, or the largest timestamp differs, also writes
-# these and the CRC.
+# Writes base offset and leader epoch. If `log_append_time_ms` is 0 or more, or the largest timestamp differs, also
+# writes the timestamp and the CRC.
 cdef void assign_in_place(uint8_t *batch, int64_t size, int64_t base_offset, int32_t leader_epoch,
                           int64_t max_timestamp, int64_t log_append_time_ms) noexcept nogil
 

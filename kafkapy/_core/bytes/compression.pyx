@@ -28,10 +28,10 @@ cdef enum:
     PIECE_BYTES = 16384                  # compressed bytes passed to a library at a time
     LARGEST_ZSTD_WINDOW = 1 << 27
     ZSTD_MAGIC = 0xfd2fb528
-    SKIPPABLE_MAGIC = 0x184d2a50         # and the 15 after it
+    SKIPPABLE_MAGIC = 0x184d2a50         # and the next 15 numbers
     XERIAL_BLOCK_BYTES = 32768           # snappy-java's default
     LARGEST_LZ4_RATIO = 255
-    LARGEST_GZIP_RATIO = 1032            # of deflate
+    LARGEST_GZIP_RATIO = 1032            # the largest ratio of deflate
     LARGEST_ZSTD_BLOCK = 131072
     KAFKA_LZ4_DEFAULT_LEVEL = 9          # Kafka uses this number for lz4's fast mode
 

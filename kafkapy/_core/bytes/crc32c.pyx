@@ -10,7 +10,7 @@ VARIANTS = ("table", "one stream", "three streams")
 FASTEST_VARIANT = fastest
 
 cdef enum:
-    WORTH_RELEASING = 65536              # bytes from which on other threads may run meanwhile: a few microseconds
+    WORTH_RELEASING = 65536              # from this many bytes on the interpreter lock is released: a few microseconds
 
 
 cdef uint32_t crc32c_update(uint32_t crc, const uint8_t *bytes, size_t length) noexcept nogil:

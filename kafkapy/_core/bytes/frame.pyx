@@ -12,7 +12,7 @@ from kafkapy.errors import ProtocolViolation
 def split_frames(const unsigned char[:] buffer, int max_size, int min_size=0):
     """Returns (list of (start, end) of the payloads, bytes consumed) of the complete frames in `buffer`.
 
-    Raises ProtocolViolation for a size prefix below `min_size` (so also a negative one) or above `max_size`.
+    Raises ProtocolViolation for a size prefix below `min_size`, such as a negative one, or above `max_size`.
     """
     cdef Py_ssize_t pos = 0
     cdef Py_ssize_t end = buffer.shape[0]

@@ -1,7 +1,7 @@
 """Inline leaf functions that read the fields of a request frame without the interpreter lock; they *borrow*.
 
-A cursor `failed` if it reached the end, or a field that the gate leaves to Python. Its values are then meaningless and
-its position does not advance. Callers test `failed` once, before they use a pointer at the latest.
+A cursor has `failed` if it reached the end, or a field that the gate leaves to Python. Its values are then meaningless
+and its position does not advance. Callers test `failed` once, and at the latest before they use a pointer.
 """
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
@@ -82,13 +82,13 @@ cdef inline int32_t take_string_length(FrameCursor *cursor, bint flexible) noexc
 
 
 cdef inline void expect_no_tags(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Passes over an empty tag section; tagged fields are left to Python."""
+    """Skips an empty tag section; tagged fields are left to Python."""
     if flexible and take_unsigned_varint(cursor) != 0:
         cursor.failed = True
 
 
 cdef inline void skip_plain_string(FrameCursor *cursor, int32_t length) noexcept nogil:
-    """Passes over a short ASCII string or a null. Any other string may be malformed, which Python decides."""
+    """Skips a short ASCII string or a null. Any other string may be malformed, which Python decides."""
     cdef const uint8_t *at
     cdef int32_t index
     if length < -1 or length > 255:

@@ -20,7 +20,7 @@ cdef enum:
 
 cdef class IndexFile:
     cdef str located_at                  # the present path; set it after renaming by other means
-    cdef bytes encoded_path              # the path in the filesystem's encoding, and its characters
+    cdef bytes encoded_path              # the path in the filesystem's encoding, and a pointer to its characters
     cdef const char *path_for_kernel
     cdef readonly int64_t base_offset    # entries hold offsets relative to it
     cdef readonly int64_t max_size       # bytes when preallocated

@@ -4,14 +4,14 @@ use.
 
 
 cdef class Linked:
-    """Base class of objects that are in at most one order at a time. Owner thread only."""
+    """Base class of objects that are in at most one order at a time. Used by the owner thread only."""
 
     def __cinit__(self, *arguments, **keywords):
         self.previous = self.next = self.order = NULL
 
 
 cdef class LinkedOrder:
-    """Base class of collections that own their members by other means. Owner thread only."""
+    """Base class of collections that own their members by other means. Used by the owner thread only."""
 
     cdef void append(self, Linked member) noexcept nogil:
         member.previous = self.last

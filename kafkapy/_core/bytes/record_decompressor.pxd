@@ -1,7 +1,8 @@
 """Checks the records of a compressed batch without the interpreter lock: codec -> chunks -> record scanner.
 
-It never refuses a batch. It declines damaged, unusual and large ones, and the Python path (batch_validation,
-compression) then decides. Whatever it accepts, the Python path would accept with the same result.
+The decompressor never refuses a batch. It declines damaged, unusual and large batches, and the Python path
+(batch_validation, compression) then decides. The Python path would accept every batch that the decompressor accepts,
+with the same result.
 """
 from libc.stdint cimport int64_t, uint8_t
 

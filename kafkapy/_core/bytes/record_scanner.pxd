@@ -39,8 +39,8 @@ cdef struct RecordCheck:
     int64_t highest_timestamp            # in
     int64_t max_timestamp                # out: at least -1
     int32_t index_of_max_timestamp       # out: of the first record with the largest timestamp; -1 if none is above -1
-    int64_t error_count                  # out: the number of faulty records
-    int64_t timestamp_error_count        # out: the number of those with a faulty timestamp
+    int64_t error_count                  # out: the number of records with a fault
+    int64_t timestamp_error_count        # out: the number of records with a faulty timestamp
     RecordError errors[RECORD_ERRORS_KEPT]
 
 cdef struct RecordStream:

@@ -216,7 +216,7 @@ cdef inline Py_ssize_t pass_whole_record(RecordStream *stream, const uint8_t *ch
                                          Py_ssize_t end) noexcept nogil:
     """Returns the end of the record at `pos` if the chunk contains it whole and it is valid, otherwise 0.
 
-    A record that is accepted here, the state machine would accept too; all other records are left to the state machine.
+    The state machine would accept every record that this function accepts; all other records are left to it.
     """
     cdef int32_t size = 0
     cdef Py_ssize_t start = read_varint(chunk, pos, end, &size)

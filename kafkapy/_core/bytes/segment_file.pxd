@@ -37,16 +37,16 @@ cdef class SegmentFile:
     cdef FileDescriptor *descriptor      # pinned until close()
     cdef readonly int64_t size           # end of the valid bytes; a preallocated file is longer
     cdef public str path                 # the present path; set it after renaming by other means
-    cdef bint closing                    # close() was called and has released our pin
+    cdef bint closing                    # close() was called and has released this object's pin
     cdef bint preallocated               # the file is longer than `size` until it is trimmed
 
-    # All or nothing: after a failure the file is cut back to its old size. Returns 0 or -errno. Owner thread.
-    # *Borrows*.
+    # Appends all vectors or nothing: after a failure the file is cut to its old size. Returns 0 or -errno. Owner
+    # thread. *Borrows*.
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil
     cdef int64_t clip(self, int64_t position, int64_t length) except -1
 
 
-# Cuts the file to `size` bytes, at most its size, even if the disk fails to: later appends start there.
+# Cuts the file to `size` bytes, at most its present size. Later appends start there even if the disk does not cut it.
 cdef void segment_file_cut(SegmentFile file, int64_t size) noexcept nogil
 
 

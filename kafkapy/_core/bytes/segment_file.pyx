@@ -150,7 +150,7 @@ cdef class SegmentFile:
     def append(self, buffers):
         """Appends the bytes-like objects of a sequence as one write; returns the position of the first byte.
 
-        Raises OSError with nothing appended. Owner thread only. Borrows the buffers for the call.
+        Raises OSError with nothing appended. Only the owner thread may call it. Borrows the buffers for the call.
         """
         self._check_open()
         cdef list held = list(buffers)
@@ -180,8 +180,8 @@ cdef class SegmentFile:
             PyMem_Free(vectors)
 
     def pread(self, int64_t position, int64_t length):
-        """Returns up to `length` bytes from `position`, fewer at the end of the valid bytes. Any thread. Raises
-        OSError.
+        """Returns up to `length` bytes from `position`, fewer at the end of the valid bytes. Any thread may call it.
+        Raises OSError.
         """
         length = self.clip(position, length)
         cdef bytes result = PyBytes_FromStringAndSize(NULL, length)
@@ -195,7 +195,7 @@ cdef class SegmentFile:
         return result if done == length else result[:done]
 
     def read_into(self, int64_t position, target):
-        """Fills a writable buffer from `position`; returns the bytes read, fewer at the end. Any thread."""
+        """Fills a writable buffer from `position`; returns the bytes read, fewer at the end. Any thread may call it."""
         cdef Py_buffer view
         cdef int64_t done, length
         cdef int fd = self.descriptor.fd
@@ -211,7 +211,9 @@ cdef class SegmentFile:
         return done
 
     def slice(self, int64_t position, int64_t length):
-        """Returns the FileRange [position, position + length), cut at the end of the valid bytes. Any thread."""
+        """Returns the FileRange [position, position + length), cut at the end of the valid bytes. Any thread may call
+        it.
+        """
         return FileRange(self, position, self.clip(position, length))
 
     def truncate(self, int64_t size):

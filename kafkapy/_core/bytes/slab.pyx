@@ -95,7 +95,8 @@ cdef void slab_pool_destroy(SlabPool *pool) noexcept nogil:
 
 
 cdef void collect_returned(SlabPool *pool) noexcept nogil:
-    """Moves returned slabs to the free lists and frees those beyond the cache limit. Owner thread."""
+    """Moves returned slabs to the free lists and frees those beyond the cache limit. Only the owner thread may call it.
+    """
     cdef Slab *slab
     cdef Slab *following
     if atomic_load_pointer(&pool.returned) == NULL:
@@ -113,7 +114,7 @@ cdef void collect_returned(SlabPool *pool) noexcept nogil:
 
 
 cdef void slab_pool_trim(SlabPool *pool, size_t keep_bytes) noexcept nogil:
-    """Frees cached slabs, largest first, until at most `keep_bytes` are cached. Owner thread."""
+    """Frees cached slabs, largest first, until at most `keep_bytes` are cached. Only the owner thread may call it."""
     cdef int index = SLAB_CLASSES - 1
     cdef Slab *slab
     collect_returned(pool)
@@ -139,7 +140,9 @@ cdef Slab *take_free(SlabPool *pool, int index) noexcept nogil:
 
 
 cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Returns a cached slab of the class of `capacity`, pinned once, or NULL if none is cached. Owner thread."""
+    """Returns a cached slab of the class of `capacity`, pinned once, or NULL if none is cached. Only the owner thread
+    may call it.
+    """
     cdef int index = class_of(capacity)
     if index < 0:
         return NULL
@@ -148,7 +151,9 @@ cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Returns a slab of at least `capacity` bytes, pinned once; NULL when out of memory. Owner thread."""
+    """Returns a slab of at least `capacity` bytes, pinned once; NULL when out of memory. Only the owner thread may call
+    it.
+    """
     cdef Slab *slab = slab_take_cached(pool, capacity)
     cdef int index
     if slab != NULL:

@@ -232,7 +232,7 @@ cdef class FetchedBatches:
         return 0
 
     cdef int open_closed_batch(self) except -1:
-        """Decompresses by the collector if only its functions had not been found yet, otherwise by Python's modules."""
+        """Decompresses with the collector if its functions are found only now, otherwise with Python's modules."""
         cdef int codec = self.header.attributes & CODEC_MASK
         cdef int status
         find_codec_functions(codec)

@@ -172,7 +172,7 @@ cdef class FrameSocket:
         self.wait_for(AHEAD_BYTES)
 
     cdef void wait_for(self, int low_water) noexcept:
-        """Sets the number of bytes that make the socket readable. Where the system cannot, any byte does."""
+        """Sets the number of bytes that make the socket readable; a system without this option reports any byte."""
         if low_water != self.low_water and setsockopt(
                 self.fd, SOL_SOCKET, SO_RCVLOWAT, &low_water, sizeof(int)) == 0:
             self.low_water = low_water

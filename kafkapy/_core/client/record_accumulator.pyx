@@ -309,15 +309,15 @@ cdef class DeliveryFuture:
         return self.metadata()
 
     def exception(self, timeout=None):
-        """Returns the error that the delivery has failed with, or None; blocks as `result` does."""
+        """Returns the error of the delivery, or None if it succeeded; blocks as `result` does."""
         if not self.batch.is_done:
             self.batch.accumulator._wait_for_batch(self.batch, timeout)
         return self.error()
 
     def add_done_callback(self, callback):
-        """Has `callback(metadata, error)` called once, when the outcome is known; at once if it is known already.
+        """Registers `callback(metadata, error)`, called once when the outcome is known, or at once if it is known.
 
-        Exactly one of its arguments is None. It is called by any thread of the producer and must not block.
+        One of the arguments is None. Any thread of the producer may call the callback, which must not block.
         """
         if self.batch.is_done:
             callback(self.metadata(), self.error())
@@ -334,7 +334,7 @@ cdef class DeliveryFuture:
             self.on_delivery = both
 
     def notify(self):
-        """Calls the callback and passes on its exceptions."""
+        """Calls the callback, whose exceptions are raised to the caller."""
         self.on_delivery(self.metadata(), self.error())
 
     cdef ProducerBatch sent_in(self, int32_t *index):
@@ -457,7 +457,7 @@ cdef class RecordAccumulator:
     cdef bint ignore_keys
     cdef readonly dict topics
     cdef readonly dict active
-    cdef readonly int64_t closed_batches     # in the accumulator's life
+    cdef readonly int64_t closed_batches     # since the accumulator was created
     cdef readonly int64_t records_appended
     cdef object monotonic_ms                 # injected by tests; None: the system's clock
 
@@ -472,11 +472,13 @@ cdef class RecordAccumulator:
              on_delivery=None):
         """Adds a record to its partition's batch and returns the future of its delivery.
 
-        `key` and `value` are bytes-like, str (sent as UTF-8), None, or what the serializers accept: TypeError.
-        `timestamp` is in ms since 1970, by default now; `headers` are pairs of name and value, or a dict;
-        `on_delivery(metadata, error)` is called when the outcome is known. Blocks only while the topic's metadata are
-        unknown or `buffer.memory` is used up, at most `max.block.ms`: RequestTimedOut. ApiError for a record that is
-        too large; ValueError for a partition that does not exist; ClientClosed after `close`.
+        `key` and `value` are bytes-like, str (sent as UTF-8), None, or what the serializers accept. `timestamp` is in
+        ms since 1970, by default now; `headers` are pairs of name and value, or a dict; `on_delivery(metadata, error)`
+        is called when the outcome is known. Blocks only while the topic's metadata are unknown or `buffer.memory` is
+        used up, at most for `max.block.ms`.
+
+        Raises RequestTimedOut after that time, TypeError for a key or value of another type, ApiError for a record that
+        is too large, ValueError for a partition that does not exist, and ClientClosed after `close`.
         """
         return self.put_any(topic, value, key, partition, timestamp, headers, on_delivery)
 
@@ -509,7 +511,7 @@ cdef class RecordAccumulator:
 
     cdef DeliveryFuture put_quickly(self, str topic, object value, object key, object partition, object timestamp,
                                     object headers, object on_delivery):
-        """None: ask `_send_slowly`."""
+        """Returns None if `_send_slowly` has to send the record."""
         cdef TopicQueues queues = self.topics.get(topic)
         cdef Field field
         cdef int64_t index
@@ -557,8 +559,8 @@ cdef class RecordAccumulator:
         try:
             rest = size_of_field(key_field.size) + size_of_field(value_field.size) + (
                 1 if encoded_headers is None else len(encoded_headers))
-            # From here to the record's bytes only `batch_for` may run other code, and the state is checked again after
-            # it.
+            # From here until the record's bytes are written only `batch_for` may run other code; it checks the state
+            # again afterwards.
             opened = not queue.active
             batch = self.batch_for(queue, timestamp, rest)
             if batch is None:

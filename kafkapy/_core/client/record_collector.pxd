@@ -1,7 +1,7 @@
 """Decompresses the records of a batch into one piece of memory, without the interpreter lock.
 
-Like its base class it never refuses a batch. It declines damaged, unusual and large ones, and the Python path
-(compression) then decides.
+Like its base class, the collector never refuses a batch. It declines damaged, unusual and large batches, and the Python
+path (compression) then decides.
 """
 from libc.stdint cimport uint8_t
 

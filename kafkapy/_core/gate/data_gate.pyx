@@ -34,7 +34,7 @@ WAITS = GATE_WAITS
 
 
 cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *data, int32_t size) noexcept nogil:
-    """Reads the fixed part of a request header. Returns False if the request is for Python."""
+    """Reads the fixed part of a request header. Returns False if Python has to serve the request."""
     cursor.data = data
     cursor.pos = 0
     cursor.end = size
@@ -44,7 +44,7 @@ cdef bint read_header(FrameCursor *cursor, RequestHead *head, const uint8_t *dat
 
 
 cdef int serve_request(void *context, RequestFrame *frame) noexcept nogil:
-    """Serves one request, or returns why it does not: the GateVerdict."""
+    """Serves one request if the gate can, and returns the GateVerdict."""
     cdef FrameCursor cursor
     cdef RequestHead head
     if (<GateContext> context).is_shut or not read_header(&cursor, &head, frame.data, frame.size):
@@ -64,20 +64,20 @@ cdef int serve_fetch(GateContext gate, ConnectionState *connection, const Reques
 
 
 cdef void skip_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Passes over the rest of the request header."""
+    """Skips the rest of the request header."""
     skip_plain_string(cursor, take_int16(cursor))
     expect_no_tags(cursor, flexible)
 
 
 cdef void finish(void *context) noexcept nogil:
-    """Writes and answers what was gathered."""
+    """Writes the gathered batches and answers their requests."""
     if (<GateContext> context).request_count:
         produce_finish(<GateContext> context)
     (<GateContext> context).decompressor.renew()
 
 
 cdef class DataGate(GateContext):
-    """Python's side of the gate. Owner thread only, or any one thread before the reactor runs."""
+    """The Python interface of the gate. Used by the owner thread only, or by any one thread before the reactor runs."""
 
     def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None):
         """`fetch_max_bytes` is the broker's fetch.max.bytes. `sessions` is the table of the Python fetch sessions.
@@ -142,11 +142,11 @@ cdef class DataGate(GateContext):
         return None if found == NULL else <object> found
 
     def serve_or_await(self, Request request not None):
-        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns what it has to wait for.
+        """Serves a fetch that arrived with too little to read (`Request.waits`), or returns the partitions to wait for.
 
         Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
-        (verdict, partitions, milliseconds): with WAITS the partitions that may grow and how long the client waits at
-        most, otherwise an empty list and 0. The other verdicts mean what they mean in `serve_held`.
+        (verdict, partitions, milliseconds): with WAITS the partitions that may grow and the client's longest wait,
+        otherwise an empty list and 0. The other verdicts have the same meaning as in `serve_held`.
         """
         cdef int verdict = self.present(request, FETCH_ON_ARRIVAL)
         if verdict != GATE_WAITS:
@@ -157,9 +157,9 @@ cdef class DataGate(GateContext):
     def serve_held(self, Request request not None, *, bint at_deadline=False):
         """Presents a held fetch again, in phase 2, and returns the verdict.
 
-        ANSWERED: the answer is in the output, or the connection was closed and needs none. DECLINED: nothing has
-        changed and Python has to serve the fetch. WAITS: there is still too little to read; never `at_deadline`, when
-        the fetch is answered with what there is.
+        ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: nothing has
+        changed, and Python has to serve the fetch. WAITS: there is still too little to read. With `at_deadline` the
+        gate answers with the available data and never returns WAITS.
         """
         return self.present(request, FETCH_AT_DEADLINE if at_deadline else FETCH_WHILE_HELD)
 
@@ -178,7 +178,7 @@ cdef class DataGate(GateContext):
         return verdict
 
     def notify_python(self):
-        """Calls back, in phase 2, for the partitions that the gate appended to or could not append to."""
+        """Notifies Python, in phase 2, of the partitions that the gate appended to or failed to append to."""
         cdef PartitionState partition
         cdef int append_errno
         for partition in self.take_waking():

@@ -11,7 +11,7 @@ cdef enum:
 cdef enum FetchMoment:
     FETCH_ON_ARRIVAL = 0
     FETCH_WHILE_HELD = 1                 # after an append to one of its partitions
-    FETCH_AT_DEADLINE = 2                # answered with what there is
+    FETCH_AT_DEADLINE = 2                # answered with the available data
 
 # Serves one fetch; the cursor is behind the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
 # or GATE_WAITS with nothing changed, if there is less to read than the client asks for. With GATE_WAITS

@@ -55,7 +55,7 @@ cdef struct FetchRequest:
     int32_t correlation_id
     int32_t min_bytes
     int64_t remaining                    # bytes that the answer may still hold
-    bint min_one_message                 # nothing was found yet: the first batch may be larger than the limits
+    bint min_one_message                 # nothing was found yet, so the first batch may be larger than the limits
     bint is_committed                    # isolation level read_committed
     FetchMoment moment
     bint is_rolled                       # a log has rolled to another segment, which ends a wait
@@ -150,7 +150,7 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
 # ---- parsing
 
 cdef inline int32_t take_topic_length(const FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads the length of a topic's name; that of an id is fixed."""
+    """Reads the length of a topic's name; the length of an id is fixed."""
     if request.version >= FIRST_FETCH_WITH_TOPIC_ID:
         return UUID_BYTES
     return take_string_length(cursor, request.version >= FIRST_FLEXIBLE_FETCH)
@@ -393,7 +393,8 @@ cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcep
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       FetchSessionState session, int *count) noexcept nogil:
     """Serves a fetch in a session as FetchSessions._incremental and IncrementalFetchContext.answer do. Returns the
-    verdict; `count` becomes the number of partitions in the answer."""
+    verdict; `count` becomes the number of partitions in the answer.
+    """
     cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
             or session.uses_topic_ids != (request.version >= FIRST_FETCH_WITH_TOPIC_ID)):

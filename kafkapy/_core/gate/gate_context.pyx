@@ -7,7 +7,7 @@ cdef enum:
 
 
 cdef class GateContext:
-    """Base of DataGate. Owner thread only. Invariant: outside phase 1 it holds no request and no batch."""
+    """Base of DataGate. Used by the owner thread only. Invariant: outside phase 1 it holds no request and no batch."""
 
     def __cinit__(self, *arguments, **keywords):
         self.by_name = PartitionTable()

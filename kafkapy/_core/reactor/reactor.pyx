@@ -89,7 +89,7 @@ def _print_callback_error(error):
 cdef class Watch:
     """A descriptor whose readiness calls back in the Python phase: a listening socket, a signal pipe.
 
-    Level triggered. Owner thread only. The caller keeps owning the descriptor.
+    Level triggered. Used by the owner thread only. The caller keeps owning the descriptor.
     """
 
     def pause(self):
@@ -113,7 +113,7 @@ cdef class Watch:
             self.paused = False
 
     def close(self):
-        """Stops watching. To be called before the caller closes the descriptor."""
+        """Stops watching. Must be called before the caller closes the descriptor."""
         cdef epoll_event event
         if self.fd >= 0:
             epoll_ctl(self.reactor.native.epoll_fd, EPOLL_CTL_DEL, self.fd, &event)
@@ -179,7 +179,7 @@ cdef class Reactor:
         return self.native.thread == <unsigned long> PyThread_get_thread_ident()
 
     def post(self, callback):
-        """Runs `callback()` in the next Python phase, in the order of posting. Any thread."""
+        """Runs `callback()` in the next Python phase, in the order of posting. Any thread may call it."""
         cdef uint64_t one = 1
         self.posted.append(callback)
         if self.native.thread == <unsigned long> PyThread_get_thread_ident():
@@ -191,7 +191,7 @@ cdef class Reactor:
     def stop(self, int64_t grace_ms=0):
         """Makes `run` return when no request is in process and all answers are sent, after `grace_ms` at the latest.
 
-        Nothing more is read. Any thread.
+        Nothing more is read. Any thread may call it.
         """
         self.post(lambda: self.begin_stop(grace_ms))
 
@@ -293,10 +293,10 @@ cdef class Reactor:
         return self.native.idle_us + (monotonic_us() - waiting_since_us if waiting_since_us else 0)
 
     def request_meters(self):
-        """Returns the answered requests since the start, by API: a list of (API key, requests, bytes of the requests,
-        microseconds, requests by bucket). Any thread.
+        """Returns the answered requests since the start, by API. Any thread may call it.
 
-        `bucket_bounds` has the bounds of the buckets. Key 127 stands for requests without a known API.
+        The result is a list of (API key, requests, bytes of the requests, microseconds, requests by bucket), with the
+        bounds of `bucket_bounds`. Key 127 stands for requests without a known API.
         """
         cdef RequestMeter *meter
         cdef int key, bucket

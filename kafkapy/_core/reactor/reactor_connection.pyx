@@ -22,7 +22,7 @@ from kafkapy._core.bytes.segment_file cimport FileRange
 from kafkapy._core.bytes.slab cimport slab_release
 
 cdef enum:
-    COPY_LIMIT = 8192               # a chunk of up to so many bytes is copied, a longer one is pinned
+    COPY_LIMIT = 8192               # a chunk of at most this size is copied, a longer one is pinned
 
 
 cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1:
@@ -139,7 +139,9 @@ cdef class Connection:
             queue_push(&self.shared.answered_queue, native)
 
     def close(self, str reason):
-        """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread."""
+        """Closes the connection after its pending answers are sent. `describe_close` returns `reason`. Any thread may
+        call it.
+        """
         if self.shared.thread != 0 and self.shared.thread != <unsigned long> PyThread_get_thread_ident():
             self.reactor.post(lambda: self.close(reason))
             return
@@ -183,9 +185,9 @@ cdef class Request:
             free(self.data)
 
     def detach(self):
-        """Copies the bytes out of the shared slab, so that the request can be kept for long.
+        """Copies the bytes out of the shared slab, so that the request can be kept for a long time.
 
-        To be called before any slice of `payload` exists.
+        Must be called before any slice of `payload` exists.
         """
         cdef uint8_t *copy
         if self.slab != NULL:

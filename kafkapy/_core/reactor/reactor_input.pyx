@@ -129,7 +129,7 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
 
 
 cdef inline void count_gated(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Counts a request that the gate served. How long it took is known at the end of the wake-up."""
+    """Counts a request that the gate served. Its duration is known at the end of the wake-up."""
     cdef RequestMeter *meter = meter_of(state.meters, connection.frame.api_key)
     if meter != NULL:
         meter_add_pending(&state.pending_meters, meter)
@@ -167,7 +167,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *vector) noexcept nogil:
-    """Fills in where the next bytes are read to: the rest of a frame that is arriving, then the shared slab.
+    """Sets the memory that the next bytes are read into: the rest of a frame that is arriving, then the shared slab.
 
     Returns the number of entries, or -1 if memory is short.
     """
@@ -238,7 +238,7 @@ cdef bint receive(ReactorState *state, ConnectionState *connection) noexcept nog
         connection_touch(state, connection)
         distribute(state, connection, <size_t> received)
         if <size_t> received < room and not connection.hangup:
-            connection.readable = False  # drained: the next arrival is a new edge
+            connection.readable = False  # all bytes were read: the next arrival is a new edge
         return (connection.readable and connection.input == NULL and connection.assembly != NULL
                 and connection.assembly.used < <size_t> connection.assembly_size)
     if received == 0:

@@ -43,7 +43,7 @@ cdef extern from "<unistd.h>" nogil:
 
 cdef enum:
     VECTOR_LIMIT = 32
-    FILE_COPY_LIMIT = 8192          # a range of up to so many bytes is read and not sent by `sendfile`
+    FILE_COPY_LIMIT = 8192          # a range of at most this size is read, and not sent by `sendfile`
     BYTES_PER_TURN = 4194304        # bytes sent to one connection in one wake-up
 
 
@@ -63,7 +63,7 @@ cdef void drop_head(ReactorState *state, ConnectionState *connection) noexcept n
 
 
 cdef void consume(ReactorState *state, ConnectionState *connection, int64_t sent) noexcept nogil:
-    """Removes `sent` bytes, which the kernel took, from the front of the output."""
+    """Removes `sent` bytes, which the kernel has accepted, from the front of the output."""
     cdef OutputChunk *head
     state.bytes_sent += sent
     connection.output_bytes -= sent
@@ -145,7 +145,7 @@ cdef ssize_t send_range(ReactorState *state, ConnectionState *connection) noexce
 
 
 cdef void drained(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Closes the connection if that waited for the output to be sent; otherwise lets its next request come."""
+    """Closes the connection if its closing waited for the output to be sent; otherwise allows its next request."""
     if connection.corked:
         set_cork(connection, False)
     if connection.closing:

@@ -66,7 +66,7 @@ cdef struct ConnectionState:
     int fd                          # -1 once closed
     bint readable                   # the kernel may hold bytes; remembered, since the socket is edge triggered
     bint hangup                     # the peer ended its stream: a short read does not mean "drained"
-    bint blocked                    # the socket took no more; EPOLLOUT resets it
+    bint blocked                    # the socket accepted no more bytes; EPOLLOUT resets it
     bint corked
     bint in_process                 # one request is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
@@ -87,7 +87,7 @@ cdef struct ConnectionState:
     int64_t reserved_bytes          # its share of ReactorState.reserved_bytes
     OutputChunk *output_head
     OutputChunk *output_tail
-    int64_t output_bytes            # not yet taken by the kernel
+    int64_t output_bytes            # not yet accepted by the kernel
     int64_t last_active_ms
     ConnectionState *older          # least recently used order
     ConnectionState *newer
@@ -148,7 +148,7 @@ cdef struct ReactorState:
     int64_t python_phases
     int64_t idle_us                 # spent waiting in epoll
     RequestMeter *meters[METERS]    # by API key; NULL until the first request of the API
-    RequestMeter *pending_meters    # those of requests that the gate answered in this wake-up
+    RequestMeter *pending_meters    # the meters of the requests that the gate answered in this wake-up
 
 # Moves what is queued to spare_queue, which the caller processes while new entries are added to `queue`.
 cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:

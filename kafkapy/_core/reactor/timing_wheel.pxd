@@ -14,7 +14,7 @@ cdef class TimerEntry:
     cdef readonly int64_t deadline_ms
     cdef readonly object callback        # None once cancelled or expired
     cdef readonly int64_t sequence       # order of insertion, breaks ties between equal deadlines
-    cdef Bucket bucket                   # the bucket that holds it, None if it waits no longer
+    cdef Bucket bucket                   # the bucket that holds it, or None if it no longer waits
     cdef TimingWheel wheel
 
     cpdef bint cancel(self)
@@ -24,7 +24,7 @@ cdef class TimingWheel:
     cdef readonly int64_t tick_ms
     cdef readonly int64_t wheel_size     # buckets per level
     cdef readonly int64_t current_ms     # never goes back; may lag behind advances that expired nothing
-    cdef list levels                     # of lists of buckets; level n has ticks of tick_ms * wheel_size**n
+    cdef list levels                     # lists of buckets; level n has ticks of tick_ms * wheel_size**n
     cdef Bucket due                      # entries added with a deadline that has passed
     cdef Py_ssize_t count
     cdef int64_t next_sequence

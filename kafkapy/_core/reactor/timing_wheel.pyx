@@ -71,7 +71,9 @@ cdef class TimerEntry:
 
 
 cdef class TimingWheel:
-    """Owns all waiting entries. Invariant: entries outside `due` have deadline_ms > current_ms. Owner thread only."""
+    """Owns all waiting entries. Invariant: entries outside `due` have deadline_ms > current_ms. Used by the owner
+    thread only.
+    """
 
     def __init__(self, int64_t tick_ms=1, int64_t wheel_size=20, int64_t start_ms=0):
         if tick_ms < 1 or wheel_size < 2 or start_ms < 0:
