@@ -84,7 +84,7 @@ class ConsumerGroupHarness(GroupHarness):
         self.image = self.image._replace(topics=TopicsImage(topics, by_id), offset=self.image.offset + 1)
 
     def do_later(self) -> None:
-        """Evaluates the expressions that wait."""
+        """Delays the evaluation of expressions until the command `resolve`."""
         self._resolves_later = True
 
     def do_resolve(self) -> None:
@@ -161,7 +161,7 @@ class ConsumerGroupHarness(GroupHarness):
                 f"target={self._said_partitions(member.target_assignment)} type={member.member_type}"
             )
 
-    # -- what is heard
+    # -- effects
 
     def _hear_beat(self, member: str, answer: Any) -> None:
         assignment = "" if answer.assignment is None else f" assignment={self._said_partitions(answer.assignment)}"
@@ -207,6 +207,6 @@ class ConsumerGroupHarness(GroupHarness):
         return "+".join(sorted(shown)) or "-"
 
     def _partitions(self, text: str) -> dict[bytes, frozenset[int]]:
-        """Parses `a01+b2`."""
+        """Parses partitions such as `a01+b2`: topic a, partitions 0 and 1, and topic b, partition 2."""
         ids = {name: topic_id for topic_id, name in self.names.items()}
         return {ids[part[0]]: frozenset(map(int, part[1:])) for part in text.split("+") if part and part != "-"}

@@ -1,4 +1,4 @@
-"""The controller at the end of a transcript: commands become operations, their records become lines.
+"""The controller, driven by the commands of a transcript; the records of its operations become lines.
 
 bootstrap 30|21 [no-elr]      register B [clean=E]    unfence B    shutdown B    fence B    unregister B
 create T P [factor]           assign T R,R R,R        grow T P     delete T

@@ -91,7 +91,7 @@ class GroupHarness:
         self.coordinator = self._new_coordinator()
 
     def run(self, command: str) -> list[str]:
-        """Returns the lines that the command caused."""
+        """Runs the command and returns the lines that it caused."""
         self.heard = []
         name, *words = command.split()
         positional = [word for word in words if "=" not in word]
@@ -122,7 +122,7 @@ class GroupHarness:
         self.schedule.advance(0)
 
     def do_found(self, key_class: str, group: str) -> None:
-        """Appends a record of another broker, whose key is of that class and names the group."""
+        """Appends a record of another broker; its key has that class and names the group."""
         builder = RecordBatchBuilder(self.log.log_end_offset(self.partition))
         key = getattr(coordinator_records, key_class)(group_id=group)
         builder.append(0, encode_coordinator(key), b"")
@@ -142,7 +142,7 @@ class GroupHarness:
         self._hear_records()
 
     def do_fail(self, error: str) -> None:
-        """Lets the next append fail."""
+        """Makes the next append fail."""
         self.log.next_failure = Error[error]
 
     # -- requests
@@ -309,7 +309,7 @@ class GroupHarness:
         shown = [f"{group.group_id}({group.group_state},{group.group_type})" for group in response.groups]
         self._hear(f"listed: {' '.join(shown) or Error(response.error_code).name}")
 
-    # -- what is heard
+    # -- effects
 
     def _new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(

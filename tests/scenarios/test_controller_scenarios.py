@@ -1,6 +1,6 @@
 """Transcripts of the controller: every `> command`, and its records and responses, in order.
 
-After an intended change run with UPDATE_SCENARIOS=1 and review the difference.
+After an intended change, run the tests with UPDATE_SCENARIOS=1 and review the difference.
 """
 
 from __future__ import annotations

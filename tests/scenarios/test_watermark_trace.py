@@ -24,7 +24,7 @@ class Follower:
         self.high_watermark = 0
 
     def fetch(self, max_wait_ms=0):
-        """Sends the fetch; returns the list that its (record count, high watermark) will be added to."""
+        """Sends the fetch; returns a list, to which (record count, high watermark) of the response is added later."""
         answers = []
         params = FetchParams(
             replica_id=FOLLOWER_ID, replica_epoch=102, max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=1 << 20

@@ -35,7 +35,8 @@ SETTINGS = {
 
 
 class ScriptedMarkers:
-    """Acknowledges each marker with NONE at once, with another error once, or, while `is_holding`, later."""
+    """Acknowledges each marker: at once, or at `release` while `is_holding`; with NONE, or once with the error in
+    `errors`."""
 
     def __init__(self, hear: Callable[[str], None]) -> None:
         self.is_holding = False
@@ -69,7 +70,7 @@ class ScriptedMarkers:
 
 
 class NumberedProducerIds:
-    """Generates 1000, 1001, ...; or returns the error that is set, once."""
+    """Generates the ids 1000, 1001, ...; if `error` is set, returns it once instead of an id."""
 
     def __init__(self) -> None:
         self.next_id = 1000
@@ -138,7 +139,7 @@ class TransactionHarness:
         (self.log if what == "log" else self.markers).release()
 
     def do_fail(self, what: str, error: str) -> None:
-        """Lets the next append to the log, the next producer id, or the next marker of a partition fail."""
+        """Makes the next append to the log, the next producer id, or the next marker of a partition fail."""
         if what == "log":
             self.log.next_failure = Error[error]
         elif what == "ids":
@@ -191,7 +192,7 @@ class TransactionHarness:
         producer = f"producer={found.producer_id}/{found.producer_epoch}"
         self._hear(" ".join([f"described: {found.state.title}", producer, *places]))
 
-    # -- what is heard
+    # -- effects
 
     def _new_coordinator(self) -> TransactionCoordinator:
         return TransactionCoordinator(

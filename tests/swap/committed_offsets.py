@@ -14,7 +14,8 @@ NOT_YET = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_A
 def committed_offsets(
     admin: AdminClient, group: str, partitions: list[TopicPartition] | None = None
 ) -> dict[tuple[str, int], int]:
-    """By topic and partition; a broker that has just started may still be loading the group."""
+    """Returns the offsets by topic and partition. Retries, because a broker that has just started may still be loading
+    the group."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])[group]

@@ -1,4 +1,5 @@
-"""A directory that is damaged in one way, and how a broker handles it: whether it starts, what it serves."""
+"""A log directory with one kind of damage, and a broker's behaviour on it: whether the broker starts, and what it
+serves."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ Damage = Callable[["DamagedDirectory"], None]
 
 
 class DamagedDirectory:
-    """Two log directories with topics `t`, in several segments, and `u`, one partition each, written by us; a copy of
-    them as they were is put back before each damage."""
+    """Two log directories, written by kafkapy, with the topics `t`, in several segments, and `u`, one partition each.
+    They are restored from a copy before each damage."""
 
     def __init__(self, kafka: Path, root: Path, *, killed: bool) -> None:
         self.kafka = ApacheKafka(kafka, root, dynamic=True, heap=HEAP, log_dir_count=2)
@@ -49,7 +50,7 @@ class DamagedDirectory:
             shutil.copytree(directory, self._saved / directory.name)
 
     def partition(self, name: str) -> Path:
-        """The directory of a partition."""
+        """Returns the directory of a partition."""
         (found,) = [each / name for each in self.kafka.log_dirs if (each / name).is_dir()]
         return found
 
@@ -76,7 +77,7 @@ class DamagedDirectory:
                 f"{each.name.split('.')[0]}{'-stray' if each.name.endswith('-stray') else ''}"
                 for directory in self.kafka.log_dirs
                 for each in directory.iterdir()
-                if each.is_dir() and not each.name.startswith("__consumer_offsets")  # made when the reader comes
+                if each.is_dir() and not each.name.startswith("__consumer_offsets")  # created for the reading consumer
             )
             return found
         finally:
@@ -84,12 +85,12 @@ class DamagedDirectory:
 
 
 def has_refused(failure: str) -> bool:
-    """Returns whether a failed start ended by itself and not because of its port; a time-out is no refusal."""
+    """Returns whether the broker refused to start. A time-out and a port in use are no refusals."""
     return failure.startswith("exit 1 while starting") and "Address already in use" not in failure
 
 
 def read_keys(bootstrap: str, topic: str) -> list[int] | str:
-    """The keys of partition 0; the name of the error if it cannot be read."""
+    """Returns the keys of partition 0, or the name of the error if the partition cannot be read."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, 0, 0)])
     keys: list[int] = []

@@ -1,4 +1,4 @@
-"""Apache Kafka's DumpLogSegments as a judge of files."""
+"""Checks of log files with Apache Kafka's DumpLogSegments."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.peers import run_tool
 
-TIMEOUT_S = 900  # a series leaves millions of batches
+TIMEOUT_S = 900  # a long test leaves millions of batches
 RECORD = re.compile(r"(?<= payload: ).*|(?<= key: ).*")
 TOOL = "org.apache.kafka.tools.DumpLogSegments"
-# What the tool says when something is wrong; it ends with 0 all the same.
+# The tool's reports of faults; its exit status is 0 even then.
 COMPLAINTS = re.compile(
     r"isvalid: false|mismatch|Found .*(wrong|out of order|error)|corrupt|Exception|Non-consecutive|"
     r"is invalid|truncated|\bfail(ed|ure)?\b|\bWARN\b",
@@ -19,10 +19,10 @@ COMPLAINTS = re.compile(
 
 
 def dump(kafka: Path, files: list[Path], *options: str) -> str:
-    """The tool's output on these files; AssertionError if it complains of anything."""
+    """Returns the tool's output for these files. Raises AssertionError if the tool reports any fault."""
     done = run_tool(kafka, TOOL, *options, "--files", ",".join(map(str, files)), timeout_s=TIMEOUT_S)
     output = done.stdout.decode()
-    says = RECORD.sub("", output)  # what a record holds may look like a complaint
+    says = RECORD.sub("", output)  # the content of a record may look like a report
     complaint = COMPLAINTS.search(says)
     if complaint is not None:
         start = max(0, complaint.start() - 600)
@@ -31,7 +31,8 @@ def dump(kafka: Path, files: list[Path], *options: str) -> str:
 
 
 def dump_everything(kafka: Path, log_dirs: list[Path]) -> None:
-    """All segments of a directory at rest, with indexes, producer snapshots, and coordinators' and metadata records."""
+    """Dumps all files of log directories without a running broker: segments, indexes, producer snapshots, and the
+    records of coordinators and metadata."""
     partitions = [
         path
         for log_dir in log_dirs

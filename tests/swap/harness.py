@@ -28,7 +28,7 @@ TIMEOUT = 60
 
 
 class SwappedHarness:
-    """Writes through whatever broker runs now, and remembers what must be found by the next ones."""
+    """Writes through the broker that runs now, and stores what the following brokers must serve."""
 
     def __init__(self) -> None:
         self.records: dict[str, list[SentRecord]] = {}
@@ -46,7 +46,8 @@ class SwappedHarness:
     # -- writing
 
     def write(self, bootstrap: str, *, with_consumer_protocol: bool = False) -> None:
-        """A new topic for each codec, more for the old ones, configuration, deletion, offsets, transactions."""
+        """Creates a topic for each codec, appends to the existing topics, and changes configuration, topics, offsets
+        and transactions."""
         self._round += 1
         admin = AdminClient({"bootstrap.servers": bootstrap})
         for codec in CODECS:
@@ -93,7 +94,7 @@ class SwappedHarness:
         self.deleted.append(topic)
 
     def _commit(self, bootstrap: str, group: str, properties: dict[str, str]) -> None:
-        """A member reads a little of two topics and commits it."""
+        """Commits offsets of two topics as a member of the group."""
         topics = [f"gzip.{self._round}", f"zstd.{self._round}"]
         consumer = Consumer(
             {
@@ -113,10 +114,10 @@ class SwappedHarness:
             consumer.close()
         self.committed[group] = {(topic, 1): 10 * self._round for topic in topics}
 
-    # -- looking
+    # -- checking
 
     def check(self, bootstrap: str) -> None:
-        """Everything that was written is served, and nothing else."""
+        """Checks that the broker serves everything that was written, and nothing else."""
         admin = AdminClient({"bootstrap.servers": bootstrap})
         found = admin.list_topics(timeout=TIMEOUT).topics
         assert {name for name in found if not name.startswith("__")} == {*self.records, *self.transactions.committed}
@@ -134,7 +135,8 @@ class SwappedHarness:
         self.transactions.check(bootstrap)
 
     def _read_everything(self, bootstrap: str) -> dict[str, list[SentRecord]]:
-        """By topic. One consumer for all: each one's start and end take half a second."""
+        """Returns the records by topic. Uses one consumer for all topics, because each consumer takes half a second to
+        start and end."""
         settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False}
         consumer = Consumer({**settings, "fetch.wait.max.ms": 10})
         places = [(topic, number) for topic, count in self.partitions.items() for number in range(count)]
@@ -160,7 +162,7 @@ class SwappedHarness:
             assert entries[name].value == value, (topic, name)
 
     def check_directories(self, log_dirs: list[Path]) -> None:
-        """No strays, nothing of deleted topics, and each partition's epoch history only grows."""
+        """Checks that the directories have no strays, and that each partition's epoch history only grows."""
         for directory in self._partition_directories(log_dirs):
             assert not directory.name.endswith("-stray"), directory
             checkpoint = directory / "leader-epoch-checkpoint"
@@ -172,7 +174,7 @@ class SwappedHarness:
     def _partition_directories(self, log_dirs: list[Path]) -> Iterator[Path]:
         for log_dir in log_dirs:
             for directory in sorted(log_dir.iterdir()):
-                # A deletion may be under way still; Kafka's tool looks at the internal topics.
+                # A deletion may still be in progress. The internal topics are checked with Kafka's tool.
                 if directory.is_dir() and not directory.name.endswith("-delete") and "." in directory.name:
                     yield directory
 
@@ -189,7 +191,7 @@ def goes_on(before: list[tuple[int, int]], epochs: list[tuple[int, int]]) -> boo
 
 
 def read_epochs(checkpoint: Path) -> list[tuple[int, int]]:
-    """The (epoch, start offset) pairs of a `leader-epoch-checkpoint`."""
+    """Returns the (epoch, start offset) pairs of a `leader-epoch-checkpoint`."""
     version, count, *rows = checkpoint.read_text().splitlines()
     assert (version, int(count)) == ("0", len(rows))
     return [(int(epoch), int(offset)) for epoch, offset in (row.split() for row in rows)]

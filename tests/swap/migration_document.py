@@ -1,4 +1,4 @@
-"""The commands of docs/operations.md, and a machine on which they run as they stand."""
+"""The commands of docs/operations.md, and an environment in which they run unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.peers import ROOT, ApacheKafka
 DOCUMENT = ROOT / "docs" / "operations.md"
 BLOCK = re.compile(r"^( *)```sh\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SETTINGS = "<!-- set: the test has values of its own -->\n```sh\n"
-# What the scripts of Apache Kafka's download do, around the same classes.
+# The behaviour of the scripts in Apache Kafka's download, with the same classes.
 START = """#!/bin/sh
 [ "$1" = -daemon ] && shift
 nohup {java} "$1" >> {log} 2>&1 < /dev/null &
@@ -27,7 +27,8 @@ kill -TERM "$(cat {pid})"
 
 
 def commands_of(section: str) -> str:
-    """The shell commands of a section, in their order, without those that only say where things are."""
+    """Returns the shell commands of a section in their order, without the commands that only set paths and
+    addresses."""
     text = DOCUMENT.read_text()
     _, found, rest = text.partition(f"\n## {section}\n")
     assert found, section
@@ -39,9 +40,9 @@ def commands_of(section: str) -> str:
 
 
 class Machine:
-    """A folder with `kafka/bin`, a `kafkapy` on the path, and the variables that the document speaks of.
+    """A folder with `kafka/bin`, a `kafkapy` on the path, and the variables that the document uses.
 
-    Owns the processes that the commands leave behind; `end` ends them.
+    Owns the processes that the commands start; `end` ends them.
     """
 
     def __init__(self, directory: Path, kafka: ApacheKafka) -> None:
@@ -71,7 +72,7 @@ class Machine:
         path.chmod(0o755)
 
     def run(self, commands: str, timeout_s: float = 120) -> str:
-        """Runs them in one shell, which ends at the first that fails; what they print."""
+        """Runs the commands in one shell, which ends at the first failure. Returns their output."""
         output = self.directory / "shell.log"
         with output.open("w") as file:
             done = subprocess.run(

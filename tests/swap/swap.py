@@ -15,8 +15,8 @@ HEAP = ("-Xmx512M",)
 
 
 class Variant(NamedTuple):
-    """`dynamic`: formatted with --standalone. `made_by_kafkapy`: the directory begins with us (always dynamic).
-    `killed`: kill -9 instead of each stop."""
+    """One course of the test. With `dynamic` the directory is formatted with --standalone; with `made_by_kafkapy`
+    kafkapy formats it (always dynamic); with `killed` each broker is ended by kill -9."""
 
     version: str = "4.3.0"
     dynamic: bool = False
@@ -31,7 +31,8 @@ class Variant(NamedTuple):
 
 
 def pass_back_and_forth(variant: Variant, directory: Path) -> None:
-    """Kafka (or we) write; the other serves the same and writes more; back again, twice. Nothing is lost or strayed."""
+    """Starts Apache Kafka and kafkapy in turn on one directory. Each broker serves what the brokers before it wrote,
+    and writes more. Nothing may be lost or become a stray."""
     kafka = ApacheKafka(
         kafka_directory(variant.version), directory, dynamic=variant.dynamic, log_dir_count=variant.log_dirs, heap=HEAP
     )
@@ -42,7 +43,7 @@ def pass_back_and_forth(variant: Variant, directory: Path) -> None:
         server.start()
         try:
             harness.check(server.bootstrap)
-            # Only a directory of 4.x has groups of KIP-848 by default, and librdkafka's members of them.
+            # Consumer groups (KIP-848) are enabled by default only in a directory of 4.x.
             harness.write(server.bootstrap, with_consumer_protocol=variant.version.startswith("4."))
             harness.check(server.bootstrap)
         finally:

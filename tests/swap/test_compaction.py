@@ -1,4 +1,5 @@
-"""Compacted topics whose directory passes from one broker to the other: each cleans on where the other stopped."""
+"""Compacted topics whose directory passes from one broker to the other: each broker continues cleaning where the other
+stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ TIMEOUT = 60
 
 
 class CompactedTopics:
-    """A topic per codec, and the newest value of each of its keys."""
+    """One topic for each codec, and the newest value of each of its keys."""
 
     def __init__(self) -> None:
         self.latest: dict[str, dict[bytes, bytes | None]] = {}
@@ -38,7 +39,8 @@ class CompactedTopics:
             self.latest[topic] = {}
 
     def write(self, bootstrap: str, *, with_transactions: bool) -> None:
-        """Values of a kilobyte, tombstones, and at the end more than a segment, so that what matters is rolled."""
+        """Writes values of a kilobyte and tombstones, and then more than a segment, so that the records before are in
+        closed segments."""
         for codec in CODECS:
             settings = {"bootstrap.servers": bootstrap, "compression.type": codec, "linger.ms": 5}
             producer = Producer({**settings, "enable.idempotence": True})
@@ -68,7 +70,7 @@ class CompactedTopics:
             before = dict(self.latest[topic])
             producer.begin_transaction()
             self._write_some(producer, topic, 100)
-            producer.flush(TIMEOUT)  # an abort drops what was not sent, and there would be nothing to abort
+            producer.flush(TIMEOUT)  # otherwise an abort would drop unsent records, and the log would have none
             if commit:
                 producer.commit_transaction(TIMEOUT)
             else:
@@ -76,7 +78,7 @@ class CompactedTopics:
                 self.latest[topic] = before
 
     def check(self, bootstrap: str, *, at_most: int) -> None:
-        """A reader of committed records finds the newest values, and not many others besides."""
+        """Checks that a consumer reads the newest value of each key, and at most `at_most` records."""
         for topic, latest in self.latest.items():
             found: dict[bytes, bytes | None] = {}
             count = 0
@@ -111,7 +113,7 @@ def read_all(bootstrap: str, topic: str) -> list[tuple[bytes, bytes | None]]:
 
 
 def wait_until_clean(log_dir: Path) -> None:
-    """Until the cleaner has come to the active segment of every topic."""
+    """Waits until the cleaner has reached the active segment of every topic."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         rows = (log_dir / "cleaner-offset-checkpoint").read_text().splitlines()[2:] if has_checkpoint(log_dir) else []
@@ -148,7 +150,7 @@ def test_each_cleans_on_where_the_other_stopped(kafka_43: Path, tmp_path: Path) 
         assert status in (0, 143, -15), server.log()[-4000:]
         assert "uncleanable" not in server.log()
         folders = [kafka.log_dirs[0] / f"{codec}-0" for codec in CODECS]
-        if server is ours:  # a Java process each: all topics in one
+        if server is ours:  # one dump for all topics, because each dump starts a Java process
             dump(kafka_43, [path for folder in folders for path in sorted(folder.glob("*.log"))], "--deep-iteration")
             indexes = [path for folder in folders for path in sorted(folder.glob("*.index"))]
             dump(kafka_43, indexes, "--verify-index-only")

@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848 in a directory that changes its broker: members come back to what they had."""
+"""Consumer groups of KIP-848 in a directory that passes to another broker: members get their partitions back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def follow(port: int) -> ConsumerGroupClient:
 
 
 def begin(client: ConsumerGroupClient) -> list[list[int]]:
-    """Two static members that share the topic, and one that subscribes by an expression, in a group of its own."""
+    """Joins two static members that share the topic, and a member of another group that subscribes by a regular
+    expression."""
     client.join_heartbeat("one", member="m00", instance_id="i0")
     client.join_heartbeat("two", member="m01", instance_id="i1")
     client.heartbeat("one revokes", member="m00", instance_id="i0", member_epoch=2)
@@ -64,7 +65,7 @@ def begin(client: ConsumerGroupClient) -> list[list[int]]:
 
 
 def go_on(client: ConsumerGroupClient, turn: int) -> list[list[int]]:
-    """The members come back under new ids, and have the partitions that they had."""
+    """Lets the members return under new ids, and checks that they get the same partitions."""
     client.said.clear()
     client.fetch("committed", "g")
     assert client.said == ["committed: 0 [(5, 0)]"]
@@ -77,7 +78,7 @@ def go_on(client: ConsumerGroupClient, turn: int) -> list[list[int]]:
 
 
 def decode(kafka_43: Path, log_dir: Path) -> None:
-    """Apache Kafka's tool reads our records of every type."""
+    """Checks that Apache Kafka's tool reads kafkapy's records of every type."""
     segments = [path for path in sorted(log_dir.glob("__consumer_offsets-*/*.log")) if path.stat().st_size]
     decoded = dump(kafka_43, segments, "--offsets-decoder")
     for kind in ("1", "3", "5", "6", "7", "8", "16"):

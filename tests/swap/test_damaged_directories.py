@@ -1,4 +1,4 @@
-"""A log directory that is damaged, foreign or doubled, given to Apache Kafka and to kafkapy: both do the same."""
+"""Damaged, foreign and duplicate log directories: Apache Kafka and kafkapy behave in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DumpLogSegments reads what kafkapy has written and finds nothing wrong."""
+"""DumpLogSegments reads the files that kafkapy has written, and reports no fault."""
 
 from __future__ import annotations
 

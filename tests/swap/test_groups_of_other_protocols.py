@@ -1,6 +1,6 @@
 """Share and streams groups that Apache Kafka left in a directory: kafkapy answers requests for them as Kafka does.
 
-The groups are empty: kafkapy does not serve their protocols, so that it could not tell whether a member is alive.
+The groups are empty: kafkapy does not serve their protocols, so it cannot know whether a member is alive.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tests.server_process import ServerProcess
 from tests.swap.swap import HEAP
 
 SHARE, STREAMS = "share", "streams"
-# The groups that a request changes, one for each broker.
+# The groups that requests change, one group for each broker.
 DELETED, TAKEN_OVER = ("share-0", "share-1"), ("streams-0", "streams-1")
 PROPERTIES = {"group.initial.rebalance.delay.ms": "0", "transaction.partition.verification.enable": "false"}
 
 
 def requests(client: ConsumerGroupClient, group: str) -> None:
-    """Sends each request that names a group, and that Apache Kafka refuses without a trace."""
+    """Sends each request that names a group and that Apache Kafka refuses without changing anything."""
     client.describe("consumer description", group)
     client.describe_classic("classic description", group)
     client.list("listed", group)

@@ -1,4 +1,5 @@
-"""Apache Kafka started on a directory that kafkapy is serving appends to the metadata log before it fails: no harm."""
+"""Apache Kafka started on a directory that kafkapy is serving appends to the metadata log before it fails. This must
+not damage the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Moves between log directories, compared with Apache Kafka: error codes, its tools, and moves that it began."""
+"""Moves between log directories, compared with Apache Kafka: error codes, Kafka's tools, and moves that the other
+broker began."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def wait_until(condition: Callable[[], object], seconds: int) -> None:
 
 
 class Directories:
-    """A server's log directories as its clients see them."""
+    """The log directories of a server, as its clients see them."""
 
     def __init__(self, server: ServerProcess, paths: list[Path]) -> None:
         self.server = server
@@ -51,7 +52,7 @@ class Directories:
         self._socket.close()
 
     def alter(self, path: Path | str, *partitions: tuple[str, int], version: int = 2) -> list[int]:
-        """The error code of each partition."""
+        """Moves partitions to `path` and returns the error code of each partition."""
         request = AlterReplicaLogDirsRequest
         topics = [request.AlterReplicaLogDirTopic(name=name, partitions=[number]) for name, number in partitions]
         asked = request(dirs=[request.AlterReplicaLogDir(path=str(path), topics=topics)])
@@ -72,7 +73,7 @@ class Directories:
         return found.error_code, found.error_message
 
     def describe(self, topic: str, number: int) -> dict[Path, tuple[bool, int, int]]:
-        """Directory -> (is it the future replica, its offset lag, its size)."""
+        """Returns directory -> (True for a future replica, offset lag, size)."""
         answer = ask(
             self._socket, ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse
         )
@@ -98,7 +99,7 @@ class Directories:
 
 
 def codes_of(directories: Directories, admin: AdminClient) -> list[object]:
-    """Everything that can be refused, and what comes of it."""
+    """Sends every kind of request that can be refused, and returns the error codes."""
     second = directories.paths[1]
     said: list[object] = [
         directories.alter("/nowhere", ("t", 0)),
@@ -117,7 +118,7 @@ def codes_of(directories: Directories, admin: AdminClient) -> list[object]:
         said.append(directories.reassign("t", 0, replicas))
     said += [directories.reassign("u", 0, [1]), directories.reassign("t", 9, [1]), directories.reassign("u", 0, None)]
     said.append([directories.alter(other, ("t", 0)), directories.alter(home, ("t", 0))])
-    directories.wait_for_move("t", 0, home)  # the first move may have been over
+    directories.wait_for_move("t", 0, home)  # the first move may already have ended
     return said
 
 
@@ -136,7 +137,7 @@ def produce(bootstrap: str, first: int, count: int) -> None:
 
 
 def consume(bootstrap: str, count: int) -> list[int]:
-    """The keys of the partition's first `count` records."""
+    """Returns the keys of the partition's first `count` records."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "enable.auto.commit": False})
     consumer.assign([TopicPartition("t", 0, 0)])
     keys: list[int] = []
@@ -157,7 +158,7 @@ def set_throttle(admin: AdminClient, rate: str | None) -> None:
 
 
 def servers(kafka_43: Path, root: Path) -> tuple[ApacheKafka, BrokerProcess]:
-    """Both on the same two directories; one at a time."""
+    """Returns both brokers, configured for the same two directories; only one may run at a time."""
     kafka = ApacheKafka(kafka_43, root, dynamic=True, heap=HEAP, log_dir_count=2)
     return kafka, BrokerProcess(root, config=kafka.config, port=kafka.port)
 
@@ -204,7 +205,7 @@ def test_tools(kafka_43: Path, tmp_path: Path) -> None:
         ].count("t-0") == 1
         assert consume(ours.bootstrap, 2000) == list(range(2000))
         directories.close()
-    with kafka:  # which takes partitions where the metadata does not have them for lost
+    with kafka:  # which finds partitions only in the directories that the metadata names
         assert consume(kafka.bootstrap, 2000) == list(range(2000))
         assert (target / "t-0").is_dir()
 
@@ -212,7 +213,7 @@ def test_tools(kafka_43: Path, tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("begun_by", ["kafkapy", "kafka"])
 def test_the_other_goes_on_with_a_move(kafka_43: Path, tmp_path: Path, begun_by: str) -> None:
-    """Killed in the middle of a move, which its throttle keeps from ending."""
+    """The first broker is killed during a move, which a throttle prevents from ending."""
     kafka, ours = servers(kafka_43, tmp_path)
     begins, goes_on = (ours, kafka) if begun_by == "kafkapy" else (kafka, ours)
     with begins:

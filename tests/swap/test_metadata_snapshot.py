@@ -1,4 +1,4 @@
-"""A metadata snapshot of one broker is where the other begins: topics, configuration, quotas and SCRAM credentials."""
+"""A broker starts from a metadata snapshot of the other: topics, configuration, quotas and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def test_each_begins_at_a_snapshot_of_the_other(kafka_43: Path, tmp_path: Path) 
 
 
 def newest_snapshot(log_dir: Path) -> int:
-    """The offset that the newest snapshot ends before."""
+    """Returns the end offset of the newest snapshot, 0 without one."""
     names = [path.name for path in (log_dir / "__cluster_metadata-0").glob("*-*.checkpoint")]
     return max((int(name.partition("-")[0]) for name in names), default=0)

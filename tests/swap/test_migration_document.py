@@ -1,4 +1,4 @@
-"""From Apache Kafka to kafkapy and back, by the commands of docs/operations.md without changes."""
+"""Migration from Apache Kafka to kafkapy and back, with the unchanged commands of docs/operations.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine(kafka_43: Path, tmp_path: Path) -> Iterator[Machine]:
 
 
 def write(bootstrap: str, topic: str, seed: int) -> list[tuple[bytes | None, bytes | None]]:
-    """A new topic with records, some of them read by a group."""
+    """Creates a topic with records, reads some of them in a group, and returns the records."""
     records = make_records(100, PARTITIONS, seed, text=True)
     create_topic(bootstrap, topic, PARTITIONS)
     KcatClient().produce(bootstrap, topic, "lz4", records)

@@ -1,4 +1,5 @@
-"""A partition whose segment holds magic 0, 1 and 2, as brokers since 0.8 left it: Apache Kafka 3.9 is the judge."""
+"""A partition whose segment has batches of magic 0, 1 and 2, as brokers since 0.8 wrote them. Apache Kafka 3.9 is the
+reference."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def old_segment() -> bytes:
 
 
 def put_old_segment(directory: Path) -> None:
-    """Replaces the broker's segment by the old one, and removes all that would prevent a recovery."""
+    """Replaces the broker's segment by the old one, and removes the files that would prevent a recovery."""
     partition = directory / f"{TOPIC}-0"
     for suffix in ("*.index", "*.timeindex", "*.snapshot"):
         for path in partition.glob(suffix):
@@ -60,7 +61,7 @@ class Pair(NamedTuple):
 
     @property
     def partitions(self) -> list[tuple[ServerProcess, Path]]:
-        """Each server with its partition directory."""
+        """The servers, each with its partition directory."""
         return [(self.ours, self.ours.data / f"{TOPIC}-0"), (self.kafka, self.kafka.log_dirs[0] / f"{TOPIC}-0")]
 
 
@@ -78,13 +79,13 @@ def pair(kafka_39: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 def contents(records: bytes) -> list[Any]:
-    """(offset, timestamp, key, value) of whatever formats follow each other."""
+    """Returns (offset, timestamp, key, value) of records in any sequence of formats."""
     seen: list[Any] = []
     position = 0
     while position < len(records):
         size = 12 + int.from_bytes(records[position + 8 : position + 12], "big")
         if records[position : position + 8] == b"\xff" * 8:
-            break  # Kafka 3.9 fills up what it converted less of than it read
+            break  # Kafka 3.9 pads a response whose converted records are smaller than the read ones
         entry = records[position : position + size]
         found = iterate_records(entry) if entry[16] < 2 else [r for each in iterate_batches(entry) for r in each]
         seen += [(record.offset, record.timestamp, record.key, record.value) for record in found]
@@ -93,7 +94,7 @@ def contents(records: bytes) -> list[Any]:
 
 
 def fetch_everything(server: ServerProcess, version: int) -> dict[int, list[Any]]:
-    """Returns what fetches return from the start of each entry, and from within some."""
+    """Returns the records of fetches from the start of each entry, and from within some entries."""
     found = {}
     for start in (0, 1, 4, 7, 10, 13, 15):
         answer = fetch(server, TOPIC, start, version)
@@ -109,12 +110,12 @@ def fetch_everything(server: ServerProcess, version: int) -> dict[int, list[Any]
 @pytest.mark.parametrize("version", range(13))
 def test_every_fetch_version_reads_every_format(pair: Pair, version: int) -> None:
     ours, kafkas = (fetch_everything(server, version) for server in (pair.ours, pair.kafka))
-    if version >= 2:  # below, Kafka returns a part where it converts; kafkapy returns all
+    if version >= 2:  # below 2, Kafka returns only a part of converted records; kafkapy returns all
         assert ours == kafkas
 
 
 def offset_by_timestamp(server: ServerProcess, timestamp: int) -> tuple[int, int, int]:
-    """(error code, timestamp, offset)."""
+    """Returns (error code, timestamp, offset) of ListOffsets."""
     partition = ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topic = ListOffsetsRequest.ListOffsetsTopic(name=TOPIC, partitions=[partition])
     answer = ask(server, ApiKey.LIST_OFFSETS, 1, ListOffsetsRequest(replica_id=-1, topics=[topic]))

@@ -1,4 +1,4 @@
-"""The swap, both ways: a sample of the variants, the whole is in tests/full."""
+"""The swap in both directions, for a sample of the variants; tests/full runs all variants."""
 
 from __future__ import annotations
 

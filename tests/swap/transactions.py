@@ -10,21 +10,21 @@ from confluent_kafka.admin import AdminClient
 from tests.swap.committed_offsets import committed_offsets
 
 TIMEOUT = 60
-# As long as Apache Kafka allows by default: nothing times out between two brokers.
+# The longest timeout that Apache Kafka allows by default, so that no transaction times out between two brokers.
 TRANSACTION_TIMEOUT_MS = 900_000
 
 
 class OpenTransactions:
-    """One topic for each round: what was committed, what was aborted, and two transactions that stay open.
+    """One topic for each round, with a committed, an aborted and two open transactions.
 
-    In the next round, at another broker, one of those is committed by the producer that has begun it, with offsets of a
-    group in it; the other is aborted by a new producer with its transactional id.
+    In the next round, at another broker, the producer of one open transaction commits it, including offsets of a group.
+    A new producer with the transactional id of the other one aborts that transaction.
     """
 
     def __init__(self) -> None:
         self.committed: dict[str, list[bytes]] = {}
         self.uncommitted: dict[str, list[bytes]] = {}
-        self.offsets: dict[str, tuple[str, int]] = {}  # by group; -1001 while the transaction is open
+        self.offsets: dict[str, tuple[str, int]] = {}  # group -> (topic, offset; -1001 while open)
         self._open: list[tuple[str, Producer]] = []
 
     def write(self, bootstrap: str, round_number: int, create_topic: Callable[[str], None]) -> None:
@@ -81,7 +81,7 @@ def begin_with(writer: Producer, topic: str, value: bytes) -> None:
 
 
 def seen(bootstrap: str, topics: list[str], isolation: str) -> dict[str, list[bytes]]:
-    """All values of each topic's partition 0 up to the end that this isolation level has."""
+    """Returns the values in partition 0 of each topic, up to the end that the isolation level allows."""
     settings: dict[str, str | bool] = {"isolation.level": isolation, "enable.partition.eof": True}
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False, **settings})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING) for topic in topics])

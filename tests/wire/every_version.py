@@ -1,6 +1,7 @@
 """Requests for each API in each of its versions, and the conversion of responses to comparable values.
 
-Requests and answers go through the reference codec, which knows the facts of Kafka's releases and nothing of ours.
+Requests and responses are encoded and decoded by the reference codec, which is built from the facts of Kafka's releases
+and uses no code of kafkapy.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ TOPIC = "every"
 GROUP = "every-group"
 JOINED = "every-group-joined-{version}"
 NOW_MS = 1_790_000_000_000
-# Names of fields with ids, times and addresses.
+# Names of fields with ids, times and addresses, which differ between brokers.
 NOT_COMPARED = frozenset(
     {
         "throttle_time_ms", "cluster_id", "port", "member_id", "leader", "producer_id", "log_dir", "topic_id",
@@ -37,7 +38,7 @@ NOT_COMPARED = frozenset(
         "unknown_tagged_fields",
     }
 )  # fmt: skip
-# Names of lists without a particular order.
+# Names of lists whose order is not defined.
 UNORDERED = frozenset(
     {
         "config_resources", "configs", "entity", "entries", "finalized_features", "groups", "partitions",
@@ -105,20 +106,20 @@ def raw_answer(server: ServerProcess, key: ApiKey, version: int, body: bytes) ->
         try:
             return bytes(receive_frame(client))
         except ConnectionError:
-            return None  # it ended without an answer
+            return None  # the broker closed the connection without a response
 
 
 def decode_answer(key: ApiKey, version: int, payload: bytes) -> Record:
     codec = Codec(f"{API_TABLE[key].name}Response", version)
     assert struct.unpack_from(">i", payload) == (7,)
-    # The answer to ApiVersions never has a flexible header (KIP-511).
+    # The response to ApiVersions never has a flexible header (KIP-511).
     return codec.decode(payload[5 if codec.flexible and key != ApiKey.API_VERSIONS else 4 :])
 
 
 def comparable(value: Any, name: str = "") -> Any:
     if isinstance(value, Record):
         if hasattr(value, "current_voters"):
-            value.high_watermark = value.leader_epoch = None  # of the metadata log: each broker writes as it likes
+            value.high_watermark = value.leader_epoch = None  # the metadata logs of two brokers differ
         return {key: comparable(each, key) for key, each in sorted(vars(value).items()) if key not in NOT_COMPARED}
     if isinstance(value, list):
         items = [comparable(each) for each in value]
@@ -215,7 +216,7 @@ def commit_body(group: str) -> OffsetCommitRequest:
 
 
 def records_of(version: int) -> bytes:
-    """Returns records in the format of the version's time."""
+    """Returns records in the format that clients of that version used."""
     if version < 3:
         return build_message_set([(0, NOW_MS, b"k", b"v%d" % version)], magic=1 if version >= 2 else 0)
     builder = RecordBatchBuilder()

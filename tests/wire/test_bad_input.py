@@ -1,4 +1,5 @@
-"""Bad input to a running broker, with Apache Kafka as the judge: each case is sent to both and means the same to both.
+"""Bad input to a running broker, with Apache Kafka as the reference: each case is sent to both, and both must respond
+in the same way.
 
 A bad frame ends that connection only; a bad request gets its error code; other connections go on, and the memory of the
 broker stays bounded.
@@ -121,7 +122,7 @@ CLOSING_FRAMES = {
 @pytest.mark.parametrize("data", CLOSING_FRAMES.values(), ids=CLOSING_FRAMES.keys())
 def test_a_bad_frame_ends_its_connection_only(server: ServerProcess, data: bytes) -> None:
     with dial(server) as other:
-        other.sendall(frame(METADATA[:4] + struct.pack(">i", 7) + METADATA[8:])[:10])  # half a good request
+        other.sendall(frame(METADATA[:4] + struct.pack(">i", 7) + METADATA[8:])[:10])  # the start of a valid request
         assert is_closed_by(server, data)
         other.sendall(frame(METADATA)[10:])
         assert decode(receive_frame(other), ApiKey.METADATA, 1, MetadataResponse).brokers
@@ -133,7 +134,7 @@ def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess) -> None:
     before = len(server.log().splitlines())
     assert is_closed_by(server, CLOSING_FRAMES["an unknown API key"])
     deadline = time.monotonic() + 10
-    while len(server.log().splitlines()) == before:  # the line comes after the end of the connection
+    while len(server.log().splitlines()) == before:  # the line is written after the connection has ended
         assert time.monotonic() < deadline, "no line in the log"
         time.sleep(0.01)
     assert is_serving(server)
@@ -144,7 +145,8 @@ def test_a_bad_frame_gets_one_line_in_the_log(server: ServerProcess) -> None:
 
 @pytest.mark.parametrize("server", ["kafkapy"], indirect=True)
 def test_bad_frames_cost_no_memory(server: ServerProcess) -> None:
-    """Memory is allocated for received bytes only, not for the announced 5 MB of each of two hundred half requests."""
+    """The broker allocates memory for received bytes only, and not for the 5 MB that each of two hundred incomplete
+    requests announces."""
     before = memory_mb(server)
     held = [dial(server) for _ in range(200)]
     for client in held:
@@ -191,7 +193,7 @@ def compressed_garbage(codec: int) -> bytes:
 
 
 def bomb(codec: int) -> bytes:
-    """Far fewer bytes on the wire than `message.max.bytes`, far more in memory."""
+    """Returns a batch that is far smaller than `message.max.bytes`, and far larger when it is decompressed."""
     return batch(codec, value=bytes(30_000_000), count=1)
 
 

@@ -1,6 +1,7 @@
-"""Bad input to the coordinators of groups and transactions: each case is sent to Apache Kafka too, and means the same.
+"""Bad input to the coordinators of groups and transactions: each case is also sent to Apache Kafka, which must respond
+in the same way.
 
-Nothing of a refused request leaves a trace: group, offsets, transaction and log are afterwards as before.
+A refused request changes nothing: group, offsets, transaction and log remain as they were.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tests.server_process import ServerProcess
 
 TOPIC, GROUP, TRANSACTIONAL_ID = "topic", "group", "transactional"
 PROPERTIES = {"offset.metadata.max.bytes": "100", "auto.create.topics.enable": "false"}
-# Version 0: one topic, no user data. Apache Kafka 4.3 never completes the rebalance if it cannot read it.
+# Version 0: one topic, no user data. Apache Kafka 4.3 never completes the rebalance if it cannot read the metadata.
 SUBSCRIPTION = b"\x00\x00\x00\x00\x00\x01\x00\x05topic\xff\xff\xff\xff"
 DEADLINE_SECONDS = 60
 NOW_MS = int(time.time() * 1000)
@@ -49,8 +50,8 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(300)]
 
 
 class Harness:
-    """One broker with a stable group, a committed offset, an id at epoch 1 or later with an open transaction that the
-    group is part of, and an id without one (`idle`).
+    """One broker with a stable group, a committed offset, a transactional id at epoch 1 or later with an open
+    transaction that includes the group, and a transactional id without a transaction (`idle`).
 
     `idempotent` is a producer that has written ten batches of one record to partition 0 of the topic `sequences`.
     """
@@ -239,7 +240,7 @@ class Harness:
         error: int = self.ask(ApiKey.LIST_TRANSACTIONS, 2, request).error_code
         return error
 
-    # -- what must stay
+    # -- state that must not change
 
     def state(self) -> list[Any]:
         (group,) = self.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[GROUP])).groups
@@ -365,7 +366,8 @@ def test_a_sequence_number_that_was_is_acknowledged_and_not_written(ours: Harnes
 
 
 def test_an_older_epoch_is_fenced_after_the_open_transaction_is_aborted(ours: Harness, theirs: Harness) -> None:
-    """A request with the producer id first ends the open transaction, as a new instance's does; then epochs count."""
+    """InitProducerId with a producer id first aborts the open transaction, as it does for a new instance; only then is
+    the epoch compared."""
     for harness in (ours, theirs):
         producer_id, epoch = harness.init("aborted")
         producer_id, epoch = harness.init("aborted")

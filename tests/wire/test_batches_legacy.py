@@ -72,7 +72,7 @@ def test_every_byte_flipped_is_noticed(magic):
     for at in range(8, len(data)):
         flipped = bytearray(data)
         flipped[at] ^= 0x41
-        assert read_or_code(flipped) in ([], Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)  # []: a larger size
+        assert read_or_code(flipped) in ([], Error.CORRUPT_MESSAGE, Error.INVALID_RECORD)  # []: the size has increased
 
 
 def read_or_code(data):

@@ -1,7 +1,7 @@
-"""Hostile and odd record batches get the code that Apache Kafka 4.3.0 answered to the same bytes, in every codec.
+"""Invalid and unusual record batches, in every codec, get the error code of Apache Kafka 4.3.0 for the same bytes.
 
-Two rows differ on purpose (see _core.batch_validation): offset deltas that are not 0, 1, 2, ... and a compressed record
-whose length does not fit its fields, which Kafka does not look at.
+Two rows differ on purpose (see _core.batch_validation), because Kafka does not check them: offset deltas that are not
+0, 1, 2, ... and a compressed record whose length does not fit its fields.
 """
 
 import struct
@@ -155,12 +155,12 @@ def test_streams_in_pieces():
     assert code(batch(compress(2, one) + compress(2, two)[16:], 2)) == 0
     assert code(batch(compress(3, one) + compress(3, two), 3)) == 87
     assert code(batch(compress(4, one) + compress(4, two), 4)) == 0
-    assert code(batch(compress(2, BODY)[20:], 2)) == 0  # raw, as librdkafka writes it
+    assert code(batch(compress(2, BODY)[20:], 2)) == 0  # raw snappy, as librdkafka writes it
 
 
 def test_too_large():
     data = batch(encode_record(0, 0, b"k", bytes(1000)), count=1, crc=0)
-    assert code(data, max_message_bytes=len(data) - 1) == 10  # before the CRC
+    assert code(data, max_message_bytes=len(data) - 1) == 10  # the size is checked before the CRC
     assert code(data, max_message_bytes=len(data)) == 2
 
 
@@ -236,7 +236,7 @@ def test_every_byte_of_the_records_flipped_never_crashes(codec):
 
 @pytest.mark.parametrize("codec", [1, 3, 4])
 def test_a_bomb_is_refused_before_it_fills_memory(codec):
-    # 300 MB of zeros: one record that claims them, more than the limit of 256 MiB.
+    # One record of 300 MB of zeros, which exceeds the limit of 256 MiB.
     size = 300_000_000
     body = varint(size + 20) + b"\0\0\0\x02k" + varint(size)
     bomb = compress(codec, body + bytes(size), 1)

@@ -1,7 +1,7 @@
 """Every API in every version that kafkapy announces, compared with Apache Kafka 4.3 and 3.9.
 
-The same requests in the same order go to the three brokers; the answers are the same but for ids, times and addresses.
-Apache Kafka 4.3 is the judge of what it serves, 3.9 of the versions that 4.x dropped.
+The same requests are sent in the same order to the three brokers. The responses must be equal except for ids, times and
+addresses. Apache Kafka 4.3 is the reference for the versions that it serves, 3.9 for the versions that 4.x removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROPERTIES = {
 }
 Answers = dict[tuple[ApiKey, str, int], Any]
 
-# Where we do not follow the judge, and why.
+# The cases in which kafkapy intentionally differs from Apache Kafka, with the reason.
 OFFSETS_OF_OLD = "version 0 kept offsets in ZooKeeper, which Kafka without it refuses; we keep them with all others"
 OURS: dict[tuple[ApiKey, str], tuple[range, str]] = {
     (ApiKey.OFFSET_COMMIT, "an offset"): (range(1), OFFSETS_OF_OLD),
@@ -40,7 +40,7 @@ OURS: dict[tuple[ApiKey, str], tuple[range, str]] = {
     (ApiKey.DESCRIBE_CONFIGS, "of a topic"): (range(1), "Kafka 3.9 says of no key that it has its default"),
     (ApiKey.INCREMENTAL_ALTER_CONFIGS, "a bad operation"): (range(9), "Kafka fails on it, we say INVALID_REQUEST"),
 }
-# Announced by Kafka 4.3 for librdkafka's sake, and refused.
+# Versions that Kafka 4.3 announces for librdkafka only, and refuses.
 ANNOUNCED_ONLY = {ApiKey.PRODUCE: range(3)}
 
 
@@ -64,7 +64,7 @@ def converse(server: ServerProcess) -> Answers:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    listener = {"kafkapy.metrics.listener": f"127.0.0.1:{free_port()}"}  # with it the telemetry APIs are announced
+    listener = {"kafkapy.metrics.listener": f"127.0.0.1:{free_port()}"}  # announces the telemetry APIs
     return converse(BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES | listener))
 
 
@@ -106,7 +106,7 @@ def test_the_same_answer_as_apache_kafka(ours: Answers, newest: Answers, older: 
 
 
 def without_messages(answer: Any) -> Any:
-    """Texts change from release to release; codes do not."""
+    """Removes error messages, because texts change from release to release."""
     if isinstance(answer, dict):
         return {name: without_messages(each) for name, each in answer.items() if name != "error_message"}
     return [without_messages(each) for each in answer] if isinstance(answer, list) else answer
@@ -129,9 +129,9 @@ def test_telemetry_is_announced_only_while_something_receives_it(tmp_path: Path,
 
 
 def test_every_api_and_version_is_asked(ours: Answers) -> None:
-    """There is a case for every announced API and version."""
+    """Every announced API has a case for each announced version."""
     asked = {(key, version) for key, _, version in ours}
-    # The answer to ApiVersions is made of the same table.
+    # The response to ApiVersions is built from the same table.
     served = ApiRegistry(HANDLER_MODULES).served()
     announced = {(each.key, version) for each in served for version in range(each.lowest, each.highest + 1)}
     assert announced <= asked, sorted(f"{key.name} {version}" for key, version in announced - asked)

@@ -1,6 +1,6 @@
 """Hostile bytes at the socket, from the size prefix to the body, close their connection and no other.
 
-Each case is what Apache Kafka 4.3.0 does with the same bytes.
+Apache Kafka 4.3.0 behaves in the same way for the same bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hostile clients cost a broker bounded memory, and it continues to serve the others."""
+"""Hostile clients use a bounded amount of a broker's memory, and the broker continues to serve other clients."""
 
 import socket
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_memory_stays_bounded_and_others_are_served(broker, kind):
                 answers.append(ask(request))
                 if len(answers) % 100 == 0:
                     most = max(most, resident_mb(broker.pid))
-        # correlation, topics, name, partitions, index
+        # skips correlation id, topic count, name, partition count and partition index
         assert {answer[4 + 4 + 2 + len("others") + 4 + 4 :][:2] for answer in answers} == {b"\0\0"}
         assert most - before < ALLOWED_GROWTH_MB
         assert len(ask(fetch_request("data"))) > 1_000_000

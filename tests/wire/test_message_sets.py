@@ -1,4 +1,5 @@
-"""Message sets of magic 0 and 1 to a running broker, with Apache Kafka 3.9 as the judge: the last one to take them."""
+"""Message sets of magic 0 and 1 to a running broker, with Apache Kafka 3.9 as the reference, the last release that
+accepts them."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ def test_what_is_refused(server: ServerProcess, name: str) -> None:
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4], ids=["gzip", "snappy", "lz4"])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_compressed_set_cut_short(server: ServerProcess, magic: int, codec: int) -> None:
-    """A stream that is cut cannot be read; a whole stream may end inside a message, as message sets may."""
+    """A truncated compressed stream cannot be read. A complete stream may end inside a message, like a message set."""
     stream = compress(codec, message_set(magic=magic))[:-9]
     cut = build_message(2, NOW_MS, None, stream, magic=magic, attributes=codec)
     if codec == LZ4 and magic == 0:
@@ -209,7 +210,7 @@ def test_both_store_the_same(kafkapy: ServerProcess, kafka: ServerProcess, name:
 
 
 def produced_and_stored(server: ServerProcess, name: str, topic: str) -> Any:
-    """Produces the case and returns the error and what the log then holds."""
+    """Produces the case and returns the error and the content of the log."""
     version, records = ACCEPTED[name]
     answer = produce(server, topic, records, version)
     seen: Any = (answer.error_code, answer.base_offset >= 0, version >= 2 and answer.log_append_time_ms >= 0)
@@ -228,7 +229,8 @@ def produced_and_stored(server: ServerProcess, name: str, topic: str) -> Any:
 
 
 def test_append_time_set_by_a_producer(server: ServerProcess) -> None:
-    """Kafka accepts it for topics with create time, and refuses it for topics with append time."""
+    """Kafka accepts append time from a producer for topics with create time, and refuses it for topics with append
+    time."""
     for codec in (0, GZIP):
         records = message_set(magic=1, codec=codec, append_time=True)
         assert produce(server, "plain", records, 2).error_code == 0
@@ -236,7 +238,8 @@ def test_append_time_set_by_a_producer(server: ServerProcess) -> None:
 
 
 def test_malformed_fields_end_nothing_else(server: ServerProcess) -> None:
-    """Lengths beyond the message: Kafka fails, kafkapy responds with CORRUPT_MESSAGE; both continue to serve."""
+    """Lengths exceed the message: Kafka responds with UNKNOWN_SERVER_ERROR, kafkapy with CORRUPT_MESSAGE; both continue
+    to serve."""
     for at, length in ((18, 200), (23, 2**31 - 1)):
         data = bytearray(one(0))
         struct.pack_into(">i", data, at, length)
@@ -245,7 +248,7 @@ def test_malformed_fields_end_nothing_else(server: ServerProcess) -> None:
     assert produce(server, "plain", one(), 2).error_code == 0
 
 
-# -- what is read
+# -- reading
 
 READ_TOPIC = "read"
 CODECS_READ = (0, GZIP, SNAPPY, LZ4, 0, ZSTD, 0)
@@ -260,7 +263,8 @@ def with_headers(codec: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def read_topic(kafkapy: ServerProcess, kafka: ServerProcess) -> str:
-    """A topic on both servers: seven batches of three records with headers, one of them in zstd."""
+    """Creates a topic on both servers, with seven batches of three records with headers; one batch is in zstd. Returns
+    its name."""
     for server in (kafkapy, kafka):
         create_topic(server, READ_TOPIC)
         for codec in CODECS_READ:
@@ -271,7 +275,8 @@ def read_topic(kafkapy: ServerProcess, kafka: ServerProcess) -> str:
 def read_as_old_client(
     server: ServerProcess, topic: str, offset: int, version: int, max_bytes: int
 ) -> tuple[list[Any], int]:
-    """(offset, timestamp, key, value, codec and type of the timestamp) up to the end or an error, and the error."""
+    """Returns the messages up to the end of the log or an error, each (offset, timestamp, key, value, attributes), and
+    the error."""
     seen: list[Any] = []
     while True:
         answer = fetch(server, topic, offset, version, max_bytes=max_bytes)

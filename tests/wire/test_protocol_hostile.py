@@ -1,4 +1,4 @@
-"""Bytes that a peer should not send: hostile lengths cost nothing, and the only error is ProtocolViolation."""
+"""Invalid bytes from a peer: huge lengths allocate no memory, and the only error is ProtocolViolation."""
 
 import random
 import tracemalloc
@@ -61,7 +61,7 @@ def test_hostile_length_is_refused_and_costs_nothing(message, version, data):
 
 
 def test_number_of_elements_is_bounded():
-    """Each element costs one byte of the wire and far more in memory: the sum of all counts has a limit."""
+    """An element takes one byte on the wire and far more in memory, so the sum of all counts is limited."""
     data = (MAX_ELEMENTS + 1).to_bytes(4, "big") + bytes(MAX_ELEMENTS + 1)
     with pytest.raises(ProtocolViolation, match="more than one message may hold"):
         Reader(data).read_int8_array(False, False)

@@ -1,4 +1,5 @@
-"""Bytes that Apache Kafka 4.3.0 wrote into its metadata log: read to what they mean, and written again to the byte."""
+"""Bytes that Apache Kafka 4.3.0 wrote into its metadata log: they decode to the expected messages, which encode to the
+same bytes."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Apache Kafka's own message classes read what we write, understand what we meant, and write the same bytes."""
+"""Apache Kafka's own message classes read messages that kafkapy writes, see the same values, and write the same
+bytes."""
 
 import base64
 import json
@@ -27,7 +28,8 @@ SAMPLES = 6
 
 
 class JsonMaker:
-    """Says a message in the JSON of Kafka's converters; None if it has unknown tags, which that JSON cannot say."""
+    """Converts a message to the JSON of Kafka's converters; None if the message has unknown tags, which that JSON
+    cannot express."""
 
     def __init__(self, name: str, version: int) -> None:
         self.version = version

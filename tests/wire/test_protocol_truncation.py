@@ -1,4 +1,5 @@
-"""A message cut short at any byte is refused, whatever its type and version; so are bytes after it."""
+"""A message that is truncated at any byte is refused, and so is a message followed by other bytes, in every type and
+version."""
 
 import pytest
 

@@ -110,7 +110,8 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """Returns one result for each partition in the request, even if a partition is named twice."""
+    """Returns one result for each partition. If the request names a partition twice, only the last of its entries
+    counts."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(

@@ -20,7 +20,7 @@ def test_the_next_block_is_asked_for_before_the_first_is_spent():
     for _ in range(8):
         manager.generate(given.append)
     assert given == list(range(9))
-    assert len(asked) == 1  # 9 of 10 are used.
+    assert len(asked) == 1  # 9 of the 10 ids are used.
     manager.generate(given.append)
     manager.generate(given.append)
     manager.generate(given.append)

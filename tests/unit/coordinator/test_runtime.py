@@ -32,7 +32,7 @@ from tests.scenarios.group_harness import SETTINGS, MockSchedule
 
 
 class TickingClock(MockClock):
-    """A clock that advances a millisecond at each look, so that each slice has one batch."""
+    """A clock that advances by a millisecond whenever it is read, so that each slice has one batch."""
 
     def monotonic_ms(self) -> int:
         self.advance(1)
@@ -155,7 +155,7 @@ def test_records_of_the_future_are_left_alone(key: bytes) -> None:
 
 
 def consumer_group(group: str) -> list[CoordinatorRecord]:
-    """Returns a consumer group with a member, as Apache Kafka leaves it when it is killed."""
+    """Returns the records of a consumer group with a member, as Apache Kafka leaves them when it is killed."""
     member = ConsumerGroupMemberMetadataValue(client_id="c", client_host="/h", subscribed_topic_names=["t"])
     return [
         CoordinatorRecord(
@@ -198,7 +198,7 @@ def test_a_classic_member_takes_a_consumer_group_over_when_its_members_are_gone(
     assert deleted == [6, 4, 3]
     harness.schedule.advance(3000)
     assert answers[0].error_code == Error.NONE
-    # A later load finds the classic group, with the offsets of the old one.
+    # A later load finds the classic group, with the offsets of the consumer group.
     again = Harness(log)
     again.coordinator.elect(0, 1)
     assert [entry.offset for entry in again.fetch("g")] == [42]  # type: ignore[union-attr]
@@ -220,7 +220,7 @@ def test_a_consumer_group_can_be_deleted_when_its_members_are_gone() -> None:
 
 
 class RecordingShard:
-    """Keeps the keys of the records that are replayed."""
+    """Records the keys of the records that are replayed."""
 
     def __init__(self) -> None:
         self.keys: list[bytes] = []
@@ -295,14 +295,14 @@ def test_inconsistent_results_are_refused_before_the_append(result: CoordinatorR
 
 
 class ExpiredEntry:
-    """A timer that was taken off the wheel before it was cancelled, so that its callback still runs."""
+    """A timer that expired before it was cancelled, so that its callback still runs."""
 
     def cancel(self) -> None:
         pass
 
 
 class SameMoment:
-    """Runs everything that is due, even if it is cancelled meanwhile, as one turn of the reactor does."""
+    """Runs all callbacks that are due, even if one of them cancels another, as one turn of the reactor does."""
 
     def __init__(self) -> None:
         self.due: list[Any] = []

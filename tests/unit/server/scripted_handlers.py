@@ -1,4 +1,4 @@
-"""Handlers that do what the dispatcher's tests ask for, by the topic names in the request."""
+"""Handlers for tests of the dispatcher; the topic names in a request determine their behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations by decorator, lazy loading, and a table that must agree with its modules."""
+"""The API registry: declarations by decorator, lazy loading, and the check of the table against its modules."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ LIMIT = 100
 
 
 def warnings_of(caplog, answers: list[int | OSError]) -> list[int]:
-    """Returns the numbers of the checks that warn, if they find these numbers of open files."""
+    """Returns the numbers of the checks that warn; `answers` has the number of open files for each check."""
     remaining: Iterator[int | OSError] = iter(answers)
 
     def lowest_free() -> int:

@@ -1,4 +1,5 @@
-"""The dispatcher with scripted handlers: answers now, later, never; errors of every kind; blocking handlers."""
+"""The dispatcher with scripted handlers: responses at once, later and never; errors of every kind; blocking
+handlers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tests.reference.record_batch import wrap_batch
 
 
 class HeldPool:
-    """A pool that runs submitted work when the test calls it."""
+    """A pool that runs submitted work when the test requests it."""
 
     def __init__(self):
         self.submitted = []
@@ -97,7 +97,7 @@ def test_the_bound_is_one_and_no_wild_guess(codec):
         found = work_to_open(memoryview(data))
         assert found >= len(body), CODEC_NAMES[codec]
         if codec != 1:
-            assert found <= 4 * len(body) + 2 * 131072  # a byte of snappy or zstd costs two of lz4
+            assert found <= 4 * len(body) + 2 * 131072  # a byte of snappy or zstd counts as two bytes of lz4
     assert work_to_open(memoryview(large(codec))) > LARGEST_WORK
     for end in range(200):
         work_to_open(memoryview(data)[:end])

@@ -1,4 +1,4 @@
-"""The assignors: every partition has one owner that wants it, and moves are few."""
+"""The assignors: every partition has one owner, which subscribes to its topic, and few partitions move."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_every_partition_has_one_owner_that_wants_it(
 def test_uniform_moves_no_more_than_it_must(
     group: tuple[list[AssignedMember], dict[bytes, AssignedTopic]], gone: int
 ) -> None:
-    """Checks that with equal subscriptions no member is two partitions ahead, and that members keep what they may
-    keep."""
+    """Checks that with equal subscriptions the numbers of partitions differ by at most one, and that members keep the
+    partitions that they may keep."""
     members, topics = group
     members = [each._replace(topic_ids=frozenset((A, B, C))) for each in members]
     before = assign_uniform(members, topics)

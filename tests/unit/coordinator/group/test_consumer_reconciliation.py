@@ -15,7 +15,7 @@ Shares = list[int]
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=4), st.randoms())
 def test_members_reach_every_target_and_never_share_a_partition(targets: list[Shares], random) -> None:  # type: ignore[no-untyped-def]
-    """Lets members report at random while targets change (each names the owner of each partition)."""
+    """Members report in random order while the target changes; a target names the owner of each partition."""
     members = {number: ConsumerMember(str(number)) for number in range(4)}
     held: dict[int, frozenset[int]] = dict.fromkeys(members, frozenset())
     for epoch, shares in enumerate(targets, start=1):
@@ -32,7 +32,7 @@ def test_members_reach_every_target_and_never_share_a_partition(targets: list[Sh
                 {TOPIC: held[number]},
                 None,
             )
-            # The client revokes the requested partitions, and reports it the next time.
+            # The client revokes the requested partitions, and reports the rest in its next heartbeat.
             held[number] = partitions_of(members[number].assigned).get(TOPIC, frozenset())
             owned = [p for m in members.values() for p in PARTITIONS if m.owns(TOPIC, p)]
             assert len(owned) == len(set(owned))

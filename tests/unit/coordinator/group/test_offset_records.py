@@ -29,7 +29,7 @@ def test_the_version_depends_on_the_expiry() -> None:
 
     assert version(CommittedOffset(1)) == 4
     assert version(CommittedOffset(1, topic_id=b"x" * 16)) == 4
-    # Only version 1 holds an expiry; it has no room for a leader epoch.
+    # Only version 1 has an expiry; it has no field for a leader epoch.
     assert version(CommittedOffset(1, leader_epoch=4, expire_timestamp_ms=5, topic_id=b"x" * 16)) == 1
 
 

@@ -96,7 +96,7 @@ def test_transactional_offsets_count_from_their_marker() -> None:
     store.put_pending(7, "g", "t", 0, entry(3, 2))
     store.end_transaction(7, committed=False)
     assert seen(store) == 2
-    # A commit outside the transaction wins over an older one in it, although the marker comes later still.
+    # A commit outside the transaction replaces an older pending commit, even if the transaction's marker follows later.
     store.put_pending(8, "g", "t", 0, entry(4, 3))
     store.put("g", "t", 0, entry(5, 4))
     store.end_transaction(8, committed=True)

@@ -14,7 +14,7 @@ RETRY = EndRequest(OLD_ID, LAST_CLIENT_EPOCH, commit=True, client_version=2)
 
 
 def completed_in_epoch(epoch: int) -> TransactionMetadata:
-    """The producer id has changed because the epochs of the old one were used up."""
+    """Returns a completed transaction whose producer id was replaced because its epochs were used up."""
     return TransactionMetadata(
         producer_id=NEW_ID,
         previous_producer_id=OLD_ID,

@@ -45,5 +45,5 @@ def test_an_expression_that_is_none(expression: str) -> None:
 
 
 def test_a_hostile_expression_takes_no_longer_than_its_ids() -> None:
-    """Matches an expression that would take an engine with backtracking forever."""
+    """The expression would take an engine with backtracking exponential time."""
     assert kept("(a*)*(a|aa)+b", ["a" * 2000]) == []

@@ -1,4 +1,5 @@
-"""The next metadata of a transactional id: epochs rise, ids are used up, states follow from one another."""
+"""The next metadata of a transactional id: epochs increase, producer ids are replaced when their epochs are used up,
+and states follow the table."""
 
 from __future__ import annotations
 

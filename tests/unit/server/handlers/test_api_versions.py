@@ -1,4 +1,4 @@
-"""ApiVersions as Apache Kafka 4.3.0 answered the same bytes."""
+"""ApiVersions: the responses of Apache Kafka 4.3.0 to the same bytes."""
 
 from __future__ import annotations
 

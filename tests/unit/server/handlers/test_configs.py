@@ -37,7 +37,7 @@ def harness(tmp_path):
 
 
 def alter(harness, kind, name, *changes, version=1, **fields):
-    """Changes are (key, operation, value)."""
+    """Sends `changes`, each (key, operation, value), and returns the error of the resource."""
     configs = [
         IncrementalAlterConfigsRequest.AlterableConfig(name=key, config_operation=operation, value=value)
         for key, operation, value in changes

@@ -23,7 +23,7 @@ def harness(tmp_path):
 
 
 def request(harness, offsets, version, *, name="t", topic_id=None, session=(0, -1), forgotten=(), **fields):
-    """`offsets`: fetch offset by partition; `session`: id and epoch."""
+    """Returns a request. `offsets` maps partitions to fetch offsets; `session` is (id, epoch)."""
     known = harness.metadata.image.topics.by_name.get(name)
     topic_id = topic_id or (known.topic_id if known else bytes(16))
     topics = [
@@ -51,7 +51,7 @@ def request(harness, offsets, version, *, name="t", topic_id=None, session=(0, -
 
 
 def found_in(response):
-    """(partition, error, values) of everything in a response."""
+    """Returns (partition, error, values) for each partition in a response."""
     return [
         (
             partition.partition_index,
@@ -77,7 +77,7 @@ def test_every_version_reads(harness, version):
 
 
 def old_records(partition):
-    """(offset, value) of the messages of old in an answer."""
+    """Returns (offset, value) of the messages of magic 0 or 1 in a response."""
     return [(record.offset, record.value) for record in iterate_records(partition.records or b"")]
 
 
@@ -122,7 +122,7 @@ def test_zstd_is_for_version_10_and_later(tmp_path):
     harness.append(b"b", compression=4)
     found = found_in(harness.send(handle_fetch, request(harness, {0: 1}, 3), 3).response)
     assert found == [(0, Error.UNSUPPORTED_COMPRESSION_TYPE, [])]
-    # Kafka looks at the topic, not at the batches, where nothing is to be converted.
+    # Without conversion, Kafka checks the topic's compression.type and not the batches.
     assert found_in(harness.send(handle_fetch, request(harness, {0: 1}, 4), 4).response) == [(0, 0, [b"b"])]
     harness.partition().log.config.codec = 4
     for version, error in ((3, 76), (4, 76), (9, 76), (10, 0)):
@@ -172,7 +172,7 @@ def test_fetch_max_bytes_of_the_broker(tmp_path):
     harness.put_topic("t", [partition_image(), partition_image()])
     harness.append(b"x" * 900, number=0)
     harness.append(b"y" * 900, number=1)
-    # The minimum is cut to it as well, or the fetch could never be satisfied.
+    # The broker's maximum limits `min_bytes` too, because otherwise the fetch would wait until its timeout.
     response = harness.send(
         handle_fetch, request(harness, {0: 0, 1: 0}, 12, min_bytes=1 << 30, max_wait_ms=500), 12
     ).response
@@ -193,11 +193,11 @@ def test_an_incremental_session(harness, version):
     session_id = opened.session_id
     assert session_id > 0
     assert found_in(opened) == [(0, 0, [b"a"]), (1, 0, [])]
-    # Nothing new: nothing in the answer.
+    # Nothing is new, so the response has no partitions.
     assert found_in(send({0: 1}, (session_id, 1))) == []
     harness.append(b"b", number=1)
     assert found_in(send({}, (session_id, 2))) == [(1, 0, [b"b"])]
-    # The same epoch again, a wrong id, another kind of topic naming.
+    # A repeated epoch, a wrong session id, and topic ids instead of names or the reverse are refused.
     assert send({}, (session_id, 2)).error_code == Error.INVALID_FETCH_SESSION_EPOCH
     assert send({}, (session_id + 1, 3)).error_code == Error.FETCH_SESSION_ID_NOT_FOUND
     other = 12 if version >= 13 else 13
@@ -224,7 +224,7 @@ def test_moved_offsets_and_errors_are_news(harness):
     assert found_in(send({}, (session_id, 3))) == []
     assert found_in(send({0: 99}, (session_id, 4))) == [(0, Error.OFFSET_OUT_OF_RANGE, [])]
     assert found_in(send({}, (session_id, 5))) == [(0, Error.OFFSET_OUT_OF_RANGE, [])]
-    # When the error is gone the partition is sent once more, though nothing else is new.
+    # After the error has ended, the partition is sent once more, although nothing else is new.
     assert found_in(send({0: 2}, (session_id, 6))) == [(0, 0, [])]
     assert found_in(send({}, (session_id, 7))) == []
 
@@ -272,7 +272,7 @@ def test_the_wrong_broker_names_the_leader(harness):
     assert partition.error_code == Error.NOT_LEADER_OR_FOLLOWER
     assert (partition.current_leader.leader_id, partition.current_leader.leader_epoch) == (2, 5)
     assert [(node.node_id, node.host, node.port) for node in response.node_endpoints] == [(2, "other.example", 9093)]
-    # A consumer that knows of racks may read from a follower; an older one may not.
+    # From version 11 on, which has racks, a consumer may read from a follower; in an older version it may not.
     assert found_in(harness.send(handle_fetch, request(harness, {0: 0}, 11), 11).response) == [(0, 0, [])]
     assert found_in(harness.send(handle_fetch, request(harness, {0: 0}, 10), 10).response) == [
         (0, Error.NOT_LEADER_OR_FOLLOWER, [])

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: directories, sizes, room."""
+"""DescribeLogDirs: directories, sizes, free space; AlterReplicaLogDirs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_an_offline_directory(harness):
 
 
 def test_moves_reach_their_manager_and_return_its_codes(harness):
-    """The moves reach their manager, with the last directory of a repeated partition; its codes are returned."""
+    """The last directory of a repeated partition counts; the response has the error codes of the manager of moves."""
     asked = []
 
     def alter(directories):

@@ -118,7 +118,7 @@ def test_kept_answers_go_with_the_image(harness):
     kept = harness.metadata.current[1]
     assert len(kept) == 1 and ask(harness, 12, "a") == first and len(kept) == 1
     ask(harness, 12, "nope", allow_auto_topic_creation=False)
-    assert len(kept) == 1  # an answer about missing topics is not kept: asking may create them
+    assert len(kept) == 1  # not stored, because the request may create missing topics
     harness.create_topic("c")
     assert harness.metadata.current[1] == {}
 

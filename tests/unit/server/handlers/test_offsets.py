@@ -19,7 +19,7 @@ Partition = OffsetCommitRequest.OffsetCommitRequestPartition
 
 
 def topic_fields(harness: GroupHandlerHarness, name: str, version: int) -> dict[str, Any]:
-    """How a request of that version names the topic."""
+    """Returns the fields by which a request of that version names the topic."""
     if version < 10:
         return {"name": name}
     found = harness.metadata.image.topics.by_name.get(name)
@@ -135,7 +135,8 @@ def test_fetch_without_coordinator(tmp_path: Path, version: int) -> None:
 
 
 def test_offsets_of_a_topic_of_the_same_name(tmp_path: Path) -> None:
-    """A topic is deleted without its coordinator and created again: the old commit is not the new topic's."""
+    """A topic is deleted while its coordinator is not notified, and created again: the old commit does not belong to
+    the new topic."""
     harness = GroupHandlerHarness(tmp_path)
     assert commit(harness, 10, ("t", [Partition(partition_index=0, committed_offset=5)])) == [0]
     harness.delete_topic("t")

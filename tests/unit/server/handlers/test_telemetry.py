@@ -48,7 +48,7 @@ def get(harness, client_instance_id=ZERO_UUID):
 
 
 def push(harness, asked, **fields):
-    """Pushes for the subscription `asked`, a response of `get`."""
+    """Pushes metrics for `asked`, a response of `get`, and returns the error code."""
     asked_for = {"client_instance_id": asked.client_instance_id, "subscription_id": asked.subscription_id}
     return harness.send(handle_push_telemetry, PushTelemetryRequest(**asked_for | fields), 0).error_code
 
@@ -60,7 +60,7 @@ def test_a_client_is_told_what_is_wanted(harness):
     assert answer.accepted_compression_types == [4, 3, 1, 2]
     assert (answer.push_interval_ms, answer.telemetry_max_bytes, answer.delta_temporality) == (500, 1048576, True)
     assert answer.requested_metrics == ["org.apache.kafka.producer.", "org.b"]
-    # Apache Kafka's ids for the same.
+    # Apache Kafka computes the same subscription ids.
     assert [get(harness, each).subscription_id for each in (EIGHTS, ONE)] == [1210438780, 1210438781]
 
 
@@ -80,7 +80,7 @@ def test_subscriptions_together(harness):
 
 def test_pushes_in_their_interval(harness):
     asked = get(harness)
-    assert push(harness, asked) == 0  # the first may come at once
+    assert push(harness, asked) == 0  # the first push is never early
     assert push(harness, asked) == THROTTLED
     assert get(harness, asked.client_instance_id).error_code == THROTTLED
     harness.clock.advance(500)
@@ -144,9 +144,9 @@ def test_what_was_pushed_is_kept_until_the_client_is_silent(harness):
 def test_the_last_push_of_a_client(harness):
     asked = get(harness)
     assert push(harness, asked) == 0
-    assert push(harness, asked, terminating=True) == 0  # early
+    assert push(harness, asked, terminating=True) == 0  # accepted early
     assert push(harness, asked, terminating=True) == push(harness, asked) == Error.INVALID_REQUEST
-    assert get(harness, asked.client_instance_id).error_code == THROTTLED  # but it lives
+    assert get(harness, asked.client_instance_id).error_code == THROTTLED  # the client is still known
     harness.clock.advance(500)
     assert push(harness, asked) == 0
 

@@ -218,7 +218,7 @@ def test_markers_of_others(harness: TransactionHandlerHarness) -> None:
     harness.produced(producer, 0)
     assert mark(harness, 0, 3, 0, 9, level=2) == [Error.INVALID_PRODUCER_EPOCH, Error.UNKNOWN_TOPIC_OR_PARTITION]
     assert mark(harness, 1, 3, 0, level=2) == [Error.NONE]
-    assert mark(harness, 1, 3, 0, level=2) == [Error.NONE]  # the same again
+    assert mark(harness, 1, 3, 0, level=2) == [Error.NONE]  # a repeated marker is accepted
     assert mark(harness, 1, 2, 0) == [Error.TRANSACTION_COORDINATOR_FENCED]
     assert mark(harness, 0, 4, 0) == [Error.INVALID_PRODUCER_EPOCH]
 

@@ -105,4 +105,4 @@ def test_subscribed_topics_are_read_from_the_members() -> None:
     one.protocols = [("range", subscription("t")[:-6])]
     group.compute_subscribed_topics()
     assert group.subscribed_topics is None
-    assert group.is_subscribed_to("v")  # It is unknown, so it is possible.
+    assert group.is_subscribed_to("v")  # The subscriptions are unknown.
