@@ -1,4 +1,4 @@
-"""A broker in the test's own process, on a filesystem of the test's: as the program runs it, without its signals."""
+"""A broker in the test's own process, on a filesystem of the test: like the program, but without signals."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SETTINGS = {
 
 @contextmanager
 def threads_may_lose_power() -> Iterator[None]:
-    """Threads end silently by a power failure, and nothing is logged.
+    """Ends threads silently at a power failure, and logs nothing.
 
-    A hook or a captured log record that kept the failure would keep the whole broker, with its descriptors.
+    A hook or a captured log record that stored the failure would keep the whole broker alive, with its descriptors.
     """
     others = threading.excepthook
 
@@ -54,7 +54,7 @@ def threads_may_lose_power() -> Iterator[None]:
 
 
 class BrokerThread:
-    """Owns a broker that starts, serves and stops on a thread of its own. Ends by itself when the power fails."""
+    """Owns a broker that starts, serves and stops on a thread of its own. The thread ends when the power fails."""
 
     def __init__(self, log_dirs: Sequence[Path], filesystem: LossyFilesystem) -> None:
         config = BrokerConfig({**SETTINGS, "log.dirs": ",".join(map(str, log_dirs))})
@@ -66,7 +66,7 @@ class BrokerThread:
         self._thread = threading.Thread(target=self._run, name="broker-main", daemon=True)
 
     def start(self) -> bool:
-        """True when it serves, False if it could not start: see `failure`."""
+        """Starts the broker. Returns True when it serves, or False with `failure` set if it could not start."""
         self._thread.start()
         assert self._ready.wait(TIMEOUT_S), "the broker does not start"
         return self.failure is None
@@ -79,11 +79,11 @@ class BrokerThread:
         self._stop_requested.set()
 
     def stop(self) -> int | None:
-        """Stops it and waits; its exit status, None if it did not come to an end."""
+        """Stops the broker and waits. Returns its exit status, or None if a power failure ended it."""
         self._stop_requested.set()
         self._thread.join(TIMEOUT_S)
         assert not self._thread.is_alive(), "the broker does not stop"
-        gc.unfreeze()  # a broker freezes what it began with: descriptors of brokers that are gone would stay open
+        gc.unfreeze()  # a broker freezes the objects of its start: descriptors of earlier brokers would stay open
         return self.status
 
     def _run(self) -> None:

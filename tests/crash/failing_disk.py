@@ -1,4 +1,4 @@
-"""Disk failures in a broker's own process, without root: a preloaded library fails the calls that a test names."""
+"""Disk failures in a broker's own process, without root: a preloaded library fails the calls that a test selects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERY_CHANGE = WRITE | SYNC | CREATE | RENAME | RESIZE
 
 
 def build(directory: Path) -> Path:
-    """Compiles the library; its path."""
+    """Compiles the library and returns its path."""
     library = directory / "failing_disk.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", str(library), str(SOURCE), "-ldl"]
     subprocess.run(command, check=True)
@@ -24,7 +24,10 @@ def build(directory: Path) -> Path:
 
 
 class FailingDisk:
-    """Steers the library in one process that was started with `environment`. Works until `fail`; `heal` undoes it."""
+    """Controls the library in one process that was started with `environment`.
+
+    The disk works until `fail` is called, and again after `heal`.
+    """
 
     def __init__(self, library: Path, directory: Path) -> None:
         path = directory / "failing_disk.control"
@@ -34,7 +37,7 @@ class FailingDisk:
             self._map = mmap.mmap(file.fileno(), CONTROL.size)
 
     def fail(self, path_part: str, operations: int, error: int = errno.EIO, *, skip: int = 0) -> None:
-        """From now on calls of these kinds fail on paths that contain `path_part`, after `skip` that still succeed."""
+        """Makes calls of these kinds fail on paths that contain `path_part`, after `skip` more calls that succeed."""
         self.heal()
         self._map[4:] = CONTROL.pack(0, operations, skip, 0, path_part.encode())[4:]
         self._map[:4] = struct.pack("=i", error)
@@ -44,5 +47,5 @@ class FailingDisk:
 
     @property
     def hits(self) -> int:
-        """Calls that failed since `fail`."""
+        """The number of calls that have failed since `fail`."""
         return int(CONTROL.unpack(self._map[:])[3])

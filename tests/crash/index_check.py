@@ -16,7 +16,10 @@ TIME_ENTRY = struct.Struct(">qi")
 
 
 def check_log_directory(directory: Path) -> dict[str, int]:
-    """Every partition of a directory whose broker was stopped cleanly. AssertionError; what there was, counted."""
+    """Checks every partition of a directory whose broker was stopped cleanly.
+
+    Returns the number of objects of each kind. Raises AssertionError if files disagree.
+    """
     counts = {"partitions": 0, "segments": 0, "batches": 0, "index entries": 0, "time index entries": 0, "snapshots": 0}
     ends = {}
     for path in sorted(directory.iterdir()):
@@ -28,7 +31,7 @@ def check_log_directory(directory: Path) -> dict[str, int]:
 
 
 def check_partition(path: Path, counts: dict[str, int]) -> int:
-    """The log end offset."""
+    """Checks one partition and returns its log end offset."""
     counts["partitions"] += 1
     end_offset = None
     epochs = []
@@ -56,7 +59,7 @@ def check_partition(path: Path, counts: dict[str, int]) -> int:
 
 
 def check_offset_index(log: Path, base_offset: int, batches: list[Any], counts: dict[str, int]) -> None:
-    """Each entry names the last offset of a batch and where that batch begins; both rise."""
+    """Checks that each entry has the last offset of a batch and the position at which the batch begins; both ascend."""
     places = {batch.last_offset: batch.position for batch in batches}
     before = (-1, -1)
     for relative, position in entries(log.with_suffix(".index"), OFFSET_ENTRY):
@@ -70,7 +73,7 @@ def check_offset_index(log: Path, base_offset: int, batches: list[Any], counts: 
 
 
 def check_time_index(log: Path, base_offset: int, batches: list[Any], counts: dict[str, int]) -> None:
-    """Each entry is a greatest timestamp so far and the last offset of the first batch that has it; both rise."""
+    """Checks that each entry has the greatest timestamp so far and the last offset of its first batch; both ascend."""
     timestamps = {batch.last_offset: batch.max_timestamp for batch in batches}
     before = (-1, -1)
     for timestamp, relative in entries(log.with_suffix(".timeindex"), TIME_ENTRY):
@@ -83,7 +86,7 @@ def check_time_index(log: Path, base_offset: int, batches: list[Any], counts: di
 
 
 def check_epochs(path: Path, batches: list[tuple[int, int]]) -> None:
-    """The history says of every batch which leader wrote it."""
+    """Checks that the leader epoch checkpoint has the leader epoch of every batch."""
     history = [(int(epoch), int(start)) for epoch, start in read_entries(str(path / LEADER_EPOCH_CHECKPOINT), 2)]
     assert history == sorted(history), path
     for epoch, offset in batches:

@@ -1,7 +1,8 @@
-"""A broker is killed under load again and again, while idempotent producers with acks=all continue.
+"""Kills a broker under load repeatedly, while idempotent producers with acks=all continue.
 
-Afterwards every acknowledged record must be there exactly once, offsets must be dense, and every topic whose creation
-was acknowledged must exist. librdkafka retries what was not acknowledged; the broker must know what it already has.
+Afterwards every acknowledged record must exist exactly once, offsets must be dense, and every topic whose creation was
+acknowledged must exist. librdkafka retries each request that was not acknowledged; the broker must detect the records
+that it already has.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class Load(threading.Thread):
-    """One idempotent producer writing numbered values to `topic` until told to stop. Owns `acknowledged`."""
+    """One idempotent producer that writes numbered values to `topic` until it is stopped. Owns `acknowledged`."""
 
     def __init__(self, bootstrap: str, topic: str, name: str, codec: str) -> None:
         super().__init__(name=name, daemon=True)
@@ -56,11 +57,11 @@ class Load(threading.Thread):
                     self.producer.produce(self.topic, value, key=value, on_delivery=self.on_delivery)
                 except BufferError:
                     break
-                except KafkaException as error:  # fatal: this producer is at its end
+                except KafkaException as error:  # a fatal error: this producer cannot continue
                     self.errors.append(str(error))
                     return
                 self.sent += 1
-            self.stopping.wait(0.01)  # enough to be killed in the middle of, and not too much to read back
+            self.stopping.wait(0.01)  # enough load for a kill to interrupt, and not too much to read back
             self.producer.poll(0)
         remaining = self.producer.flush(120)
         if remaining:
@@ -74,7 +75,10 @@ class Load(threading.Thread):
 
 
 def create_topic(bootstrap: str, name: str, attempts: int = 200) -> bool:
-    """True if the creation was acknowledged (or the name is found to be taken by an earlier, unanswered attempt)."""
+    """Creates a topic and returns True if the creation was acknowledged.
+
+    Also returns True if the topic exists already, because an earlier attempt without an answer created it.
+    """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200})
     for _ in range(attempts):
         try:
@@ -87,7 +91,7 @@ def create_topic(bootstrap: str, name: str, attempts: int = 200) -> bool:
 
 
 def read_all(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
-    """Every record of the topic by partition: (offset, value), in the order of the log."""
+    """Returns the (offset, value) pairs of each partition of the topic, in the order of the log."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "kill-check", "enable.auto.commit": False, "check.crcs": True}
     )

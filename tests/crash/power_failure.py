@@ -1,7 +1,7 @@
-"""The life of a broker in which the power fails: afterwards exactly what a client was promised exists.
+"""The life of a broker in which the power fails: afterwards everything that was acknowledged to a client must exist.
 
 The broker works on a filesystem that remembers what was synced (tests/lossy_filesystem.py), with
-`log.flush.interval.messages=1`: an answer to a producer is a promise as good as one about a topic.
+`log.flush.interval.messages=1`: an acknowledged record must then be as durable as a created topic.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def grow(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
 
 
 def produce(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
-    """Some requests to each partition of a topic; the large ones roll segments."""
+    """Sends some requests to each partition of a topic; the large ones roll segments."""
     if not witness.topics:
         return
     name = chance.choice(sorted(witness.topics))
@@ -68,7 +68,7 @@ def checkpoint(witness: Witness, broker: BrokerThread, chance: random.Random) ->
 
 
 def roll(witness: Witness, broker: BrokerThread, chance: random.Random) -> None:
-    """Two full segments and the beginning of a third."""
+    """Writes two full segments and the beginning of a third one."""
     name = sorted(witness.topics)[0]
     for number in range(7):
         expect(witness.produce(name, 0, f"{name}-{number}:".encode().ljust(LARGE, b"v")))
@@ -80,14 +80,14 @@ def expect(error: Error) -> None:
 
 
 STEPS: tuple[Step, ...] = (create, create, produce, produce, produce, produce, checkpoint, alter, grow, delete)
-# Everything that syncs, in a fixed order: for the series that ends at each sync in turn.
+# All steps that sync, in a fixed order, for the series that ends at each sync in turn.
 WHOLE_LIFE: tuple[Step, ...] = (create, produce, create, roll, checkpoint, alter, grow, produce, delete, roll, create)
 
 
 class Harness:
-    """A directory that goes from one power failure to the next, and what its clients were promised.
+    """A directory that passes through several power failures, and what its brokers have acknowledged to clients.
 
-    Owns the filesystem, to be closed.
+    Owns the filesystem; `close` closes it.
     """
 
     def __init__(self, folder: Path, seed: int, *, log_dirs: int = 1) -> None:
@@ -108,10 +108,10 @@ class Harness:
         return [create, *(self.chance.choice(STEPS) for _ in range(count))]
 
     def live(self, end_at: int | None, steps: Iterable[Step], *, killed: bool = False, by_chance: bool = False) -> int:
-        """Starts a broker, works with it, stops it cleanly, unless the power fails at its sync number `end_at`.
+        """Runs a broker from its start to its clean stop, unless the power fails at its sync number `end_at`.
 
-        The harness is then the one that survived (with `by_chance` more than was synced may have). `killed`: only the
-        process ends there; what it wrote is not lost, and not durable. Returns the syncs.
+        Afterwards the harness has the directory that survived, which may contain more than was synced with `by_chance`.
+        With `killed` only the process ends: its writes are neither lost nor durable. Returns the number of syncs.
         """
         filesystem, before = self._filesystem, self._filesystem.syncs
         filesystem.fail_at = None if end_at is None else before + end_at
@@ -125,7 +125,7 @@ class Harness:
         return filesystem.syncs - before
 
     def _live(self, steps: Iterable[Step]) -> int | None:
-        """The broker's exit status, None if it was interrupted."""
+        """Runs the broker. Returns its exit status, or None if it was interrupted."""
         broker = BrokerThread(self.log_dirs, self._filesystem)
         try:
             if broker.start():
@@ -155,7 +155,7 @@ class Harness:
             return
 
     def check(self) -> None:
-        """Opens the surviving directory on a disk that does not fail, twice: everything promised exists."""
+        """Opens the surviving directory twice on a healthy disk, and checks that everything acknowledged exists."""
         self._filesystem.fail_at = None
         for _ in range(2):
             broker = BrokerThread(self.log_dirs, self._filesystem)

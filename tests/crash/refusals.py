@@ -1,4 +1,4 @@
-"""A start that is to be refused: one clear line, exit status 1, and not a byte of the directory touched."""
+"""Checks of a start that must be refused: with one clear line, exit status 1, and an unchanged directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START_TIMEOUT_S = 60
 
 
 def refused(broker: BrokerProcess) -> str:
-    """Starts the broker, which must end with status 1; its last line, which says why."""
+    """Starts the broker, which must end with status 1. Returns its last line of output, which names the reason."""
     done = subprocess.run(
         broker.command(),
         stdout=subprocess.PIPE,
@@ -33,7 +33,7 @@ def refused(broker: BrokerProcess) -> str:
 
 
 def assert_refused(broker: BrokerProcess, reason: str, *directories: Path) -> None:
-    """Refused with a line that `reason` (a regular expression) is found in; the directories are as they were."""
+    """Checks that the start is refused with a line that matches `reason`, and that the directories are unchanged."""
     before = directory_content(*directories)
     line = refused(broker)
     assert re.search(reason, line), line

@@ -1,6 +1,6 @@
-"""The power fails at some sync of a broker's life; a sample of the series in tests/full.
+"""The power fails at some sync of a broker's life; tests/full runs the complete series.
 
-A failure prints its seed and the sync of each power failure. KAFKAPY_SEED=N draws the same ones again.
+A failure prints its seed and the sync of each power failure. KAFKAPY_SEED=N repeats the series of that seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SAMPLE = 12
 
 
 def test_the_power_fails_at_each_of_a_sample_of_syncs(tmp_path: Path) -> None:
-    """Start, creation, append, roll, checkpoint, snapshot, deletion, clean stop."""
+    """Covers a start, creation, append, roll, checkpoint, snapshot, deletion, and a clean stop."""
     chance = random.Random(drawn_seed())
     syncs = Harness(tmp_path / "whole", LIFE_SEED).live(None, WHOLE_LIFE)
     assert syncs > 100
@@ -31,7 +31,7 @@ def test_the_power_fails_at_each_of_a_sample_of_syncs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_chance", [False, True], ids=["only what was synced", "by chance more"])
 def test_the_power_fails_again_and_again(by_chance: bool, tmp_path: Path) -> None:
-    """Each broker starts on what survived the one before it; the power may fail during recovery, too."""
+    """Starts each broker on the files that survived the one before it; the power may also fail during recovery."""
     seed = drawn_seed()
     chance = random.Random(seed)
     harness = Harness(tmp_path, seed, log_dirs=2 if by_chance else 1)
@@ -42,7 +42,7 @@ def test_the_power_fails_again_and_again(by_chance: bool, tmp_path: Path) -> Non
 
 
 def test_a_kill_and_then_a_power_failure(tmp_path: Path) -> None:
-    """The next broker serves what a killed one wrote, so that it must make it durable."""
+    """The next broker serves the records that a killed broker wrote, so it must make them durable."""
     seed = drawn_seed()
     chance = random.Random(seed)
     harness = Harness(tmp_path, seed)

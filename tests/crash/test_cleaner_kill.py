@@ -1,6 +1,6 @@
-"""A cleaning pass is killed at every call that reaches the disk, enumerated: what is found afterwards has lost nothing.
+"""A cleaning pass is killed at each call that reaches the disk in turn: no record may be lost.
 
-Once as kill -9 leaves it (all calls before it happened), once as a power failure does (only what was synced).
+Each test covers both a kill -9 (all calls before it took effect) and a power failure (only synced data survive).
 """
 
 import random
@@ -14,11 +14,11 @@ from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
 class Killed(BaseException):
-    """The moment of kill -9; no `except Exception` catches it."""
+    """Raised at the moment of kill -9; no `except Exception` catches it."""
 
 
 class KillingFilesystem(Filesystem):
-    """Dies instead of the n-th call that changes something."""
+    """A filesystem that raises Killed instead of executing the n-th call that changes something."""
 
     __slots__ = ("calls", "kill_at")
 
@@ -42,7 +42,7 @@ for each in ("sync_file", "sync_directory", "rename", "write_file", "append_file
 
 
 def dirty_log(root, seed):
-    """A log in several segments that was never cleaned, closed; its workload."""
+    """Writes a log in several segments that was never cleaned, and closes it. Returns its workload."""
     workload = Workload(CleanerHarness(root), random.Random(seed), cleaning=False, old_formats=False)
     for _ in range(25):
         workload.step()
@@ -54,7 +54,7 @@ def dirty_log(root, seed):
 
 
 def reopened(workload, root, filesystem, *, is_flushed):
-    """The workload's log as another process finds it; after an unclean stop."""
+    """Returns the workload's log as another process finds it after an unclean stop."""
     harness = CleanerHarness(root, filesystem=filesystem)
     harness.log_.close_after_failure()
     end_offset = workload.harness.log_.log_end_offset
@@ -108,7 +108,7 @@ def test_kill_at_every_call(tmp_path, seed, is_flushed):
 
 @pytest.mark.timeout(300)
 def test_kill_at_every_call_of_the_recovery(tmp_path):
-    """The recovery of a pass that was killed is killed in its turn."""
+    """Kills the recovery of a pass that was killed."""
     template = tmp_path / "template"
     template.mkdir()
     workload = dirty_log(template, 2)

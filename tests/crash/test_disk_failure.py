@@ -1,7 +1,7 @@
-"""A disk that is full or broken: what was acknowledged stays, what was not is refused, the rest of the broker goes on.
+"""A disk that is full or broken: acknowledged data remain, and the rest of the broker works.
 
-The calls of the broker's process fail by a preloaded library (failing_disk.c); a full tmpfs does the same for real
-where it can be mounted.
+A preloaded library (failing_disk.c) makes calls of the broker's process fail. A full tmpfs causes real failures where a
+tmpfs can be mounted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Harness:
-    """A broker with two log directories on a disk that can fail; `t` has a partition in each."""
+    """A broker with two log directories on a disk that can fail; topic `t` has a partition in each directory."""
 
     def __init__(self, directory: Path, library: Path, settings: dict[str, str] | None = None) -> None:
         self.disk = FailingDisk(library, directory)
@@ -75,7 +75,7 @@ class Harness:
         self.disk.heal()
 
     def check(self) -> None:
-        """On a healthy disk everything is there, stays there over a restart, and more can be written."""
+        """Checks that everything acknowledged exists and survives a restart, and that more can be written."""
         for _ in range(2):
             self.start()
             self.witness.check()
@@ -100,7 +100,7 @@ def harness(tmp_path: Path, library: Path) -> Iterator[Harness]:
 
 
 class Failure(NamedTuple):
-    """Calls that fail on a path (`{}` is the partition's number), and what makes the broker call them."""
+    """Calls that fail on a path (`{}` is the partition's number), and an action that makes the broker call them."""
 
     path: str
     operations: int
@@ -129,7 +129,7 @@ def create_and_delete(harness: Harness, index: int) -> None:
 
 
 def create_topic(harness: Harness, index: int) -> None:
-    """Acknowledged, as the metadata has it; the partition goes to the directory that works."""
+    """Creates a topic, which is acknowledged; its partition is created in the directory that works."""
     assert harness.witness.create("new", 2) is Error.NONE
 
 
@@ -162,7 +162,7 @@ def test_one_of_two_directories_fails(name: str, harness: Harness) -> None:
     index = harness.partition_in(harness.log_dirs[1])
     harness.disk.fail(path.format(index), operations, error)
     if "checkpoint" in path:
-        assert harness.produce(index) is Error.NONE  # there is something to checkpoint
+        assert harness.produce(index) is Error.NONE  # makes sure that there is something to checkpoint
     trigger(harness, index)
     assert harness.disk.hits > 0
     harness.disk.fail("/second/", EVERY_CHANGE, error)
@@ -181,7 +181,7 @@ def test_one_of_two_directories_fails(name: str, harness: Harness) -> None:
 
 @pytest.mark.parametrize("is_in_memory", [True, False], ids=["while it is open", "after a restart"])
 def test_reading_fails(is_in_memory: bool, harness: Harness) -> None:
-    """A consumer gets the error, or no answer, never something else; the broker and its other directory go on."""
+    """A consumer receives the error or no answer, never wrong data; the broker and its other directory continue."""
     harness.begin()
     index = harness.partition_in(harness.log_dirs[1])
     for _ in range(5):
@@ -214,14 +214,14 @@ FATAL_FAILURES = {
 
 @pytest.mark.parametrize("name", FATAL_FAILURES)
 def test_the_directory_of_the_metadata_log_fails(name: str, harness: Harness) -> None:
-    """The process ends with status 1, as Apache Kafka does; what it had not acknowledged may be there or not."""
+    """The process ends with status 1, as Apache Kafka does; records that it had not acknowledged may exist or not."""
     path, operations, error, reason = FATAL_FAILURES[name]
     harness.begin()
     index = harness.partition_in(harness.log_dirs[0])
     harness.disk.fail(path.format(index), operations, error)
     answer = Error.NONE
     try:
-        while answer is Error.NONE:  # the snapshot comes after some topics
+        while answer is Error.NONE:  # the metadata snapshot is written after some topics
             topic = f"new-{len(harness.witness.topics)}"
             answer = harness.produce(index) if "append beside" in name else harness.witness.create(topic)
         assert answer is Error.KAFKA_STORAGE_ERROR or harness.witness.maybe
@@ -233,7 +233,7 @@ def test_the_directory_of_the_metadata_log_fails(name: str, harness: Harness) ->
 
 
 def assert_fatal(harness: Harness, *reasons: str) -> None:
-    """The broker ended by itself, with status 1 and one line that says why."""
+    """Checks that the broker ended by itself, with status 1 and one line that names the reason."""
     assert harness.broker.process is not None
     assert harness.broker.process.wait(harness.broker.stop_timeout_s) == 1
     (line,) = [line for line in harness.errors() if "Fatal error, the broker stops" in line]
@@ -260,7 +260,7 @@ def test_the_last_directory_fails(tmp_path: Path, library: Path) -> None:
 
 @pytest.mark.parametrize("kill", [False, True], ids=["after a stop", "after a kill"])
 def test_a_directory_that_cannot_be_read_at_start(kill: bool, harness: Harness) -> None:
-    """The rest is served; no empty log takes the place of what is not to be seen; later it is there again."""
+    """The other partitions are served, no empty log replaces the unreadable one, and its records are read later."""
     harness.begin()
     index = harness.partition_in(harness.log_dirs[1])
     harness.broker.kill() if kill else harness.broker.stop()
@@ -294,7 +294,7 @@ def test_the_first_directory_cannot_be_read_at_start(harness: Harness) -> None:
 
 @pytest.mark.parametrize("directory", ["first", "second"])
 def test_a_disk_that_fails_at_a_clean_stop(directory: str, harness: Harness) -> None:
-    """No marker is left where something could not be written: the next start recovers."""
+    """The broker leaves no clean-shutdown marker in a directory that it could not write: the next start recovers."""
     harness.begin()
     harness.disk.fail(f"/{directory}/t-", SYNC | WRITE | CREATE, errno.EIO)
     status = harness.broker.stop()
@@ -310,7 +310,7 @@ def test_a_disk_that_fails_at_a_clean_stop(directory: str, harness: Harness) -> 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 20 MB."""
+    """Mounts a file system of 20 MB and returns its path."""
     path = tmp_path / "second"
     path.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(path)]
@@ -321,7 +321,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk(small_disk: Path, harness: Harness) -> None:
-    """Until nothing fits any more, segments rolling on the way; then room is made and all is there."""
+    """The disk fills up while segments are rolled; after it was enlarged all acknowledged records exist."""
     harness.begin()
     index = harness.partition_in(small_disk)
     filled = 0
@@ -336,7 +336,7 @@ def test_a_full_disk(small_disk: Path, harness: Harness) -> None:
 
 
 def test_a_disk_that_fills_up_at_every_place(small_disk: Path, harness: Harness) -> None:
-    """Each round leaves a little less room, so that a batch, an index or a snapshot is the first that does not fit."""
+    """Each round leaves slightly less space, so that a batch, an index or a snapshot is the first that does not fit."""
     harness.begin()
     index = harness.partition_in(small_disk)
     ballast = small_disk / "ballast"
@@ -354,7 +354,7 @@ def test_a_disk_that_fills_up_at_every_place(small_disk: Path, harness: Harness)
 
 
 def fill_up(ballast: Path) -> None:
-    """To the last page, while the broker may write as well."""
+    """Fills the disk to the last page, while the broker may write too."""
     with ballast.open("wb", buffering=0) as file:
         while True:
             try:
@@ -366,7 +366,7 @@ def fill_up(ballast: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, harness: Harness) -> None:
-    """A record still fits into the segment's last page; the file of recovery points does not."""
+    """A record still fits into the segment's last page; the recovery point checkpoint does not fit."""
     harness.begin()
     index = harness.partition_in(small_disk)
     fill_up(small_disk / "ballast")
@@ -380,7 +380,7 @@ def test_a_disk_that_is_full_at_a_checkpoint(small_disk: Path, harness: Harness)
 
 
 def test_a_disk_that_fills_up_during_cleaning(small_disk: Path, tmp_path: Path, library: Path) -> None:
-    """The disk has no room for the cleaned segments, and the old ones are kept."""
+    """The disk has no room for the cleaned segments, and the old segments remain."""
     settings = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
     filling = Harness(tmp_path, library, {**settings, "log.cleaner.enable": "false"})
     filling.start()

@@ -1,4 +1,4 @@
-"""A sample of the kill -9 series; the whole of it is in tests/full."""
+"""A sample of the kill -9 series; tests/full runs the complete series."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Pulls the plug after every sync of a log's life and opens what was durable: nothing acknowledged is lost.
+"""The power fails after every sync of a log's life: no acknowledged record may be lost.
 
-With `flush.messages=1` an append is acknowledged when it returns. What survives holds only what went through
-`sync_file` and `sync_directory` of the filesystem seam.
+With `flush.messages=1` an append is acknowledged when it returns. Only data that passed through `sync_file` and
+`sync_directory` of the Filesystem survive.
 """
 
 import random
@@ -21,7 +21,7 @@ TOPIC_ID = random_uuid()
 
 
 class Broker:
-    """A log manager on a disk that forgets, and what it acknowledged."""
+    """A log manager on a disk that loses unsynced data, and the values that it acknowledged."""
 
     def __init__(self, path, filesystem, *, acknowledged=()):
         overrides = {"flush.messages": "1", "segment.bytes": "1048576", "index.interval.bytes": "4096"}
@@ -48,7 +48,7 @@ class Broker:
         return self
 
     def live(self, seed):
-        """Creates the partition and goes on appending, rolling, moving its start, stopping cleanly."""
+        """Creates the partition, then appends, rolls, moves the log start offset, and stops cleanly."""
         chance = random.Random(seed)
         log = self.manager.create_log(PARTITION, TOPIC_ID, self.topic_config)
         for _ in range(20):
@@ -76,7 +76,7 @@ class Broker:
 
 
 def check(path, broker):
-    """Opens the surviving directory with an honest disk."""
+    """Opens the surviving directory on a disk without failures, and checks every acknowledged record."""
     survivor = Broker(path, LossyFilesystem(str(path)), acknowledged=broker.acknowledged).start()
     log = survivor.manager.get_log(PARTITION)
     if log is None:
@@ -133,7 +133,7 @@ def test_power_failure_after_every_sync(tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_torn_and_damaged_tails(tmp_path, seed):
-    """The bytes behind the last sync are cut, overwritten or filled with zeros; those before it survive."""
+    """Cuts, overwrites or zeroes the bytes after the last sync; the bytes before it must survive."""
     chance = random.Random(seed)
     filesystem = LossyFilesystem(str(tmp_path / "life")) if (tmp_path / "life").mkdir() is None else None
     write_meta_properties(filesystem, str(tmp_path / "life"), MetaProperties("cluster", 1, random_uuid()))

@@ -1,4 +1,4 @@
-"""Pulls the plug at every sync of a metadata log's life: what was acknowledged is there, and the log opens again."""
+"""The power fails at every sync of a metadata log's life: acknowledged changes exist, and the log opens again."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SETTINGS = {"metadata_log_max_record_bytes_between_snapshots": "700", "metadata_
 
 
 class Life:
-    """Two runs of a quorum with topics, producer ids, snapshots and small segments; what it was told is `promised`."""
+    """Two runs of a quorum with topics, producer ids, snapshots and small segments; stores what was acknowledged."""
 
     def __init__(self, directory, filesystem):
         self.harness = QuorumHarness(directory, filesystem, **SETTINGS)
@@ -80,8 +80,10 @@ def test_sampled_moments(tmp_path):
 
 
 def test_what_a_killed_broker_left_is_durable_before_anything_follows_from_it(tmp_path):
-    """It appends the end of a topic and dies before the sync. The next one makes a stray of the topic's directory, and
-    then the power fails: if the topic were back, it would be back without its records."""
+    """A broker appends the deletion of a topic and dies before the sync; the next broker renames the topic's directory.
+
+    If the power failed then and the deletion were lost, the topic would exist without its records.
+    """
     directory = tmp_path / "life"
     directory.mkdir()
     filesystem = LossyFilesystem(str(directory))

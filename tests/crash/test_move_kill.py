@@ -1,7 +1,7 @@
-"""A move between log directories is killed at every call that reaches the disk, enumerated: no record is missing.
+"""A move between log directories is killed at each call that reaches the disk in turn: no record may be missing.
 
-Once as kill -9 leaves it (all calls before it happened), once as a power failure does (only what was synced, of a topic
-whose every record is).
+Each test covers both a kill -9 (all calls before it took effect) and a power failure (only synced data survive; every
+record of the topic is synced).
 """
 
 import random
@@ -18,11 +18,11 @@ from tests.lossy_filesystem import LossyFilesystem, PowerFailure
 
 
 class Killed(BaseException):
-    """The moment of kill -9; no `except Exception` catches it."""
+    """Raised at the moment of kill -9; no `except Exception` catches it."""
 
 
 class KillingFilesystem(Filesystem):
-    """Dies instead of the n-th call that changes something."""
+    """A filesystem that raises Killed instead of executing the n-th call that changes something."""
 
     __slots__ = ("calls", "kill_at")
 
@@ -50,7 +50,7 @@ for each in CHANGES:
 
 
 def build(root, filesystem, assigned, *, synced=False):
-    """A partition of three segments in the first directory; the harness and what was acknowledged."""
+    """Creates a partition of three segments in the first directory. Returns the harness and the acknowledged values."""
     harness = MoveHarness(root, filesystem=filesystem, assigned=assigned)
     log = harness.create({"flush.messages": "1"} if synced else None)
     written = []
@@ -70,7 +70,7 @@ def build(root, filesystem, assigned, *, synced=False):
 
 
 def check(root, assigned, written):
-    """A start after the kill: one log has it all; the move can be made again and ends."""
+    """Checks a start after the kill: one log has all records, and the move can be repeated and completes."""
     again = MoveHarness(root, assigned=assigned)
     again.put_topic("t", [partition_image()])
     assert again.values() == written

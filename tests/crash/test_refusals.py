@@ -1,4 +1,4 @@
-"""Directories and configurations that a broker must not run on: refused by name, before anything is written."""
+"""Directories and configurations with which a broker must not start: it names the reason and writes nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOPICS = ("first", "second", "third")
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a broker that has some topics and was stopped cleanly; to be copied, not to be used."""
+    """The folder of a broker that has some topics and was stopped cleanly. Tests copy it and do not change it."""
     directory = tmp_path_factory.mktemp("stopped")
     with BrokerProcess(directory) as broker:
         for topic in TOPICS:
@@ -50,7 +50,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(stopped: Path, tmp_path: Path) -> Path:
-    """A copy of that broker's log directory."""
+    """A copy of the log directory of that broker."""
     shutil.copytree(stopped / "data", tmp_path / "data")
     return tmp_path / "data"
 
@@ -76,7 +76,7 @@ def write_to_each_partition(bootstrap: str, topic: str) -> None:
 
 
 def leave(data: Path) -> None:
-    """Nothing is wrong with the directory."""
+    """Leaves the directory unchanged."""
 
 
 def make_zookeeper_era(data: Path) -> None:
@@ -116,7 +116,7 @@ def damage_the_first_batch(data: Path) -> None:
 
 
 def cut_a_hole(data: Path) -> None:
-    """A batch is missing: the rest is whole, its offsets are not dense."""
+    """Removes a batch: the other batches are complete, but the offsets are not dense."""
     path = data / METADATA_LOG
     content = path.read_bytes()
     first = 12 + int.from_bytes(content[8:12], "big")
@@ -125,7 +125,7 @@ def cut_a_hole(data: Path) -> None:
 
 
 def append_newer_release(data: Path) -> None:
-    """A metadata.version above all that we know, as the next release of Kafka would finalize it."""
+    """Appends a metadata.version above all known ones, as the next release of Kafka would finalize it."""
     path = data / METADATA_LOG
     content = path.read_bytes()
     position = end_offset = epoch = 0
@@ -190,7 +190,7 @@ def test_directories_of_two_clusters_name_both(data: Path, tmp_path: Path) -> No
 
 
 def test_a_metadata_directory_that_was_moved(data: Path, tmp_path: Path) -> None:
-    """A new first directory in front of the old one would begin a second, empty cluster."""
+    """A new first directory before the old one would begin a second, empty cluster."""
     new = tmp_path / "new"
     new.mkdir()
     (new / ".lock").touch()
@@ -199,7 +199,7 @@ def test_a_metadata_directory_that_was_moved(data: Path, tmp_path: Path) -> None
 
 
 def test_torn_metadata_tail_is_cut_off(data: Path, tmp_path: Path) -> None:
-    """The last append before a crash: nobody was told of it."""
+    """A torn tail is an append that was never acknowledged before a crash."""
     path = data / METADATA_LOG
     whole = path.read_bytes()
     path.write_bytes(whole + whole[: len(whole) // 3][-150:])
@@ -226,14 +226,14 @@ def test_a_second_broker_is_refused_and_the_first_goes_on(tmp_path: Path) -> Non
         assert_refused(second, r"locked", first.data)
         first.restart()
         assert {"before-0", "after-0"} <= set(os.listdir(first.data))
-    with second:  # nobody has it now
+    with second:  # the first broker has released the directory
         assert create_topic(second.bootstrap, "later")
 
 
 def test_a_directory_that_apache_kafka_serves(kafka_43: Path, tmp_path: Path) -> None:
     with ApacheKafka(kafka_43, tmp_path / "kafka", dynamic=True, properties=QUIET) as kafka:
         assert create_topic(kafka.bootstrap, "before")
-        write_to_each_partition(kafka.bootstrap, "before")  # Kafka makes the directories after its answer
+        write_to_each_partition(kafka.bootstrap, "before")  # Kafka creates the directories after its response
         ours = BrokerProcess(tmp_path / "ours", config=kafka.config, port=free_port())
         before = directory_content(*kafka.log_dirs)
         line = refused(ours)

@@ -1,4 +1,4 @@
-"""How a broker ends: by SIGTERM or SIGINT, idle, under load, while it starts; and a start whose port is taken."""
+"""The end of a broker by SIGTERM or SIGINT (idle, under load, during the start), and a start whose port is in use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ANSWERS_BEFORE_THE_STOP = 20
 
 
 def marker(data: Path) -> int:
-    """The broker epoch in the clean-shutdown marker."""
+    """Returns the broker epoch in the clean-shutdown marker."""
     epoch = json.loads((data / CLEAN_SHUTDOWN_FILE).read_text())["brokerEpoch"]
     assert isinstance(epoch, int)
     return epoch
@@ -53,7 +53,7 @@ def test_an_idle_broker_stops_cleanly(number: signal.Signals, tmp_path: Path) ->
 
 
 def test_sigterm_under_load(tmp_path: Path) -> None:
-    """Each producer retries through stops and starts: nothing is lost, nothing is there twice."""
+    """Each producer retries through stops and starts: no record is lost or duplicated."""
     broker = BrokerProcess(tmp_path).start()
     assert create_topic(broker.bootstrap, TOPIC)
     loads = [Load(broker.bootstrap, TOPIC, f"producer-{codec}", codec) for codec in ("none", "zstd")]
@@ -77,7 +77,7 @@ def test_sigterm_under_load(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_stops_is_named_to_the_last(tmp_path: Path) -> None:
-    """A client that is told of no broker at all may forget the address it came by; librdkafka does."""
+    """A client whose metadata name no broker, such as librdkafka, may forget its bootstrap address."""
     broker = BrokerProcess(tmp_path).start()
     assert create_topic(broker.bootstrap, TOPIC)
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)])
@@ -110,7 +110,7 @@ def test_two_signals_are_one(tmp_path: Path) -> None:
     marker(broker.data)
 
 
-# What can be seen from outside while a broker starts, in this order.
+# The conditions that can be observed from outside while a broker starts, in this order.
 MOMENTS: dict[str, Callable[[BrokerProcess], bool]] = {
     "lock": lambda broker: (broker.data / ".lock").exists(),
     "meta.properties": lambda broker: (broker.data / "meta.properties").exists(),
@@ -122,7 +122,7 @@ MOMENTS: dict[str, Callable[[BrokerProcess], bool]] = {
 
 
 class StartingBroker:
-    """A broker process whose start another thread waits for; `failure` says why it did not become ready."""
+    """A broker process whose start another thread waits for; `failure` is the reason why it did not become ready."""
 
     def __init__(self, broker: BrokerProcess) -> None:
         self.broker = broker
@@ -149,7 +149,7 @@ class StartingBroker:
 
 
 def test_sigterm_before_the_program_handles_signals(tmp_path: Path) -> None:
-    """The process ends by the signal, or stops cleanly if it came further than expected. The directory stays usable."""
+    """The signal ends the process, or the process stops cleanly if it already handles signals."""
     broker = BrokerProcess(tmp_path)
     starting = StartingBroker(broker)
     starting.wait_until(lambda: broker.process is not None)
@@ -162,7 +162,7 @@ def test_sigterm_before_the_program_handles_signals(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_sigterm_during_start(moment: str, tmp_path: Path) -> None:
-    """A broker that has begun to work on its directory finishes its start and stops cleanly."""
+    """A broker that has begun to work on its directory completes its start and then stops cleanly."""
     broker = BrokerProcess(tmp_path)
     starting = StartingBroker(broker)
     starting.wait_until(lambda: MOMENTS[moment](broker))
@@ -192,7 +192,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_on_a_new_directory(tmp_path: Path) -> None:
-    """Nothing is formatted that could not be served: the next start decides on the cluster id."""
+    """A broker that cannot listen formats nothing: the next start chooses the cluster id."""
     broker = BrokerProcess(tmp_path)
     with socket.create_server(("localhost", broker.port)):
         refused(broker)

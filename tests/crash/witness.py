@@ -1,8 +1,7 @@
-"""A client that records what a broker has promised, and checks that the next broker keeps it.
+"""A client that records what a broker has acknowledged, and checks that the next broker still has it.
 
-One request at a time, acks=all, one idempotent producer. An answer makes a promise; a request that gets none (the
-connection broke), or an error that may be retried, leaves two possibilities, and the next broker decides which: `check`
-looks and remembers.
+It sends one request at a time, with acks=all, as one idempotent producer. If a request gets no answer, or an error that
+may be retried, the change may exist or not; `check` looks at the next broker and records which.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ TOPIC_RESOURCE = 2
 
 
 class NoAnswer(Exception):
-    """The connection broke before the answer: it may have happened, or not."""
+    """Raised if the connection broke before the answer: the request may have been executed or not."""
 
 
 class Batch(NamedTuple):
-    """Records sent in one request, all of the same value."""
+    """Records that are sent in one request, all with the same value."""
 
     base_sequence: int
     value: bytes
@@ -43,7 +42,7 @@ class Batch(NamedTuple):
 
 
 class WitnessedPartition:
-    """The acknowledged values of a partition in order; `pending` was sent, but not acknowledged."""
+    """The acknowledged values of a partition in order; `pending` was sent but not acknowledged."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
@@ -57,10 +56,10 @@ class WitnessedTopic:
 
 
 class Witness:
-    """The client; owns one connection, which `connect` makes again. One thread, but any may call `hang_up`.
+    """The client; owns one connection, which `connect` opens again. Used by one thread; any thread may call `hang_up`.
 
-    `topics` exist; `maybe` holds topics whose creation or deletion was not answered, `maybe_configs` the values that a
-    topic's config may have instead.
+    `topics` exist; `maybe` has the topics whose creation or deletion was not answered, and `maybe_configs` the values
+    that the configuration of a topic may have instead.
     """
 
     def __init__(self) -> None:
@@ -80,12 +79,12 @@ class Witness:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def hang_up(self) -> None:
-        """Ends the wait of any thread for an answer. Any thread."""
+        """Interrupts any thread that waits for an answer. Any thread may call it."""
         if self._socket is not None:
             try:
                 self._socket.shutdown(socket.SHUT_RDWR)
             except OSError:
-                return  # the other end was faster
+                return  # the other end has closed the connection already
 
     def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         if self._socket is None:
@@ -100,7 +99,7 @@ class Witness:
     # -- promises ------------------------------------------------------------------------------------------------
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> Error:
-        """`max_message_bytes="5"` stands for max.message.bytes=5."""
+        """Creates a topic; the keyword `max_message_bytes="5"` sets max.message.bytes=5."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         topic = CreateTopicsRequest.CreatableTopic(
             name=name,
@@ -155,7 +154,7 @@ class Witness:
         return error
 
     def become_producer(self) -> None:
-        """Requests a new producer id, with which sequences begin at 0."""
+        """Requests a new producer id, whose sequences begin at 0."""
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=TIMEOUT_MS)
         answer = self.ask(ApiKey.INIT_PRODUCER_ID, 4, request)
         assert answer.error_code == 0
@@ -164,7 +163,7 @@ class Witness:
         self.sequences: dict[tuple[str, int], int] = {}
 
     def produce(self, name: str, index: int, value: bytes, count: int = 1) -> Error:
-        """The next records of a partition; with the batch still pending from before, that one goes first."""
+        """Appends records to a partition; a batch that is still pending is sent first."""
         partition = self.topics[name].partitions[index]
         if partition.pending is not None:
             error = self._send(name, index, partition, partition.pending)
@@ -177,7 +176,8 @@ class Witness:
         builder = RecordBatchBuilder(producer_id=self.producer_id, producer_epoch=0, base_sequence=batch.base_sequence)
         is_compacted = "compact" in self.topics[name].configs.get("cleanup.policy", "")
         for number in range(batch.count):
-            key = b"%d" % (batch.base_sequence + number) if is_compacted else None  # never twice: nothing is outdated
+            # unique keys, so that compaction removes no record
+            key = b"%d" % (batch.base_sequence + number) if is_compacted else None
             builder.append(TIMESTAMP + number, key, batch.value)
         data = ProduceRequest.PartitionProduceData(index=index, records=builder.build())
         topic = ProduceRequest.TopicProduceData(name=name, partition_data=[data])
@@ -197,7 +197,7 @@ class Witness:
     # -- holding the broker to them ------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Everything that was promised is there once and nothing else is; what was open is decided by what is there."""
+        """Checks that everything acknowledged exists once. Requests without an answer may have either result."""
         found = self._settle_topics()
         for name, topic in self.topics.items():
             for answer in found[name].partitions:
@@ -244,7 +244,7 @@ class Witness:
         assert not wrong, f"{name}-{index}: other records than acknowledged at {wrong[:5]}"
 
     def read(self, topic_id: bytes, index: int) -> list[tuple[int, bytes]]:
-        """(offset, value) of every record up to the high watermark."""
+        """Returns (offset, value) of every record up to the high watermark."""
         found: list[tuple[int, bytes]] = []
         while True:
             offset = found[-1][0] + 1 if found else 0

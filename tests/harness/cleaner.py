@@ -1,4 +1,4 @@
-"""A compacted log, a cleaner over it on the test's own thread, and an oracle that knows what has to remain."""
+"""A compacted log, a cleaner over it on the test's own thread, and an oracle that knows which records must remain."""
 
 import random
 import struct
@@ -101,7 +101,7 @@ class CleanerHarness(LogHarness):
         return self.append(builder.build()).first_offset
 
     def put_old(self, pairs, *, magic, compression=0):
-        """Appends pairs in an old format, as an upgraded directory contains it, by writing to the segment directly."""
+        """Appends pairs in an old format to the segment directly, because a broker writes this format no longer."""
         first = self.log_.log_end_offset
         timestamp = self.clock.wall_ms() if magic else -1
         records = [(first + index, timestamp, key, value) for index, (key, value) in enumerate(pairs)]

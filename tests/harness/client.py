@@ -29,7 +29,7 @@ from kafkapy.protocol.messages.header import ResponseHeader
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from tests.mock_clock import MockClock
 
-# Returns the response to a request of some version; None: no response is sent.
+# Returns the response to a request of some version, or None to send no response.
 Responder = Callable[[Any, int], Message | None]
 BOOTSTRAP = "memory:1"
 Client = TypeVar("Client")

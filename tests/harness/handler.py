@@ -18,7 +18,7 @@ from tests.harness.replica import NODE_ID, ReplicaHarness
 
 
 class RecordingConnection:
-    """Stores each response of a handler as one bytes object; None means "no response"."""
+    """Stores each response of a handler as one bytes object; None stands for no response."""
 
     def __init__(self, listener_name="PLAINTEXT"):
         self.id = "test"

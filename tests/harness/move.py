@@ -19,7 +19,7 @@ T0 = TopicPartition("t", 0)
 class MoveHarness(ReplicaHarness):
     """Logs with moves between them. `assigned` stands for the metadata: partition -> directory id.
 
-    `meanwhile()` is called before each piece of work that a move runs on the owner's thread, as requests would be.
+    `meanwhile()` is called before each piece of work that a move runs on the owner's thread; it stands for requests.
     """
 
     def __init__(self, root, *, assigned=None, start_thread=None, overrides=None, **keywords):

@@ -29,7 +29,7 @@ Producer = tuple[int, int]
 
 
 class TransactionHandlerHarness(GroupHandlerHarness):
-    """Owns the topic `t` with two partitions, and the transactional id "tx"; `verifies` is the key of that name."""
+    """Owns the topic `t` with two partitions and the transactional id "tx"; `verifies` turns verification on."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

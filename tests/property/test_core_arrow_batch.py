@@ -115,7 +115,7 @@ def test_damaged_records_end_the_rows_where_the_reference_ends(drawn, at, mutati
     expected = visible(PlainBatch(decoded), "t", 0, 0, 2**62, "us")
     found, ended_well = rows_until_damage(data, COLUMNS)
     assert found[: len(expected)] == expected
-    # A record with an offset below its predecessor's is skipped without being read, damaged or not.
+    # A record whose offset is below the offset of the record before it is skipped unread, damaged or not.
     if [each["offset"] for each in found] == list(range(len(found))):
         assert found == expected
     # The damage may be after a record with the batch's last offset, or in a record that is skipped.

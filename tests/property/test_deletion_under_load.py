@@ -1,7 +1,7 @@
-"""Topics deleted and created again while the gate appends to them: every byte ends up in its own topic's files.
+"""Topics are deleted and created again while the gate appends to them: each record must be in its own topic's files.
 
-The files of a deleted log are closed at once here (`file.delete.delay.ms` 0), so that the numbers of their descriptors
-are soon those of other files.
+The files of a deleted log are closed at once here (`file.delete.delay.ms` 0), so that their descriptor numbers are soon
+reused for other files.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def produce_frame(topic: str, start_ms: int) -> bytes:
 
 
 class Producer(threading.Thread):
-    """Requests one topic after the other until told to stop; any response counts, but there must be one."""
+    """Sends requests to one topic after the other until it is stopped; each must get a response, of any kind."""
 
     def __init__(self, address: tuple[str, int], start_ms: int) -> None:
         super().__init__(daemon=True)

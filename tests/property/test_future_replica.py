@@ -1,4 +1,4 @@
-"""Random workloads on logs that are copied into a future replica at the same time: the copy is equal."""
+"""Random workloads on logs that are copied into a future replica at the same time: the copy equals the log."""
 
 import random
 
@@ -57,7 +57,7 @@ def test_the_copy_is_equal_to_the_log(tmp_path, seed):
     other = LogHarness(tmp_path / "future")
     future = other.log(harness.overrides)
     replica = FutureReplica(current, future)
-    workload.cleaning = False  # paused by then
+    workload.cleaning = False  # cleaning is paused during a move
     for _ in range(chance.randrange(30)):
         action = chance.randrange(6)
         if action == 0:
@@ -70,7 +70,7 @@ def test_the_copy_is_equal_to_the_log(tmp_path, seed):
             current.high_watermark = min(current.high_watermark, current.log_end_offset)
             workload.open.clear()
         elif action == 3 and chance.random() < 0.2:
-            replica.close()  # a start in between
+            replica.close()  # simulates a restart during the copy
             replica = FutureReplica(current, future)
         else:
             with_producers_forgotten(workload)

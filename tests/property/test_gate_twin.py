@@ -1,8 +1,9 @@
-"""The gate and the Python path give the same answers, byte for byte, and leave the same files.
+"""The gate and the Python path return the same answers, byte for byte, and leave the same files.
 
-Requests of several connections in one wake-up have no order, and the gate runs before Python. So either several
-connections share partitions, with requests that the gate surely takes ("clean"), or each has a partition of its own.
-The two brokers share a clock that stands still, from which the markers of transactions take their timestamps.
+Requests of several connections in one wake-up have no order, and the gate runs before Python. Therefore either several
+connections share partitions and send only requests that the gate certainly serves ("clean"), or each connection has
+partitions of its own. The two brokers share a clock that does not advance, from which transaction markers take their
+timestamps.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ STEPS = 200
 
 
 class Requests:
-    """Random produce requests; remembers the producers' sequences, so that most of them are valid."""
+    """Random produce requests; remembers the producers' sequences, so that most requests are valid."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -50,7 +51,7 @@ class Requests:
         self.open_transactions: dict[int, list[tuple[str, int]]] = {}
 
     def step(self) -> dict[int, TwinRequest]:
-        """The requests of one wake-up, by connection."""
+        """Returns the requests of one wake-up, by connection."""
         chance = self.chance
         numbers = chance.sample(CONNECTIONS, chance.randint(1, len(CONNECTIONS)))
         kind = chance.random()
@@ -74,7 +75,7 @@ class Requests:
         return step
 
     def pipelined_step(self) -> dict[int, list[tuple[ApiKey, int, ProduceRequest | FetchRequest]]]:
-        """Several requests at once on each connection, which has partitions of its own."""
+        """Returns several requests for each connection, which has partitions of its own."""
         chance = self.chance
         partitions = [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
         chance.shuffle(partitions)
@@ -96,7 +97,7 @@ class Requests:
         return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=1000, topic_data=topics)
 
     def transaction(self, producer_id: int) -> TwinRequest:
-        """Ends the producer's open transaction, mostly; otherwise adds records to it, or begins one."""
+        """Usually ends the producer's open transaction; otherwise adds records to it, or begins a transaction."""
         chance = self.chance
         partitions = self.open_transactions.pop(producer_id, [])
         if partitions and chance.random() < 0.8:
@@ -119,7 +120,7 @@ class Requests:
         return ApiKey.PRODUCE, chance.randint(3, 13), request
 
     def end_transaction(self, producer_id: int, partitions: list[tuple[str, int]]) -> TwinRequest:
-        """The markers that commit or abort, as a coordinator on another broker would send them."""
+        """Returns the markers that commit or abort, as a coordinator on another broker would send them."""
         marker = WriteTxnMarkersRequest.WritableTxnMarker(
             producer_id=producer_id,
             producer_epoch=0,
@@ -133,7 +134,7 @@ class Requests:
         return ApiKey.WRITE_TXN_MARKERS, 1, WriteTxnMarkersRequest(markers=[marker])
 
     def delete_records(self) -> TwinRequest:
-        """Mostly into the middle of a segment."""
+        """Returns a DeleteRecords request, usually to an offset in the middle of a segment."""
         chance = self.chance
         name = chance.choice(list(TOPICS))
         partition = DeleteRecordsRequest.DeleteRecordsPartition(
@@ -144,7 +145,7 @@ class Requests:
         return ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[topic], timeout_ms=1000)
 
     def fetch(self, partitions: list[tuple[str, int]] | None = None) -> tuple[ApiKey, int, FetchRequest]:
-        """A consumer's, mostly: without a session, and it does not wait. Of `partitions`, or any."""
+        """Returns a fetch without a session that does not wait, usually as a consumer, from `partitions` or any."""
         chance = self.chance
         version = chance.randint(4, 18)
         partitions = partitions or [(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
@@ -173,16 +174,17 @@ class Requests:
         return ApiKey.FETCH, version, request
 
     def clean_topic(self, number: int, indexes=None):
-        """Plain batches for shared partitions; producers have ids that no other connection uses.
+        """Returns plain batches for shared partitions; no other connection uses the same producer ids.
 
-        With `indexes` they go there, and make the producer known."""
+        With `indexes` the batches go to these partitions, where they make the producer known.
+        """
         chance = self.chance
         partitions = []
         for index in indexes or chance.sample(range(SHARED_PARTITIONS), chance.choice([1, 1, 2])):
             is_idempotent = indexes is not None or chance.random() < 0.5
             keywords = self.next_in_sequence(100 + number, "t-plain", index, 3) if is_idempotent else {}
             if chance.random() < 0.3:
-                keywords["compression"] = chance.randint(1, 3)  # not every version may bring zstd
+                keywords["compression"] = chance.randint(1, 3)  # not every request version allows zstd
             builder = RecordBatchBuilder(**keywords)
             for _ in range(3):
                 builder.append(self.start_ms + chance.randint(0, 300), None, chance.randbytes(50))
@@ -225,7 +227,7 @@ class Requests:
         return bytes(built)
 
     def producer(self, name: str, index: int, count: int) -> dict[str, int]:
-        """Mostly the next batch of a producer; else a repeated one, a gap, or a new epoch."""
+        """Returns usually the next batch of a producer; otherwise a repeated batch, a gap, or a new epoch."""
         chance = self.chance
         producer_id = chance.randint(1, 4)
         if chance.random() < 0.02:
@@ -250,7 +252,7 @@ class Requests:
 
 
 class Sessions:
-    """Fetches within sessions, one for each connection, mostly as a client would go on."""
+    """Fetches within sessions, one session for each connection; most fetches continue the session as a client does."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -311,7 +313,7 @@ class Sessions:
         return ApiKey.FETCH, version, request
 
     def learn(self, step, answers: dict[int, bytes]) -> None:
-        """Goes on from what was answered."""
+        """Updates the sessions from the answers."""
         for number, (key, version, request) in step.items():
             if key is not ApiKey.FETCH or version < 7 or (request.session_id == 0 and request.session_epoch != 0):
                 continue
@@ -337,12 +339,12 @@ def grouped(partitions: list[tuple[str, int]]) -> dict[str, list[int]]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_same_answers_and_same_files(tmp_path, seed):
     for codec in range(1, 5):
-        find_codec_functions(codec)  # as after the first batch of each
+        find_codec_functions(codec)  # as if one batch of each codec had been decompressed before
     requests = Requests(random.Random(seed))
     twins = TwinBrokers(tmp_path, PROPERTIES)
     for name, (partitions, configs) in TOPICS.items():
         twins.create_topic(name, partitions, configs)
-    for _ in range(2):  # the first batches of a segment, and of a producer, are Python's
+    for _ in range(2):  # Python serves the first batches of a segment and of a producer
         for number in CONNECTIONS:
             topics = [requests.clean_topic(number, range(SHARED_PARTITIONS))]
             twins.wake_up({number: requests.request(topics, is_clean=True)})

@@ -1,7 +1,7 @@
 """Waiting fetches of the gate (HeldFetch) and of Python (DelayedFetch) complete at the same events with the same bytes.
 
-After each event both brokers have answered the same connections. The result does not depend on the clock: either the
-fetches wait for so long that no deadline comes, or all of them wait until it comes.
+After each event both brokers have answered the same connections. The result does not depend on the clock: in one test
+no fetch reaches its deadline, and in the other all fetches wait until their deadline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TwinFetch = tuple[ApiKey, int, FetchRequest]
 
 
 class Consumers:
-    """The consumers: the fetches that wait, the ends of the partitions, and the epochs of sessions."""
+    """The consumers: their waiting fetches, the ends of the partitions, and the epochs of their sessions."""
 
     def __init__(self, twins: TwinBrokers, chance: random.Random) -> None:
         self.twins = twins
@@ -36,11 +36,11 @@ class Consumers:
         self.waiting: dict[int, TwinFetch] = {}
         self.ends = dict.fromkeys(PARTITIONS, 0)
         self.session_epochs: dict[int, int] = {}
-        self.small_limit = 100  # partition_max_bytes that a batch exceeds
+        self.small_limit = 100  # a value of partition_max_bytes that is smaller than a batch
         self.assigned = {number: chance.sample(PARTITIONS, chance.choice([1, 1, 2, 4])) for number in CONSUMERS}
 
     def wait(self, max_wait_ms: int = LONG_MS) -> None:
-        """Sends a fetch for each consumer that does not wait."""
+        """Sends a fetch for each consumer that has no waiting fetch."""
         asked = {number: self.fetch(number, max_wait_ms) for number in CONSUMERS if number not in self.waiting}
         self.waiting |= asked
         self.twins.send(asked)
@@ -85,7 +85,7 @@ class Consumers:
 
 
 class Producer:
-    """Appends to the partitions, sometimes in a transaction, or so much that a segment is rolled."""
+    """Appends to the partitions, sometimes in a transaction, and sometimes so much that a segment is rolled."""
 
     def __init__(self, twins: TwinBrokers, consumers: Consumers) -> None:
         self.twins = twins
@@ -126,11 +126,11 @@ def test_the_same_events_wake_the_same_fetches(twins, seed, with_transactions):
     chance = random.Random(seed)
     consumers = Consumers(twins, chance)
     if with_transactions:
-        # A fetch that the gate declines later is new to Python, for which a first batch above the limit counts as a
-        # whole.
+        # If the gate declines a held fetch, Python reads it as a new fetch and counts a first batch above the limit in
+        # full.
         consumers.small_limit = 1 << 20
     producer = Producer(twins, consumers)
-    for partition in PARTITIONS * 2:  # the first batches of a segment are Python's
+    for partition in PARTITIONS * 2:  # Python serves the first batches of a segment
         producer.produce(partition)
     woken = 0
     for event in range(EVENTS):
@@ -148,7 +148,7 @@ def test_the_same_events_wake_the_same_fetches(twins, seed, with_transactions):
     twins.delete_topic("a")
     gone = {number for number in consumers.waiting if any(name == "a" for name, _ in consumers.assigned[number])}
     assert gone == twins.answered(consumers.waiting)
-    for number in gone:  # which of the errors for a missing topic it is depends on the way
+    for number in gone:  # the two paths may return different errors for a missing topic
         version = consumers.waiting[number][1]
         answer = FetchResponse.decode(twins.gated.answer(number), version, 5)
         errors = [data.error_code for topic in answer.responses for data in topic.partitions]

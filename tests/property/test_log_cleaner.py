@@ -1,6 +1,7 @@
-"""Random keyed workloads that are cleaned while they are written, compared with a dict. tests/full runs more.
+"""Random keyed workloads that are cleaned while they are written, compared with a dict; tests/full runs more of them.
 
-Tombstones, transactions, idempotent producers, all codecs, old formats; maps and buffers that are too small.
+They contain tombstones, transactions, idempotent producers, all codecs and old formats, and use maps and buffers that
+are too small.
 """
 
 import pytest

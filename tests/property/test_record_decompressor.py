@@ -1,4 +1,4 @@
-"""Decompression without the interpreter lock: whatever it accepts, the Python path accepts too."""
+"""Decompression without the interpreter lock: the Python path accepts every batch that it accepts."""
 
 import random
 
@@ -54,7 +54,7 @@ def test_takes_what_clients_write(codec, count, size):
 
 
 def other_encodings(body: bytes) -> list[tuple[int, bytes]]:
-    """Returns the encodings that clients other than Java's write."""
+    """Returns encodings that only clients other than Java's write."""
     with_everything = {"content_checksum": True, "block_checksum": True, "block_linked": False, "store_size": True}
     sizes = [lz4.frame.BLOCKSIZE_MAX256KB, lz4.frame.BLOCKSIZE_MAX4MB]
     stream = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False)
@@ -78,7 +78,7 @@ def test_takes_what_other_clients_write():
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("seed", range(4))
 def test_finds_nothing_in_order_that_the_python_way_does_not(codec, seed):
-    """Batches are damaged at random and get a valid CRC again; one decompressor serves them all."""
+    """Batches are damaged at random and get a valid CRC again; one decompressor handles all of them."""
     chance = random.Random(f"{codec} {seed}")
     decompressor = RecordDecompressor()
     taken = 0
@@ -112,7 +112,8 @@ def test_stops_before_it_takes_too_long(codec):
         payload = b"".join(bomb.compress(chunk) for _ in range(times)) + bomb.flush()
     elif codec == 3:
         block = lz4.frame.compress(chunk * 8, block_linked=False, block_size=lz4.frame.BLOCKSIZE_MAX4MB)
-        header, blocks = block[:15], block[15:-4]  # with the content size, which is then wrong: noticed at the end only
+        # with the content size, which is then wrong, as the decompressor detects only at the end
+        header, blocks = block[:15], block[15:-4]
         payload = header + blocks * (times // 8) + bytes(4)
     else:
         payload = compress(codec, chunk * 16) if codec == 2 else compress(codec, chunk * times)
