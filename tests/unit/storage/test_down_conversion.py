@@ -1,4 +1,4 @@
-"""Batches as message sets of old: what is kept, what is dropped, where an answer ends."""
+"""Batches as message sets of old clients: which fields are kept, which are dropped, and where a result ends."""
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ UNLIMITED = 1 << 30
 
 
 def batch(base_offset=0, *records, **keywords):
-    """`records`: (timestamp, key, value); one with headers that nobody of old will see."""
+    """Returns a batch of `records`, each (timestamp, key, value); each record gets a header, which old formats lack."""
     builder = RecordBatchBuilder(base_offset, **keywords)
     for record in records or [(NOW_MS, b"k", b"v")]:
         builder.append(*record, [("h", b"x")])
@@ -37,7 +37,7 @@ BATCHES = st.lists(st.tuples(RECORDS, st.integers(0, 3), st.integers(0, 1)), min
 @settings(max_examples=60, deadline=None)
 @given(BATCHES, st.integers(0, 1), st.integers(0, 50), st.integers(0, 400))
 def test_walking_a_log_finds_every_record_once(batches, magic, start, max_bytes):
-    """However small the limit and wherever a consumer begins: offsets, keys, values and timestamps arrive."""
+    """For any limit and any start of a consumer all offsets, keys, values and timestamps are returned."""
     log, expected, offset = [], [], 0
     for records, codec, timestamp_type in batches:
         log.append((offset, batch(offset, *records, compression=codec, timestamp_type=timestamp_type)))

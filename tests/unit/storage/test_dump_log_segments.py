@@ -1,4 +1,4 @@
-"""Apache Kafka's DumpLogSegments reads what we wrote and finds nothing wrong."""
+"""Apache Kafka's DumpLogSegments reads the files that this broker writes, and reports no fault."""
 
 import re
 
@@ -15,7 +15,7 @@ CONFIG = {"segment.bytes": 1024 * 1024, "index.interval.bytes": 4096}
 
 @pytest.fixture
 def directory(tmp_path):
-    """A log of several segments with every codec, an idempotent producer, an aborted transaction; closed."""
+    """Writes a log of several segments with every codec, an idempotent producer and an aborted transaction."""
     harness = LogHarness(tmp_path)
     log = harness.log(CONFIG)
     for number in range(250):

@@ -1,4 +1,4 @@
-"""Future logs: creation, what a start does with them, promotion, and what is deleted with them."""
+"""Future logs: their creation, their handling at a start, their promotion, and their deletion."""
 
 import os
 
@@ -18,7 +18,7 @@ def harness(tmp_path):
 
 
 def names(harness, number):
-    """The partition directories of a log directory: name without the random part, and suffix."""
+    """Returns the partition directories of a log directory: name without the random part, and suffix."""
     found = [path.name for path in harness.paths[number].iterdir() if path.is_dir()]
     return sorted((name.split(".")[0], name.rpartition("-")[2] if "." in name else "") for name in found)
 

@@ -1,4 +1,4 @@
-"""The leader epoch cache: assignment, questions, truncation, checkpoint (KIP-101, KIP-279)."""
+"""The leader epoch cache: assignment, look-ups, truncation, and its checkpoint (KIP-101, KIP-279)."""
 
 import pytest
 

@@ -180,7 +180,7 @@ def test_a_broken_time_index_is_rebuilt_after_a_kill(harness, content):
 
 
 def test_a_clock_that_goes_backwards(harness):
-    """A search by timestamp finds the first record that is late enough, whatever precedes and follows it."""
+    """A search by timestamp finds the first record that is late enough, whatever the other timestamps are."""
     log = harness.log({"index.interval.bytes": 0, "segment.bytes": 1024 * 1024})
     now = harness.clock.wall_ms()
     stamps = [now + delta for delta in (100, 50, 200, 10, 0, 150, 300, 20)]
@@ -369,7 +369,7 @@ def test_follower_appends_keep_offsets_and_epochs(harness):
 
 
 def with_base_offset(records, base_offset):
-    """The batch at another offset, as a leader sends it; the checksum does not cover the offset."""
+    """Returns the batch with another base offset, as a leader sends it; the checksum does not cover the offset."""
     return base_offset.to_bytes(8, "big") + bytes(records)[8:]
 
 
@@ -512,7 +512,7 @@ def test_an_open_transaction_holds_the_last_stable_offset(harness):
 
 
 class FullDisk(Filesystem):
-    """Segments whose append fails with ENOSPC once `is_full`."""
+    """A filesystem whose segments fail to append with ENOSPC, and whose syncs fail, once `is_full`."""
 
     __slots__ = ("is_full",)
 
@@ -531,7 +531,7 @@ class FullDisk(Filesystem):
 
 
 class FullSegment(SegmentFile):
-    """A segment file that asks its disk first."""
+    """A segment file that fails to append if its disk is full."""
 
     def append(self, buffers):
         if self.disk.is_full:
@@ -568,7 +568,7 @@ def test_a_failing_flush_takes_the_directory_offline(tmp_path):
 
 
 class DiskWithoutNames(Filesystem):
-    """Directories cannot be synced once `is_broken`."""
+    """A filesystem whose directories cannot be synced once `is_broken`."""
 
     __slots__ = ("is_broken",)
 
@@ -587,7 +587,7 @@ def test_a_flush_that_fails_behind_a_snapshot_takes_the_directory_offline(tmp_pa
     log = harness.log()
     log.append_as_leader(batch(1, producer_id=7, producer_epoch=0, base_sequence=0), 0)
     disk.is_broken = True
-    log.roll()  # takes a snapshot; what was rolled is flushed in the background
+    log.roll()  # takes a snapshot; the rolled segment is flushed in the background
     harness.run_scheduled()
     assert harness.failures
 
@@ -601,7 +601,7 @@ def test_an_append_flushes_after_flush_messages(harness):
 
 
 class HaltingFilesystem(Filesystem):
-    """Halts every thread but the test's own before it syncs a directory."""
+    """A filesystem that halts every thread but the test's own before the sync of a directory."""
 
     __slots__ = ("entered", "in_test", "released", "tester")
 

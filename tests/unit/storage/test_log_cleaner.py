@@ -1,4 +1,4 @@
-"""The log cleaner's threads, and its worker, with every way in which a pass can fail."""
+"""The log cleaner's threads, and its worker, with every kind of failure of a pass."""
 
 import errno
 import threading
@@ -19,7 +19,7 @@ PATIENCE_S = 30
 
 
 class Cleaner:
-    """A LogCleaner over the log of a harness; the harness's lock is the owner's thread."""
+    """A LogCleaner over the log of a harness; the lock of the harness stands for the owner's thread."""
 
     def __init__(self, harness, **properties):
         named = {name.replace("_", "."): value for name, value in properties.items()}
@@ -55,7 +55,7 @@ def harness(tmp_path):
 def test_cleans_and_ends(harness):
     cleaner = Cleaner(harness)
     cleaner.cleaner.start()
-    for _ in range(4):  # described, snapshot, swap, described
+    for _ in range(4):  # calls on the owner: described, snapshot, swap, described
         assert cleaner.asked.acquire(timeout=PATIENCE_S)
     cleaner.cleaner.stop()
     assert [record[0] for record in harness.records()] == [1]

@@ -1,4 +1,4 @@
-"""Single passes of the log cleaner: what stays, what goes and when; what ends a pass early."""
+"""Single passes of the log cleaner: which records are kept, which are removed and when, and what ends a pass early."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def harness(tmp_path):
 
 
 def clean(harness):
-    """Rolls, so that everything so far can be cleaned, and cleans once."""
+    """Rolls the log, so that all present records can be cleaned, and runs one pass."""
     harness.log_.roll()
     assert harness.clean()
 
@@ -32,7 +32,7 @@ def kept(harness):
 
 
 def mark(harness):
-    """Something new that makes the log dirty, with a key of its own."""
+    """Appends a record with a key of its own, which makes the log dirty."""
     harness.put([(b"mark-%d" % harness.log_.log_end_offset, b"")])
 
 
@@ -112,7 +112,7 @@ def test_a_marker_goes_after_its_records_and_its_horizon(harness, commit):
     harness.put([(b"a", b"1")], producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     harness.end_transaction(7, commit=commit)
     harness.put([(b"a", b"2")])
-    harness.log_.producers.entries.remove_all([7])  # as after producer.id.expiration.ms
+    harness.log_.producers.entries.remove_all([7])  # as if producer.id.expiration.ms had passed
     clean(harness)
     assert [batch.base_offset for batch in harness.batches() if batch.is_control] == [1], "it has just lost its records"
     assert data(harness)[-1] == (2, b"a", b"2")
@@ -130,10 +130,10 @@ def test_a_marker_goes_after_its_records_and_its_horizon(harness, commit):
 
 
 def test_only_the_marker_of_the_newest_epoch_is_kept_for_the_producer(harness):
-    """The log knows this producer from markers alone."""
+    """The log knows this producer only from markers."""
     for epoch in (0, 1):
         harness.append(harness.marker(7, epoch, commit=True), from_client=False)
-    for _ in range(2):  # the first pass sets the horizon
+    for _ in range(2):  # the first pass sets the delete horizon
         mark(harness)
         clean(harness)
         harness.clock.advance(RETENTION_MS)

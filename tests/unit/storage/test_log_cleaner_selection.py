@@ -43,7 +43,8 @@ def test_the_range_to_clean_and_its_bytes(changes, checkpoint, expected):
 def test_a_log_is_due_above_the_dirty_ratio():
     assert log_to_clean(log(), 10, NOW).is_due
     assert not log_to_clean(log(), 20, NOW).is_due
-    assert not log_to_clean(log(min_cleanable_ratio=2 / 3), 10, NOW).is_due  # more than the ratio, not as much
+    # the dirty ratio must be above the limit, not equal to it
+    assert not log_to_clean(log(min_cleanable_ratio=2 / 3), 10, NOW).is_due
     assert not log_to_clean(log(segments=(), min_cleanable_ratio=0.0), None, NOW).is_due
 
 

@@ -20,7 +20,7 @@ def lossy(tmp_path):
 
 
 def after_power_failure(harness, tmp_path):
-    """A harness over what survives a power failure now."""
+    """Returns a harness over the files that survive a power failure at this moment."""
     harness.filesystem.pull_the_plug(str(tmp_path / "after"))
     return LogHarness(tmp_path / "after")
 
@@ -82,7 +82,7 @@ class FilesystemWithHook(Filesystem):
 
 
 def test_a_flush_that_a_truncation_overtakes_does_not_raise_the_recovery_point(tmp_path):
-    """The owner truncates while another thread flushes: what is appended afterwards has not been synced."""
+    """The owner truncates while another thread flushes: batches that are appended afterwards have not been synced."""
     filesystem = FilesystemWithHook()
     log = LogHarness(tmp_path, filesystem=filesystem).log()
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""The invariants of logs and segments: a violation is a bug, and is found before anything is written."""
+"""The invariants of logs and segments: a violation is a bug and is detected before anything is written."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def append(log, count=1, *, epoch=0, **keywords):
 
 
 def with_base_offset(records, base_offset):
-    """The batch at another offset, as a leader sends it; the checksum does not cover the offset."""
+    """Returns the batch with another base offset, as a leader sends it; the checksum does not cover the offset."""
     return base_offset.to_bytes(8, "big") + bytes(records)[8:]
 
 

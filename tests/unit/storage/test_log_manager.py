@@ -217,7 +217,7 @@ def test_strays_are_renamed_and_stay(harness):
 @pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
 @pytest.mark.parametrize("content", ["7\n0\n", "0\n2\nt 0 4\nu 0", "0\n", "\n"])
 def test_a_damaged_checkpoint_takes_the_directory_offline(two, name, content):
-    """Deleted records might return if it were ignored; Kafka does the same."""
+    """A broker that ignored the damage could return deleted records; Kafka does the same."""
     manager = two.start()
     manager.shutdown(1)
     with open(os.path.join(two.paths[1], name), "w") as file:
@@ -247,7 +247,7 @@ def test_the_same_partition_twice_is_refused(two):
 
 
 class Broken(Filesystem):
-    """Syncs fail below one directory."""
+    """A filesystem whose syncs fail below one directory."""
 
     __slots__ = ("path",)
 

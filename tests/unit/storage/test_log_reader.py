@@ -7,7 +7,7 @@ from tests.harness.log import NOW_MS, LogHarness, batch, values_of
 
 @pytest.fixture
 def log(tmp_path):
-    """Three segments with bases 0, 4 and 8, each with two batches of two records; offsets 0 to 11."""
+    """Returns a log of three segments with bases 0, 4 and 8, each with two batches of two records; offsets 0 to 11."""
     log = LogHarness(tmp_path).log({"index.interval.bytes": 0})
     for number in range(6):
         if number in (2, 4):

@@ -31,7 +31,7 @@ def reopened(harness, *, clean, recovery_point=0, config=CONFIG, **keywords):
 
 
 def check(log, end_offset, *, start=0):
-    """Offsets dense, indexes point at batches, epochs and producers in step with the batches."""
+    """Checks that offsets are dense, indexes point to batches, and epochs and producers agree with the batches."""
     assert log.log_end_offset == end_offset
     offset, seen = start, []
     while offset < end_offset:
@@ -218,8 +218,11 @@ def positions_of(segment):
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_an_unfinished_swap_at_the_base_of_a_cleaned_log_is_dropped(harness, suffix, clean):
-    """The cleaner renames the indexes before the log: while `.log.cleaned` is there, the old log is still the live one,
-    and the new index of the same base offset describes another file."""
+    """The cleaner renames the indexes before the log.
+
+    While `.log.cleaned` exists, the old log is still live, and a new index of the same base offset belongs to another
+    file.
+    """
     log = harness.log(CONFIG)
     fill(log)
     log.close()
@@ -250,7 +253,7 @@ def test_a_swap_below_the_cleaned_files_is_finished(harness, clean):
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_the_indexes_of_a_finished_swap_replace_the_old_ones(harness, clean):
-    """The log has got its name already when the power fails, the indexes have not: the old indexes give way."""
+    """The power failed after the log was renamed and before its indexes were: the new indexes replace the old ones."""
     log = harness.log(CONFIG)
     fill(log)
     log.close()
@@ -266,7 +269,7 @@ def test_the_indexes_of_a_finished_swap_replace_the_old_ones(harness, clean):
 
 
 def test_a_finished_swap_takes_its_aborted_transactions_along(harness):
-    """The old segments' transaction indexes go with them; that of the swap stays."""
+    """The transaction indexes of the old segments are deleted with them; the index of the swap remains."""
     log = harness.log(CONFIG)
     for producer_id in (1, 2):
         transactional = {"producer_id": producer_id, "producer_epoch": 0, "is_transactional": True}
@@ -306,7 +309,7 @@ def test_a_finished_swap_without_aborted_transactions_removes_those_of_its_base(
 
 
 class RecordingFilesystem(Filesystem):
-    """Keeps the order of what is removed, renamed and made durable."""
+    """A filesystem that records the order of removals, renames and directory syncs."""
 
     __slots__ = ("calls",)
 
@@ -327,7 +330,7 @@ class RecordingFilesystem(Filesystem):
 
 
 def test_the_unfinished_swap_is_durably_gone_before_the_cleaned_files(tmp_path):
-    """A power failure in between must not leave the `.swap` without the `.cleaned` that says it is unfinished."""
+    """A power failure in between must not leave the `.swap` file without the `.cleaned` that marks it as incomplete."""
     harness = LogHarness(tmp_path, filesystem=RecordingFilesystem())
     log = harness.log(CONFIG)
     fill(log, 2)
@@ -370,7 +373,7 @@ def test_an_index_missing_below_the_recovery_point_is_rebuilt_after_a_kill(harne
 
 @pytest.mark.parametrize("base_offset", [0, 89])
 def test_a_batch_whose_offsets_go_back_ends_the_log(harness, base_offset):
-    """Recovery reads a megabyte at a time; the batch is the first of its piece."""
+    """Recovery reads a megabyte at a time; the batch is the first of its chunk."""
     config = {**CONFIG, "segment.bytes": 4 << 20, "max.message.bytes": 2 << 20}
     log = harness.log(config)
     log.append_as_leader(batch(90, value=bytes(10_000)), 0)
@@ -451,7 +454,7 @@ def test_old_formats_stay_readable(harness):
 @pytest.mark.parametrize("damage", [b"\xff", b"\x00", b"\x7f", b"\x01", None])
 @pytest.mark.parametrize("base", [0, 17])
 def test_a_damaged_index_after_a_clean_stop(harness, caplog, suffix, damage, base):
-    """The first use finds the damage and empties the index; every record is found without it."""
+    """The first use detects the damage and empties the index; every record is found without the index."""
     settings = {"index.interval.bytes": 0, "segment.bytes": 1 << 20}
     log = harness.log(settings)
     for number in range(20):

@@ -1,4 +1,4 @@
-"""A segment: index entries, timestamps, rolling, truncation, closing, deletion, as its log uses it."""
+"""A segment as its log uses it: index entries, timestamps, rolling, truncation, closing and deletion."""
 
 import os
 
@@ -151,7 +151,7 @@ def test_an_index_entry_behind_the_end_is_not_believed(segment):
     ],
 )
 def test_rolling_by_time(tmp_path, overrides, elapsed_ms, timestamp, expected):
-    """Timestamps decide; the wall clock only for batches without one."""
+    """The timestamps of records decide; the wall clock is used only for batches without timestamps."""
     segment = new_segment(tmp_path, **overrides)
     assert not segment.should_roll(100, NOW_MS + 10**9, 10, NOW_MS + 10**9), "an empty segment is not rolled"
     append(segment, 10, timestamp=NOW_MS)

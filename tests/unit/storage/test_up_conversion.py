@@ -1,4 +1,4 @@
-"""Message sets of old become one batch: what is kept, what is refused, and how much may come out of a wrapper."""
+"""Message sets of old clients become one batch: kept fields, refusals, and the limit of a wrapper's content."""
 
 import pytest
 

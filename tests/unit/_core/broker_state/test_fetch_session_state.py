@@ -1,4 +1,4 @@
-"""Fetch sessions as Python and the gate share them: found by key, kept in order."""
+"""Fetch sessions as Python and the gate share them: they are found by key and kept in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ArrowBatch: what it refuses, how its memory is shared, and when the memory is freed."""
+"""ArrowBatch: the calls that it refuses, how its memory is shared, and when the memory is freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions that kafkapy takes by name from the shared objects of other wheels."""
+"""The functions that kafkapy looks up by name in the shared objects of other wheels."""
 
 import re
 import subprocess

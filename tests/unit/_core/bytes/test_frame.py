@@ -1,4 +1,4 @@
-"""The frame splitter agrees with an obvious implementation."""
+"""The frame splitter agrees with a simple implementation."""
 
 from __future__ import annotations
 

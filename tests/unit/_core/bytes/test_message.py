@@ -1,4 +1,4 @@
-"""Messages refuse and drop values as Kafka's own do; defaults, equality and printing."""
+"""Messages refuse and drop values as Kafka's own messages do; defaults, equality and printing."""
 
 import pytest
 

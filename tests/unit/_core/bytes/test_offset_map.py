@@ -1,4 +1,4 @@
-"""Offset map: its size, its hash by the published vectors, and its limits."""
+"""Offset map: its size, its limits, and the published vectors of its hash."""
 
 import pytest
 

@@ -98,7 +98,7 @@ def test_messages_of_old_formats(magic):
 
 @pytest.mark.parametrize("make", [lambda view: FetchedRecords(view, "t", 0, 0), RecordBatch, Reader])
 def test_a_collection_leaves_the_pinned_view_alone(make):
-    """In an unreachable cycle, the garbage collector would release the memoryview although it is exported."""
+    """The garbage collector would otherwise release the memoryview of an unreachable cycle, although it is exported."""
 
     class Holder:
         pass

@@ -10,7 +10,7 @@ from kafkapy.errors import ApiError, Error
 
 
 class Accumulator(RecordAccumulator):
-    """Counts the calls to its subclass methods, and refuses a record that cannot be added at once."""
+    """Counts the calls of its subclass methods, and refuses a record that cannot be added at once."""
 
     def __init__(self, **settings):
         super().__init__(**{"memory_limit": 1 << 20, "batch_size": 1000, "max_record_bytes": 100_000, **settings})

@@ -1,4 +1,4 @@
-"""The data gate in a running broker: what it takes, whom it wakes, what happens when the disk fails."""
+"""The data gate in a running broker: which requests it serves, which fetches it wakes, and failures of the disk."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def fetch_request(topic: str, offset: int, *, max_wait_ms: int = 0, min_bytes: i
 
 
 def open_gate(twin: BrokerTwin, topic: str) -> int:
-    """The first batch of a segment is Python's, and the second, for which it reads the first timestamp."""
+    """Appends the first two batches of a segment, which Python serves; returns the next offset.
+
+    For the second batch Python reads the first timestamp of the segment.
+    """
     twin.create_topic(topic, 1, {})
     return [produce(twin, topic).base_offset for _ in range(2)][-1] + 1
 
@@ -111,7 +114,7 @@ def test_nothing_passes_a_gate_that_somebody_shut(twin):
 
 def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
     offset = open_gate(twin, "topic")
-    for sequence in range(2):  # the first makes the producer known, and is Python's
+    for sequence in range(2):  # the first batch makes the producer known, and Python serves it
         batches = [idempotent_batch(sequence + at) for at in range(5)] if sequence else [idempotent_batch(0)]
         sent = [produce_bytes(batch, correlation_id=at) for at, batch in enumerate(batches)]
         behind = frame(request_bytes(ApiKey.FETCH, 12, fetch_request("topic", offset), correlation_id=99))
@@ -197,7 +200,7 @@ def test_the_gate_loses_partitions_with_their_topic(twin):
 
 @pytest.fixture
 def two_directories(tmp_path):
-    """A broker whose metadata are in directory "a", so that it survives the failure of "b"."""
+    """A broker whose metadata are in directory "a", so that the broker survives the failure of directory "b"."""
     properties = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", "metadata.log.dir": f"{tmp_path}/a"}
     twin = BrokerTwin(tmp_path, gated=True, properties=properties)
     yield twin
@@ -253,14 +256,14 @@ def test_nothing_is_appended_to_a_directory_that_has_just_failed(two_directories
     twin = two_directories
     name = topic_in_directory_b(twin)
     content = segment_file(twin, name, ".log").read_bytes()
-    # Another thread met an error; the owner thread has not handled it yet, so that the partition is still online.
+    # Another thread had an error, which the owner thread has not handled yet, so the partition is still online.
     twin.broker.log_manager.directories[1].is_online = False
     assert produce(twin, name).error_code == Error.KAFKA_STORAGE_ERROR
     assert segment_file(twin, name, ".log").read_bytes() == content
 
 
 def fetched(twin: BrokerTwin, offset: int, *, isolation_level: int = 0) -> tuple[FetchResponse.PartitionData, int]:
-    """The data of a fetch from "topic", and how many fetches the gate answered for it (0 or 1)."""
+    """Returns the data of a fetch from "topic", and the number of fetches that the gate answered for it (0 or 1)."""
     before = twin.broker.parts.gate.counters()["fetches_answered"]
     request = fetch_request("topic", offset)
     request.isolation_level = isolation_level
@@ -318,7 +321,7 @@ def partition_of(twin: BrokerTwin, topic: str):
 
 
 def wait_until_watched(twin: BrokerTwin, topic: str) -> None:
-    """The reactor has seen what was sent before: another connection's answer comes after it."""
+    """Waits until the reactor has read all earlier requests: the answer to another connection comes after them."""
     probe = socket.create_connection(twin.address, timeout=20)
     partition = partition_of(twin, topic)
     for _ in range(1000):

@@ -36,7 +36,7 @@ def running(dispatch: Callable[[list[Request]], None] = echo, **options: Any) ->
 
 
 class Held:
-    """A dispatch that keeps requests until the test answers them."""
+    """A `dispatch` that holds requests until the test answers them."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -68,7 +68,7 @@ def test_a_frame_may_be_split_at_every_byte() -> None:
         stream = frame(b"first request") + frame(b"second one")
         for cut in range(1, len(stream)):
             client.sendall(stream[:cut])
-            harness.call(lambda: None)  # the reactor has woken up in between
+            harness.call(lambda: None)  # the reactor has a wake-up in between
             client.sendall(stream[cut:])
             assert (receive_frame(client), receive_frame(client)) == (b"first request", b"second one")
 
@@ -140,7 +140,7 @@ def test_one_request_of_a_connection_is_in_process_at_a_time() -> None:
         assert [bytes(request.payload) for request in held.requests] == [b"request 1"]
         harness.call(lambda: first.connection.respond([b"one"]))
         second = held.wait()
-        harness.call(lambda: second.connection.respond(None))  # acks=0: nothing goes back
+        harness.call(lambda: second.connection.respond(None))  # acks=0: no answer is sent
         client.sendall(frame(b"request 3"))
         third = held.wait()
         harness.call(lambda: third.connection.respond([b"three"]))
@@ -162,7 +162,7 @@ def test_answering_without_a_request_is_refused_and_on_a_closed_connection_ignor
         client.sendall(frame(b"request 1"))
         held.wait()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client.close()  # a reset
+        client.close()  # the connection is reset
         harness.wait_closed(connection)
         harness.call(lambda: connection.respond([b"late"]))
         assert connection.is_closed
@@ -186,7 +186,7 @@ def test_the_payload_outlives_its_request_and_can_be_changed_in_place() -> None:
             assert receive_frame(client).startswith(b"KEPT%08d" % number)
         assert [bytes(view[:8]) for view in kept] == [b"%08d" % number for number in range(500)]
     del harness
-    assert bytes(kept[17][:8]) == b"00000017"  # even after the reactor and its pool have gone
+    assert bytes(kept[17][:8]) == b"00000017"  # even after the reactor and its pool were freed
     kept.clear()
 
 
@@ -222,7 +222,7 @@ def test_a_slow_reader_is_muted_and_others_are_not() -> None:
         for _ in range(50):
             other.sendall(frame(b"give small"))
             assert receive_frame(other) == b"small"
-        assert len(dispatched) <= 2  # the second only if the kernel took the whole first answer
+        assert len(dispatched) <= 2  # the second is dispatched only if the kernel accepted the whole first answer
         for _ in range(100):
             assert receive_frame(slow) == b"x" * 1_000_000
         assert len(dispatched) == 100
@@ -298,7 +298,7 @@ def test_large_python_buffers_are_pinned_and_let_go() -> None:
         assert receive_frame(client) == b"head" + b"y" * 300_000
         harness.call(lambda: None)
         harness.call(lambda: None)
-        buffer.append(1)  # raises BufferError while anyone pins it
+        buffer.append(1)  # raises BufferError while the payload is pinned
 
 
 def test_a_chunk_that_is_no_buffer_closes_the_connection() -> None:
@@ -392,7 +392,7 @@ def test_idle_connections_are_closed_and_busy_ones_are_not() -> None:
         assert idle.recv(1) == b""
         assert harness.wait_closed(harness.connections[0])[0] == reactor_module.CLOSED_WHEN_IDLE
         assert not harness.connections[1].is_closed
-        # The answer is given in the very wake-up in which the connection would count as idle.
+        # The answer is sent in the wake-up in which the connection would otherwise count as idle.
         begun = threading.Event()
         harness.reactor.post(lambda: (begun.set(), time.sleep(0.3)))
         assert begun.wait(TIMEOUT)

@@ -1,4 +1,4 @@
-"""The timing wheel's promises that a random test would not name."""
+"""Guarantees of the timing wheel, each with a test of its own."""
 
 import weakref
 
