@@ -26,16 +26,16 @@ def open_ahead(
     pool: HandlerPool,
     manager: ReplicaManager,
     entries: Mapping[TopicPartition, memoryview],
-    append: Callable[[Checked], None],
+    on_opened: Callable[[Checked], None],
 ) -> None:
-    """Calls `append` on this thread: at once without results, or later with the results for the batches that were
+    """Calls `on_opened` on this thread: at once without results, or later with the results for the batches that were
     opened.
 
     `entries` must not change until then. Reactor thread only.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:
-        append({})
+        on_opened({})
         return
     logs = {
         topic_partition: manager.partitions[topic_partition].log
@@ -50,6 +50,6 @@ def open_ahead(
                 checked[topic_partition] = log.check_records(entries[topic_partition])
             except ApiError as error:
                 checked[topic_partition] = error
-        return lambda: append(checked)
+        return lambda: on_opened(checked)
 
     pool.submit(check)

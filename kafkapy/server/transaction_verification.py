@@ -32,7 +32,9 @@ class ClientSupport(Enum):
 class TransactionVerification:
     """Owns nothing. Reactor thread only.
 
-    The result is used at once, on the coordinator's thread, so that nothing can end the transaction in between.
+    The callback has to append before it returns. The coordinator runs on the same thread, so nothing can end the
+    transaction between the verification and the append. Apache Kafka appends on another thread and therefore lets the
+    log check a VerificationGuard.
     """
 
     def __init__(

@@ -97,6 +97,8 @@ class TransactionHandlerHarness(GroupHandlerHarness):
         sequence: int = 0,
         transactional_id: str | None = "tx",
         is_transactional: bool = True,
+        compression: int = 0,
+        value: bytes = b"value",
     ) -> Any:
         """Sends a Produce request; returns the pending answer."""
         data = []
@@ -106,8 +108,9 @@ class TransactionHandlerHarness(GroupHandlerHarness):
                 producer_epoch=producer[1],
                 base_sequence=sequence,
                 is_transactional=is_transactional,
+                compression=compression,
             )
-            builder.append(self.clock.wall_ms(), None, b"value")
+            builder.append(self.clock.wall_ms(), None, value)
             data.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
         topic = ProduceRequest.TopicProduceData(name="t", partition_data=data)
         request = ProduceRequest(transactional_id=transactional_id, acks=-1, timeout_ms=1000, topic_data=[topic])

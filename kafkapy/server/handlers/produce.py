@@ -13,9 +13,11 @@ The data gate (`_core/gate/produce_gate`) serves plain requests before they come
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from kafkapy._core.bytes.compression import ZSTD
 from kafkapy._core.bytes.record_batch import BATCH_MAGIC, MAGIC_AT
+from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -69,13 +71,13 @@ class ProduceOperation:
     Each step calls the next one, at once or when the operation that it waits for is complete:
 
         split        divides the partitions into those to append to and those that are refused
-        verify       asks the transaction coordinator, for transactional records
         open ahead   validates batches that take long to decompress, on the handler pool
+        verify       asks the transaction coordinator, for transactional records
         append       appends to the logs, and waits for the in-sync replicas with acks=-1
         respond
     """
 
-    __slots__ = ("_context", "_entries", "_manager", "_names", "_refused", "_request")
+    __slots__ = ("_context", "_entries", "_manager", "_names", "_producers", "_refused", "_request")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
@@ -83,15 +85,15 @@ class ProduceOperation:
         self._manager = context.services.replica_manager
         self._names: list[str] = []  # of the request's topics, in its order; "" for an unknown topic id
         self._entries: dict[TopicPartition, memoryview] = {}  # records to append
+        self._producers: dict[TopicPartition, ProducerIdAndEpoch] = {}  # of the transactional entries
         self._refused: dict[TopicPartition, PartitionResponse] = {}  # responses without an append
 
     def run(self) -> None:
         """Starts the operation. Raises ApiError if the request is refused as a whole."""
         self._split()
-        if self._request.transactional_id is None:
-            self._open_ahead()
-        else:
-            self._verify(self._request.transactional_id)
+        if self._request.transactional_id is not None:
+            self._find_transactional()
+        self._open_ahead()
 
     def _split(self) -> None:
         with_ids = self._context.api_version >= ProduceRequest.FIRST_VERSION_WITH_TOPIC_ID
@@ -128,38 +130,50 @@ class ProduceOperation:
         else:
             self._entries[topic_partition] = records
 
-    def _verify(self, transactional_id: str) -> None:
-        """Refuses partitions that do not belong to the producer's open transaction.
+    def _find_transactional(self) -> None:
+        """Finds the partitions with transactional records, and their producer.
 
         Raises ApiError, INVALID_PRODUCER_ID_MAPPING, for batches of several producers.
         """
-        producers = {}
         for topic_partition, records in self._entries.items():
             produced = ProducedRecords(records)
             if produced.is_transactional:
-                producers[topic_partition] = produced.producer
-        if not producers:
-            self._open_ahead()
-            return
-        if len(set(producers.values())) > 1:
+                self._producers[topic_partition] = produced.producer
+        if len(set(self._producers.values())) > 1:
             text = "Transactional records contained more than one producer ID"
             raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING, text)
-        producer = next(iter(producers.values()))
-        support = transaction_support(self._context.api_version)
-        verification = self._context.services.transaction_verification
-        verification.check(transactional_id, producer, tuple(producers), support, self._on_verified)
 
-    def _on_verified(self, results: Mapping[TopicPartition, Error]) -> None:
+    def _open_ahead(self) -> None:
+        if self._entries:
+            open_ahead(self._context.services.handler_pool, self._manager, self._entries, self._verify)
+        else:
+            self._respond({})
+
+    def _verify(self, checked: Checked) -> None:
+        """Refuses partitions that do not belong to the producer's open transaction.
+
+        This is the last step before the append: nothing may run between them that could end the transaction.
+        """
+        transactional_id = self._request.transactional_id
+        if transactional_id is None or not self._producers:
+            self._append(checked)
+            return
+        self._context.services.transaction_verification.check(
+            transactional_id,
+            next(iter(self._producers.values())),
+            tuple(self._producers),
+            transaction_support(self._context.api_version),
+            partial(self._on_verified, checked),
+        )
+
+    def _on_verified(self, checked: Checked, results: Mapping[TopicPartition, Error]) -> None:
         for topic_partition, error in results.items():
             if error:
                 del self._entries[topic_partition]
                 message = "Partition was not added to the transaction" if error is Error.INVALID_TXN_STATE else None
                 self._refused[topic_partition] = PartitionResponse(error, error_message=message)
-        self._open_ahead()
-
-    def _open_ahead(self) -> None:
         if self._entries:
-            open_ahead(self._context.services.handler_pool, self._manager, self._entries, self._append)
+            self._append(checked)
         else:
             self._respond({})
 

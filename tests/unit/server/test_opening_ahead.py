@@ -12,6 +12,7 @@ from kafkapy.server.handlers.produce import handle_produce
 from kafkapy.server.opening_ahead import LARGEST_WORK
 from tests.harness.handler import HandlerHarness
 from tests.harness.replica import partition_image
+from tests.harness.transaction_handler import TransactionHandlerHarness
 from tests.reference.record_batch import wrap_batch
 
 
@@ -87,6 +88,39 @@ def test_a_partition_that_is_gone_meanwhile(harness):
     del harness.manager.partitions["t", 0]
     harness.services.handler_pool.run()
     assert found_in(answer)[0][0] == Error.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("version", "error"),
+    [(10, Error.INVALID_TXN_STATE), (11, Error.TRANSACTION_ABORTABLE)],
+)
+def test_a_transaction_that_ends_while_its_batch_is_opened_is_not_opened_again(tmp_path, version, error):
+    harness = TransactionHandlerHarness(tmp_path)
+    harness.services.handler_pool = HeldPool()
+    producer = harness.producer()
+    assert harness.add(producer, 0) == [Error.NONE]
+    answer = harness.produce(producer, 0, version=version, compression=1, value=bytes(60_000_000))
+    assert not answer.is_answered
+    assert harness.end(producer, commit=True, version=4).error_code == Error.NONE
+    harness.services.handler_pool.run()
+    assert found_in(answer)[0][0] == error
+    log = harness.partition("t", 0).log
+    assert (log.log_end_offset, log.last_stable_offset) == (1, 1)  # the commit marker alone
+    assert log.producers.entries[producer[0]].transaction_first_offset < 0
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_transactional_batch_is_appended_once_it_is_opened_and_verified(tmp_path, version):
+    harness = TransactionHandlerHarness(tmp_path)
+    harness.services.handler_pool = HeldPool()
+    producer = harness.producer()
+    if version == 11:
+        assert harness.add(producer, 0) == [Error.NONE]
+    answer = harness.produce(producer, 0, version=version, compression=1, value=bytes(60_000_000))
+    harness.services.handler_pool.run()
+    assert found_in(answer) == {0: (Error.NONE, 0)}
+    log = harness.partition("t", 0).log
+    assert (log.log_end_offset, log.last_stable_offset) == (1, 0)
 
 
 @pytest.mark.parametrize("codec", range(1, 5))
