@@ -1,9 +1,9 @@
 """Joins: two topics as Kafka Streams joins them, as streams, as tables, or a stream with a table.
 
 Two streams are joined within a window: keys are equal, and the right record is at most `--before` older and at most
-`--after` newer than the left one. Two tables: the last values of a key, again after every change of either. A stream
-with a table: every record of the left side with the table's value at that time; a change of the table alone has no
-result.
+`--after` newer than the left one. A join of two tables has the last values of each key, and a new row after every
+change of either table. A join of a stream with a table has a row for every record of the stream, with the table's value
+at that time; a change of the table alone has no result.
 
 Joins with tables need PySpark 4.1 or newer, and protobuf.
 """

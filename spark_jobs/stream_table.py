@@ -1,12 +1,12 @@
 """Streams and tables: one topic read as Kafka Streams' KStream and KTable, and the aggregates of both.
 
---as stream: every record. --as table: the changes, that is the last value of each key in each micro-batch, as a table's
-cache has it between two commits. --as max: the greatest whole number of each key so far, or with --window of each
-window. --as table-max: the same of a table of integers (4 bytes, big-endian). There the documents' subtractor is `max`
-like the adder, so that the result never decreases, even if a smaller value replaces a key's value: it is the greatest
-value that the key has had.
+`--as stream` prints every record. `--as table` prints changes: the last value of each key in each micro-batch, like a
+table whose cache is flushed at each commit. `--as max` prints the greatest whole number of each key so far, or with
+`--window` of each key in each window. `--as table-max` prints the greatest integer (4 bytes, big-endian) that each key
+of a table has had. The result does not decrease if a smaller value replaces the value of a key, because in the
+documents the subtractor is `max` like the adder.
 
---as table needs PySpark 4.1 or newer, and protobuf.
+`--as table` needs PySpark 4.1 or newer, and protobuf.
 """
 
 from __future__ import annotations

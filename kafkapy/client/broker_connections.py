@@ -186,7 +186,7 @@ class BrokerConnections:
         return connection
 
     def _buffer_bytes(self, key: str) -> int:
-        """Returns the configured size, or -1 for the system's own: Kafka's defaults are too small for fast networks."""
+        """Returns the configured size, or -1 for the system's: Kafka's defaults are too small for fast networks."""
         size: int = self.config[key] if self.config.is_set(key) else -1
         return size
 

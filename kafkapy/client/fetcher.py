@@ -24,8 +24,8 @@ log = logging.getLogger("kafkapy.client")
 
 # Fetched responses of one partition that are buffered ahead of the application.
 BUFFERED_FETCHES = 2
-# A fetch that leaves out a partition with full buffers waits only this long at the broker, because that partition will
-# be fetched again soon and needs the same connection.
+# The longest wait at the broker of a fetch that leaves out a partition with full buffers: that partition will soon be
+# fetched again, and needs the same connection.
 SHORT_WAIT_MS = 20
 _LOST_SESSION = frozenset(
     (
@@ -127,7 +127,7 @@ class Fetcher:
             return
         state.is_fetching = False
         if state.position is not None or state.reset is None:
-            return  # the application has sought meanwhile
+            return  # the application has changed the position since the request
         if error is not None:
             if not error.error.retriable and error.error is not Error.UNKNOWN_SERVER_ERROR:
                 self._report(state, error)
@@ -149,7 +149,7 @@ class Fetcher:
             state.jump(*agreed)
 
     def _report(self, state: PartitionState, error: ApiError) -> None:
-        """Keeps an error for the next poll; it is found and raised again until the application changes the position."""
+        """Stores an error for the next poll. The error recurs until the application changes the position."""
         state.not_before_ms = self._network.clock.monotonic_ms() + self._network.retry_backoff.pause_ms(0)
         if not self.errors:
             self.errors.append(error)

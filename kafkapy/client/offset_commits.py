@@ -151,6 +151,6 @@ class OffsetCommits:
 
 
 def log_failure(error: Exception | None) -> None:
-    """Logs the error of an auto-commit, which the next auto-commit makes up for."""
+    """Logs the error of an auto-commit; the next auto-commit commits the positions again."""
     if error is not None:
         log.warning("Auto-commit failed: %s", error)

@@ -51,7 +51,7 @@ class TransactionPhase(Enum):
 class TransactionState(ProducerIdSource):
     """Owns the transaction's phase, its partitions, and the first error. Called with the network's lock held.
 
-    Partitions are added by AddPartitionsToTxn before anything is written to them, which every broker understands. With
+    Partitions are added by AddPartitionsToTxn before anything is written to them, which every broker supports. With
     transaction.version 2 (`adds_implicitly`, KIP-890) a write adds its partition, and the end of every transaction
     raises the epoch, so that a late batch cannot become part of the next transaction.
     """

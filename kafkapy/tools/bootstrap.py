@@ -52,7 +52,7 @@ def refuse_controllers(arguments: Arguments) -> None:
 def await_broker(properties: Mapping[str, Any], patience_s: float = PATIENCE_S) -> None:
     """Returns when one of `bootstrap.servers` accepts a connection.
 
-    A client would try to connect for ever. Raises ToolError, with the reason for each address, if none accepts a
+    A client would try to connect without end. Raises ToolError, with the reason for each address, if none accepts a
     connection within `patience_s`.
     """
     servers = [each.strip() for each in str(properties.get("bootstrap.servers", "")).split(",") if each.strip()]

@@ -155,7 +155,7 @@ class ConsoleConsumer:
     def print_all(self, max_messages: int, timeout_ms: int | None) -> None:
         """Prints until `max_messages` records (-1: no limit), until `timeout_ms` without a record, or until `stop`.
 
-        Without `timeout_ms` it waits for records for ever.
+        Without `timeout_ms` it waits for records without end.
         """
         try:
             while max_messages < 0 or self.message_count < max_messages:

@@ -108,12 +108,12 @@ def run(arguments: Arguments) -> int:
         except (ApiError, ToolError) as error:
             reason = java_text(error) if isinstance(error, ApiError) else str(error)
             print(f"\nError: Executing consumer group command failed due to {reason}")
-            return 0 if script_name() else 1  # Apache Kafka's script exits with 0 even then
+            return 0 if script_name() else 1  # Apache Kafka's script exits with 0 after errors too
     return 0
 
 
 def validate_regex(expression: str) -> int:
-    """Prints if an expression is valid, as `--validate-regex` does; the broker's own parser decides."""
+    """Prints whether the broker's parser accepts an expression, as `--validate-regex` does."""
     from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 
     try:

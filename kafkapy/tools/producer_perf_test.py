@@ -137,7 +137,7 @@ class ProducerTest:
                 progress.advance()
 
     def _transactions(self, numbers: range) -> Iterator[int]:
-        """Yields the numbers, and begins and commits a transaction around those that fall into its duration."""
+        """Yields the numbers of records; begins transactions, and commits each after its duration."""
         if self._transaction_ms is None:
             yield from numbers
             return

@@ -16,7 +16,7 @@ class Progress:
     """A progress bar. Not thread-safe.
 
     `total` is in units of `unit`. `advance` may be called for each record; it writes at most ten times a second. The
-    bar is erased at the end, so that it is never left between lines of output.
+    bar is erased at the end, so that no part of it remains between lines of output.
     """
 
     def __init__(self, total: int, unit: str, stream: TextIO | None = None) -> None:

@@ -9,7 +9,7 @@ _SHORTEST_SLEEP_S = 0.002
 
 
 class Throttle:
-    """A limit of `target` records per second; below 0 is no limit, 0 stops for ever after a record, as in Kafka."""
+    """A limit of `target` records per second; below 0 is no limit; 0 stops after one record, as in Kafka."""
 
     def __init__(self, target: float) -> None:
         self._target = target

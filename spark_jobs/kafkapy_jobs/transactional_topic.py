@@ -44,7 +44,7 @@ class TransactionalTopic:
             self._start(group)
         found = rows.toLocalIterator()
         first = next(found, None)
-        # A batch without rows is not recorded: to run it again does no harm.
+        # A batch without rows is not recorded, because repeating it writes nothing.
         if batch_id < self._next_batch or first is None:
             return
         producer = self._producer

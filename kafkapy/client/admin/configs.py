@@ -130,7 +130,7 @@ class ConfigOperations(AdminLookups):
         validate_only: bool = False,
         timeout: float | None = None,
     ) -> Results[ConfigResource, None]:
-        """Changes single keys; of one resource either all changes are made or none. Blocks.
+        """Changes single keys. For each resource either all changes are made or none. Blocks.
 
         With `validate_only` the broker only checks the changes. INVALID_CONFIG for an invalid value.
         """
@@ -187,7 +187,7 @@ class ConfigOperations(AdminLookups):
 
 
 def _by_target(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Groups resources by the broker that must be asked, for brokers and their loggers; None means any broker."""
+    """Groups resources by the broker to ask: the broker itself for brokers and loggers, None (any) for others."""
     groups: dict[int | None, list[ConfigResource]] = {}
     for kind, name in dict.fromkeys(resources):
         resource = ConfigResource(ResourceType(kind), name)
@@ -215,7 +215,7 @@ def _alteration(
 
 def _entry(result: Any) -> ConfigEntry:
     source = result.config_source
-    if source < 0:  # version 0 only has whether it is the default
+    if source < 0:  # version 0 has only the field `is_default`
         source = ConfigSource.DEFAULT if result.is_default else 0
     return ConfigEntry(
         result.name,

@@ -1,4 +1,4 @@
-"""Operations on log directories: describe them, and move replicas between those of a broker."""
+"""Operations on log directories: describe them, and move replicas between the directories of a broker."""
 
 from __future__ import annotations
 

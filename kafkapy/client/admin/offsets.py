@@ -35,7 +35,7 @@ class OffsetOperations(AdminLookups):
         read_committed: bool = False,
         timeout: float | None = None,
     ) -> Results[TopicPartition, OffsetAndTimestamp]:
-        """Returns the first offset at or after a timestamp, or that of LATEST, EARLIEST and so on. Blocks.
+        """Returns the offset of the first record at or after a timestamp, or at LATEST, EARLIEST and so on. Blocks.
 
         The result's `offset` is -1 if no record has that timestamp or a later one. With `read_committed` LATEST is the
         last stable offset, at which the first open transaction begins.

@@ -107,9 +107,9 @@ class TopicOperations(AdminLookups):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> Results[str, CreatedTopic]:
-        """Creates topics; with `validate_only` the broker only checks whether it could. Blocks.
+        """Creates topics; with `validate_only` the broker only checks the request. Blocks.
 
-        TOPIC_ALREADY_EXISTS for an existing one. TypeError if a topic is not a NewTopic.
+        TOPIC_ALREADY_EXISTS for an existing topic. TypeError if a topic is not a NewTopic.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted = [_creatable(topic) for topic in topics]

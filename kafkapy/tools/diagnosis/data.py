@@ -66,7 +66,7 @@ def _last_change_s(partition: Path) -> float:
         segments = [path.stat() for path in partition.glob("*.log")]
         created = [path.stat() for path in partition.glob("partition.metadata")]
     except OSError:
-        return 0.0  # deleted meanwhile, or not readable by this user
+        return 0.0  # the partition was just deleted, or this user cannot read it
     written = [state for state in segments if state.st_size] or segments
     return max((state.st_mtime for state in written + created), default=0.0)
 

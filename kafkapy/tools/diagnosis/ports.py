@@ -14,7 +14,7 @@ CONNECT_TIMEOUT_S = 1.0
 
 
 def check_ports(config: BrokerConfig, *, is_running: bool) -> Findings:
-    """Checks the listeners. With `is_running` a process has locked the log directories, so the ports are its own."""
+    """Checks the listeners. With `is_running` a broker runs on the log directories and should accept connections."""
     for listener in config.broker_listeners:
         yield from _port(listener, is_running)
     for listener in config.declared_advertised_listeners:
