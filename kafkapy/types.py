@@ -53,12 +53,12 @@ RESERVED_UUIDS = frozenset(bytes(15) + bytes([low]) for low in range(100))
 
 
 def uuid_to_string(uuid: bytes) -> str:
-    """Kafka's text form of a 16-byte id: 22 characters of URL-safe base64 without padding."""
+    """Returns Kafka's text form of a 16-byte id: 22 characters of URL-safe base64 without padding."""
     return urlsafe_b64encode(uuid)[:22].decode("ascii")
 
 
 def uuid_from_string(text: str) -> bytes:
-    """The 16 bytes of an id in Kafka's text form (padding allowed); ValueError if it is not one."""
+    """Returns the 16 bytes of an id in Kafka's text form (padding allowed). Raises ValueError for any other text."""
     stripped = text.rstrip("=")
     letters = stripped.replace("-", "").replace("_", "")
     if len(stripped) != 22 or not letters.isascii() or not (letters.isalnum() or not letters):
@@ -78,7 +78,7 @@ def random_uuid() -> bytes:
 
 
 class Clock(Protocol):
-    """The source of time; tests pass one whose time they set."""
+    """The source of time; tests pass a clock whose time they set."""
 
     def wall_ms(self) -> int:
         """Returns wall-clock milliseconds since 1970-01-01 UTC."""

@@ -52,7 +52,7 @@ class BrokerConfig(BrokerKeys):
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
-        """Parses and checks `properties`. Raises ConfigError for what cannot or must not be served."""
+        """Parses and checks `properties`. Raises ConfigError for values that the broker cannot or must not serve."""
         self.originals: dict[str, str] = _with_both_ids(properties)
         self.dynamic_broker: dict[str, str] = {}
         self.dynamic_default: dict[str, str] = {}
@@ -73,9 +73,10 @@ class BrokerConfig(BrokerKeys):
         overrides: Mapping[str, str] | None = None,
         environment: Mapping[str, str] = os.environ,
     ) -> BrokerConfig:
-        """Returns the configuration of a file with `overrides` on top; without a file, that of one node on loopback.
+        """Returns the configuration of a file with `overrides` on top; without a file, the configuration of one node on
+        loopback.
 
-        Raises ConfigError for what cannot be served, and for an override whose key looks like a typing error.
+        Raises ConfigError for values that cannot be served, and for an override whose key looks like a typing error.
         """
         startup_rules.refuse_misspelt(overrides or {})
         if path is None:

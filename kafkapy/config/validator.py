@@ -97,7 +97,7 @@ class one_of_ignoring_case(one_of):  # noqa: N801
 
 
 class one_of_any_case(one_of):  # noqa: N801
-    """Accepts one of the words in any case; its text is that of `one_of`."""
+    """Accepts one of the words in any case; its text is the same as that of `one_of`."""
 
     __slots__ = ()
 

@@ -248,7 +248,7 @@ def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: 
 
 
 class MorePartitions(NamedTuple):
-    """A topic to grow to `total_count` partitions; `assignments` are the replicas of the new ones, or None."""
+    """A topic to grow to `total_count` partitions; `assignments` are the replicas of the new partitions, or None."""
 
     name: str
     total_count: int

@@ -116,7 +116,7 @@ class CoordinatorRuntime(Generic[S]):
         base_sequence: int = 0,
         on_elected: Callable[[], None] = lambda: None,
     ) -> None:
-        """`base_sequence` is that of all batches; Apache Kafka's coordinators differ in it.
+        """`base_sequence` is the base sequence of every batch; it differs between Apache Kafka's coordinators.
 
         `on_elected` is called after each election of this broker.
         """

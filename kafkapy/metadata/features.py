@@ -1,4 +1,4 @@
-"""Feature levels: those supported here, and the version of each metadata record by `metadata.version`.
+"""The supported feature levels, and the version of each metadata record by `metadata.version`.
 
 The finalized `metadata.version`, not the program, decides how a record is written, so that an older Kafka whose
 directory kafkapy has served can open it again. Levels are Kafka's: 7 = 3.3-IV3 (the oldest that 4.x opens) ... 30 =

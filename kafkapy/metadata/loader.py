@@ -26,7 +26,8 @@ class MetadataLoader:
         return self._transaction is not None
 
     def replay(self, record: Any) -> None:
-        """Replays one record. Raises ValueError for an unknown record, or for one that does not fit those before."""
+        """Replays one record. Raises ValueError for an unknown record, or for a record that does not fit the records
+        before."""
         kind = type(record).__name__
         if kind == "BeginTransactionRecord":
             if self._transaction is not None:

@@ -219,7 +219,7 @@ class HttpServer:
     # -- one connection
 
     def _advance(self, client: _Client) -> None:
-        """Does what can be done on the connection without waiting."""
+        """Reads or writes on the connection as much as is possible without waiting."""
         try:
             if client.outgoing:
                 self._send(client)
@@ -247,7 +247,7 @@ class HttpServer:
             self._refuse(client, 431)
 
     def _answer(self, client: _Client, head: bytes, *, is_alone: bool) -> None:
-        """Responds to one request; a connection on which more was sent ahead is closed after the response."""
+        """Responds to one request; the connection is closed after the response if bytes followed the request."""
         client.received.clear()
         lines = head.split(b"\r\n")
         words = lines[0].split(b" ")

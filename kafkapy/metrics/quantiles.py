@@ -25,7 +25,8 @@ class Window(Generic[T]):
         self._kept: deque[tuple[float, T]] = deque([(now_s, first)])
 
     def before(self, now_s: float) -> tuple[float, T]:
-        """Returns the time and the reading to compare with: the newest one as old as the window, or else the oldest."""
+        """Returns the time and the reading to compare with: the newest reading that is at least as old as the window,
+        otherwise the oldest reading."""
         kept = self._kept
         while len(kept) > 1 and now_s - kept[1][0] >= self._window_s:
             kept.popleft()

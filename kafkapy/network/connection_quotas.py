@@ -1,7 +1,7 @@
-"""Limits on connections: in total, per listener, per address, and new ones per second.
+"""Limits on connections: in total, per listener, per address, and new connections per second.
 
 As in Kafka, a client beyond `max.connections` or `max.connection.creation.rate` waits in the listener's backlog, and
-one beyond `max.connections.per.ip` is closed at once.
+the connection of a client beyond `max.connections.per.ip` is closed at once.
 """
 
 from __future__ import annotations

@@ -27,7 +27,8 @@ __all__ = [
 
 
 class Api(NamedTuple):
-    """One API with all versions that kafkapy implements; `served_by` returns those that a release of Kafka serves."""
+    """One API with all versions that kafkapy implements; `served_by` returns the versions that a release of Kafka
+    serves."""
 
     key: ApiKey
     name: str  # Kafka's, as in ProduceRequest without "Request"

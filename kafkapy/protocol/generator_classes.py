@@ -51,7 +51,7 @@ class ClassWriter:
         self.lines.append("    " * self.depth + text if text else "")
 
     def write(self) -> list[str]:
-        """Writes the classes; nested ones are in the body of the message's class."""
+        """Writes the classes; nested classes are in the body of the message's class."""
         self.write_class(self.message.name)
         self.depth += 1
         self.write_docstring()
@@ -120,7 +120,7 @@ class ClassWriter:
         names = [*(field.attribute for field in struct.fields), "unknown_tagged_fields"]
         return "(" + ", ".join(f'"{name}"' for name in names) + ("," if len(names) == 1 else "") + ")"
 
-    # -- what differs in Cython
+    # -- overridden for Cython
 
     def class_name(self, struct: Struct) -> str:
         return struct.name if struct is self.message.root else f"{self.message.name}.{struct.name}"
@@ -271,7 +271,7 @@ class ClassWriter:
             self.write_tag_reader(struct)
 
     def write_read_field(self, field: Field, versions: Versions, compact: str) -> None:
-        """Writes the statements that read a field; `versions` are those in which they are executed."""
+        """Writes the statements that read a field; `versions` are the versions in which the statements are executed."""
         name = f"self.{field.attribute}"
         nullable = field.nullable & versions
         sometimes = nullable and not nullable >= versions

@@ -49,8 +49,8 @@ class BrokerLifecycle:
         """Registers the broker, fenced, and returns its epoch.
 
         `advertised` are the listeners as clients reach them, if they differ from the configuration (port 0).
-        `directory_ids` are those of all online log directories; `clean_broker_epoch` is the epoch in their
-        clean-shutdown markers, -1 if one of them had none. Raises StorageError, and ApiError from the controller.
+        `directory_ids` are the ids of all online log directories; `clean_broker_epoch` is the epoch in their
+        clean-shutdown markers, -1 if a directory had no marker. Raises StorageError, and ApiError from the controller.
         """
         self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
         registration = self._registration(

@@ -1,8 +1,8 @@
 """The path from a request's bytes to its handler: decodes the header, finds the API, calls the handler.
 
-As in Kafka, an unknown API key, a version that is not served or a body that cannot be read closes the connection; for
-ApiVersions of an unknown version the response is that of version 0, so that the client can retry. Bytes after the body
-are ignored.
+As in Kafka, an unknown API key, a version that is not served or a body that cannot be read closes the connection; an
+ApiVersions request of an unknown version gets a response of version 0, so that the client can retry. Bytes after the
+body are ignored.
 """
 
 from __future__ import annotations

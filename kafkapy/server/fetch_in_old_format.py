@@ -20,7 +20,7 @@ from kafkapy.storage.down_conversion import down_convert, is_old_enough
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-# The maximum of bytes that one request reads for conversion; converted bytes are in memory twice.
+# The maximum number of bytes that one request reads for conversion; converted bytes are in memory twice.
 LARGEST_CONVERSION_BYTES = 8 << 20
 
 Answer = Callable[[Results], None]

@@ -176,7 +176,7 @@ def _update(
     uses_topic_ids: bool,
     topic_name: TopicName,
 ) -> None:
-    """Adds the partitions of the request, and updates the client's place in those that are known."""
+    """Adds the partitions of the request, and updates the client's position in partitions that are already known."""
     for topic in request.topics:
         topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
         topic_key = topic_id if uses_topic_ids else topic.topic

@@ -27,7 +27,7 @@ def next_epoch(epoch: int) -> int:
 
 
 class CachedPartition(FetchPartition):
-    """A partition of a session; `sent_*` is what the client received last."""
+    """A partition of a session; `sent_*` are the values that the client received last."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class CachedPartition(FetchPartition):
         self.follow(asked)
 
     def follow(self, asked: FetchRequest.FetchPartition) -> None:
-        """Updates the client's place in the partition."""
+        """Updates the client's position in the partition."""
         self.move(
             asked.fetch_offset,
             asked.partition_max_bytes,

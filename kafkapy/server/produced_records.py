@@ -59,9 +59,9 @@ class ProducedRecords:
         return length + LOG_OVERHEAD <= len(self.data)
 
     def size_at(self, position: int) -> int:
-        """Returns the size in bytes of the batch, of any magic, at `position`; 0 if there is no complete one.
+        """Returns the size in bytes of the batch, of any magic, at `position`; 0 if no complete batch is there.
 
-        Raises ApiError, CORRUPT_MESSAGE, if the length or the magic cannot be that of a batch.
+        Raises ApiError, CORRUPT_MESSAGE, if a batch cannot have this length or magic.
         """
         available = len(self.data) - position
         if available < LOG_OVERHEAD:

@@ -10,7 +10,7 @@ from kafkapy.config.group_config import GROUP_ROWS
 from kafkapy.config.row import ConfigSource, ConfigType
 from kafkapy.controller.client_metrics import CLIENT_METRICS_KEYS
 
-# Keys with a default of their own; any other key K of a group has that of the broker's key "group." + K.
+# Keys with a default of their own; any other key K of a group has the default of the broker's key "group." + K.
 GROUP_DEFAULTS = {
     "share.auto.offset.reset": ("latest", ConfigType.STRING),
     "share.isolation.level": ("read_uncommitted", ConfigType.STRING),

@@ -372,7 +372,8 @@ EVERY_VERSION = range(100)
 
 
 def cases() -> list[Case]:
-    """Returns the cases in the order in which they are sent; the changes of one are visible to the next ones."""
+    """Returns the cases in the order in which they are sent; the changes of a case are visible to the following
+    cases."""
     return [
         Case(key, name, values, versions[0] if versions else EVERY_VERSION) for key, name, values, *versions in TABLE
     ]

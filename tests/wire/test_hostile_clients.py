@@ -7,7 +7,7 @@ import pytest
 
 from tests.hostile_clients import HOSTILE_CLIENTS, fetch_request, produce_request, read_answer
 
-# Ten times what the broker may hold back for the twenty connections would still not fit in here.
+# A broker that buffers ten times its limit for the twenty connections exceeds this growth.
 ALLOWED_GROWTH_MB = 64
 WELL_BEHAVED_REQUESTS = 2_000
 

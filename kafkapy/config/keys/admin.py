@@ -1,4 +1,4 @@
-"""Configuration keys of clients: those of admin clients."""
+"""Configuration keys of admin clients."""
 
 from kafkapy.config.row import (
     BOOLEAN,

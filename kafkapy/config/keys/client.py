@@ -1,4 +1,4 @@
-"""Configuration keys of clients: what every client has: connections, metadata, retries."""
+"""Configuration keys of all clients: connections, metadata, retries."""
 
 from kafkapy.config.row import (
     INT,

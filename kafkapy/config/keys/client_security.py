@@ -1,4 +1,4 @@
-"""Configuration keys of clients: what TLS and SASL of every client need."""
+"""Configuration keys of all clients: TLS and SASL."""
 
 from kafkapy.config.row import (
     BOOLEAN,

@@ -1,4 +1,4 @@
-"""Configuration keys of clients: those of consumers."""
+"""Configuration keys of consumers."""
 
 from kafkapy.config.row import (
     BOOLEAN,

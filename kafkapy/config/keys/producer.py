@@ -1,4 +1,4 @@
-"""Configuration keys of clients: those of producers."""
+"""Configuration keys of producers."""
 
 from kafkapy.config.row import (
     BOOLEAN,

@@ -46,7 +46,7 @@ def _member(
 
 
 def _consumed(member: ConsumerMember) -> Assignment:
-    """Returns the partitions that the member may still consume, which includes those that it has to revoke."""
+    """Returns the partitions that the member may still consume, including partitions that it has to revoke."""
     consumed = partitions_of(member.assigned)
     for topic_id, partitions in partitions_of(member.pending_revocation).items():
         consumed[topic_id] = consumed.get(topic_id, frozenset()) | partitions

@@ -254,7 +254,7 @@ class ConsumerMembership:
         return CoordinatorResult(records, response, on_append)
 
     def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
-        """Returns whether the group may become a classic one when a classic member replaces that member."""
+        """Returns whether the group may become a classic group when a classic member replaces that member."""
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade
@@ -274,7 +274,7 @@ class ConsumerMembership:
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
-        """Starts the timers after a load: every member has one session to send a heartbeat."""
+        """Starts the timers after a load: every member has one session timeout to send a heartbeat."""
         for member in group.members.values():
             self.after_change(group, member, has_progressed=True)
 

@@ -102,7 +102,8 @@ class GroupMigration:
     # -- consumer -> classic
 
     def is_downgrade_due(self, group: ConsumerGroup, gone: Collection[str]) -> bool:
-        """Returns whether only classic members are left without the members that have `gone`."""
+        """Returns whether the group has to become a classic group, because only classic members remain when the members
+        in `gone` are removed."""
         left = [member for member_id, member in group.members.items() if member_id not in gone]
         return self._settings.can_downgrade and bool(left) and all(member.classic is not None for member in left)
 
@@ -117,9 +118,9 @@ class GroupMigration:
     ) -> CoordinatorResult[R]:
         """Replaces the group in `groups` by a classic group, which rebalances.
 
-        `replacement` is the classic member that takes the place of the one that has `gone`: then no assignment changes
-        and there is no rebalance. The change takes effect at once, like all changes of classic groups; the records are
-        for the next load of the log.
+        If `replacement`, a classic member, replaces the member in `gone`, no assignment changes and there is no
+        rebalance. The change takes effect at once, like all changes of classic groups; the records are for the next
+        load of the log.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics

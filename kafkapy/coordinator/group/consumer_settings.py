@@ -85,7 +85,8 @@ class ConsumerGroupSettings:
         )
 
     def _of_group(self, group_id: str, name: str, broker_name: str, limits: tuple[str, str]) -> int:
-        """Returns the group's own value, within the broker's current limits, or else the broker's value."""
+        """Returns the group's own value, limited to the broker's current range, or the broker's value if the group has
+        none."""
         override = self.image().config(GROUP_RESOURCE, group_id).get(name)
         if override is None:
             return int(self._config[broker_name])

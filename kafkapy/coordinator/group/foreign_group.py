@@ -1,4 +1,4 @@
-"""Groups whose protocols are not served here (share and streams groups), found in the log."""
+"""Groups in the log whose protocols are not served by this broker: share and streams groups."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class StreamsGroup(ForeignGroup):
         """Raises nothing: the group counts as empty."""
 
 
-# Record types by the version in front of the key. Types that are not in the table belong to no group known here.
+# Record types by the version in front of the key. Records of other types belong to no group that this broker knows.
 FOREIGN_GROUPS: dict[int, type[ShareGroup] | type[StreamsGroup]] = {
     **dict.fromkeys((10, 11, 12, 13, 14, 15), ShareGroup),
     **dict.fromkeys((17, 18, 19, 20, 21, 22, 23), StreamsGroup),
@@ -139,7 +139,8 @@ class ForeignProtocol:
         """Does nothing: no member waits."""
 
     def tombstones(self, group: ForeignGroup) -> list[CoordinatorRecord]:
-        """Returns the epoch record last, because it is the one that ends the group."""
+        """Returns the tombstones of the group's records; the epoch record is last, because its deletion removes the
+        group."""
         keys = sorted(group.keys, key=lambda key: key_type(key) in GROUP_EPOCH_KEYS)
         return [CoordinatorRecord(key, None) for key in keys]
 

@@ -42,7 +42,8 @@ class Group(Protocol):
     # -- offsets
 
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset, or nothing when all may be committed. Raises ApiError when none may."""
+        """Returns the error of each offset, or an empty sequence when all may be committed. Raises ApiError when none
+        may be committed."""
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
         """Validates TxnOffsetCommit, where clients from before KIP-447 name no member; otherwise like

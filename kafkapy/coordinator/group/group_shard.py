@@ -85,7 +85,8 @@ class GroupShard:
 
     # -- the protocols of groups
 
-    # The modules of consumer groups are imported with the first consumer group, because many brokers never have one.
+    # The modules of consumer groups are imported with the first consumer group, because many brokers have no consumer
+    # group.
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
@@ -301,7 +302,7 @@ class GroupShard:
             except ApiError as error:
                 if error.error is not Error.GROUP_ID_NOT_FOUND:
                     raise
-                # Apache Kafka responds to OffsetFetch for a group that has no offsets as for one that does not exist.
+                # Apache Kafka handles OffsetFetch for a group without offsets in the same way as for a missing group.
                 return [FetchedOffset(topic, partition) for topic, partition, _ in call.partitions or ()]
         if call.partitions is None:
             return [

@@ -17,7 +17,8 @@ _S = TransactionState
 
 
 class EndRequest(NamedTuple):
-    """An EndTxn request. `client_version` is the client's transaction.version: 2 from EndTxn version 5 on, else 0."""
+    """An EndTxn request. `client_version` is the client's transaction.version: 2 from EndTxn version 5 on, otherwise
+    0."""
 
     producer_id: int
     producer_epoch: int

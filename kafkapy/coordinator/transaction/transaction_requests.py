@@ -27,7 +27,7 @@ class ProducerResponse(NamedTuple):
 
 
 class TransactionMarker(NamedTuple):
-    """The marker that ends a transaction in each of its partitions. `transaction_version` is that of the client."""
+    """The marker that ends a transaction in each of its partitions. `transaction_version` is the client's."""
 
     producer_id: int
     producer_epoch: int

@@ -213,7 +213,7 @@ class ProduceOperation:
 
 
 def transaction_support(version: int) -> ClientSupport:
-    """Returns what a client of this produce version expects of the verification of its transaction."""
+    """Returns the support of a client of this produce version for the verification of its transaction."""
     if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
     if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS:

@@ -1,4 +1,4 @@
-"""InitProducerId: fresh ids from blocks, epoch 0; what needs a transaction coordinator is refused."""
+"""InitProducerId: new ids from blocks, with epoch 0; requests that need a transaction coordinator are refused."""
 
 from __future__ import annotations
 
