@@ -25,8 +25,8 @@ class StateChange(Enum):
     # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are for the next
     # load of the log.
     ALREADY_APPLIED = "in the operation itself"
-    # Other operations must not see the change before it is durable.
-    ON_COMMIT = "when the records are committed, by on_append"
+    # For changes that other operations must not see before they are durable: `on_committed` makes them.
+    ON_COMMIT = "when the records are committed, by on_committed"
 
 
 class CoordinatorResult(Generic[R]):
@@ -34,24 +34,25 @@ class CoordinatorResult(Generic[R]):
 
     `response`      goes to the caller when the records are committed, or at once when there are none. None: the
                     operation keeps the caller waiting (JoinGroup, SyncGroup) and responds through the group's member.
-    `on_append`     is called once: with NONE when the records are committed, otherwise with the coordinator's error.
+    `on_committed`  is called once: with NONE when the records are committed, or at once when there are none; with the
+                    coordinator's error if they could not be written.
     `state_change`  says when the shard's state changes.
     `producer`      (producer id, epoch) if the records belong to its transaction and count from its commit marker.
     """
 
-    __slots__ = ("on_append", "producer", "records", "response", "state_change")
+    __slots__ = ("on_committed", "producer", "records", "response", "state_change")
 
     def __init__(
         self,
         records: Sequence[CoordinatorRecord] = (),
         response: R | None = None,
-        on_append: Callable[[Error], None] | None = None,
+        on_committed: Callable[[Error], None] | None = None,
         state_change: StateChange = StateChange.REPLAY,
         producer: tuple[int, int] | None = None,
     ) -> None:
         self.records = records
         self.response = response
-        self.on_append = on_append
+        self.on_committed = on_committed
         self.state_change = state_change
         self.producer = producer
 

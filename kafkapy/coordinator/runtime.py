@@ -259,8 +259,8 @@ class CoordinatorRuntime(Generic[S]):
             return
         _check(result)
         if not result.records:
-            if result.on_append is not None:
-                result.on_append(Error.NONE)
+            if result.on_committed is not None:
+                result.on_committed(Error.NONE)
             if result.response is not None:
                 on_response(result.response)
             return
@@ -305,7 +305,7 @@ class CoordinatorRuntime(Generic[S]):
         is_replayed = False
         is_settled = False
 
-        def on_committed(error: Error) -> None:
+        def on_outcome(error: Error) -> None:
             nonlocal is_settled
             if not is_replayed:
                 outcome.append(error)
@@ -315,7 +315,7 @@ class CoordinatorRuntime(Generic[S]):
             _settle(active, result, APPEND_ERRORS.get(error, error), on_response, on_error)
 
         batch = build_batch(result, base_offset, self.clock.wall_ms(), self._base_sequence)
-        self.log.append(active.partition, batch, on_committed)
+        self.log.append(active.partition, batch, on_outcome)
         end_offset = self._log_end_offset(active)
         if end_offset > base_offset:
             assert end_offset >= base_offset + len(result.records), (
@@ -325,7 +325,7 @@ class CoordinatorRuntime(Generic[S]):
                 self._replay(active, result, base_offset)
         is_replayed = True
         for error in outcome:
-            on_committed(error)
+            on_outcome(error)
 
     def _replay(self, active: ActivePartition[S], result: CoordinatorResult[R], base_offset: int) -> None:
         producer_id = -1 if result.producer is None else result.producer[0]
@@ -365,7 +365,7 @@ def _ignore_error(error: Error, message: str | None) -> None:
 def _check(result: CoordinatorResult[Any]) -> None:
     """Asserts that the result is consistent: see StateChange."""
     if result.state_change is StateChange.ON_COMMIT:
-        assert result.on_append is not None, "a change on commit needs on_append"
+        assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:
         assert result.state_change is StateChange.REPLAY, "records of a transaction count from its marker"
 
@@ -380,14 +380,14 @@ def _settle(
     """Reports the outcome of an append to the operation and to its caller."""
     if active.is_resigned:
         error = Error.NOT_COORDINATOR
-    if result.on_append is not None:
-        result.on_append(error)
+    if result.on_committed is not None:
+        result.on_committed(error)
     if error is Error.NONE:
         if result.response is not None:
             on_response(result.response)
     elif result.response is not None:
         on_error(error, None)
-    elif result.on_append is None:
+    elif result.on_committed is None:
         logger.warning("Could not write %d records to %s: %s", len(result.records), active.partition, error.name)
 
 

@@ -73,12 +73,14 @@ class ClassicMembers:
             downgraded: CoordinatorResult[None] = self._membership.downgrade(
                 group, [change.replaced], replacement=change.after
             )
-            on_append = _join_callback(call, change.after.member_id, group.group_epoch)
-            return CoordinatorResult(downgraded.records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
+            on_committed = _join_callback(call, change.after.member_id, group.group_epoch)
+            return CoordinatorResult(
+                downgraded.records, on_committed=on_committed, state_change=StateChange.ALREADY_APPLIED
+            )
         member = progress(group, change, self._settings, self._context.clock.wall_ms(), records)
         self._membership.after_change(group, member, has_progressed=member.progress != change.before.progress)
         self._await_sync(group.group_id, member)
-        return CoordinatorResult(records, on_append=_join_callback(call, member.member_id, member.member_epoch))
+        return CoordinatorResult(records, on_committed=_join_callback(call, member.member_id, member.member_epoch))
 
     def _changed(
         self, group: ConsumerGroup, call: JoinCall, subscription: Subscription, records: list[CoordinatorRecord]

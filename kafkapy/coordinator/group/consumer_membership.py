@@ -246,12 +246,12 @@ class ConsumerMembership:
         records = [record for member_id in gone for record in member_tombstones(group.group_id, member_id)]
         records += epoch_after_removal(group, gone, self._settings)
 
-        def on_append(error: Error) -> None:
+        def on_committed(error: Error) -> None:
             if error is not Error.NONE:  # The removal failed, so the members stay.
                 for member_id in gone:
                     self.reschedule_session(group.group_id, group.members[member_id])
 
-        return CoordinatorResult(records, response, on_append)
+        return CoordinatorResult(records, response, on_committed)
 
     def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
         """Returns whether the group may become a classic group when a classic member replaces that member."""

@@ -223,7 +223,7 @@ class GroupShard:
             return result
         assert result.state_change is not StateChange.ON_COMMIT, "the classic group is not in the log yet"
         return CoordinatorResult(
-            [*tombstones, *result.records], on_append=result.on_append, state_change=StateChange.ALREADY_APPLIED
+            [*tombstones, *result.records], on_committed=result.on_committed, state_change=StateChange.ALREADY_APPLIED
         )
 
     def sync(self, request: SyncGroupRequest, respond: SyncResponder) -> CoordinatorResult[SyncGroupResponse]:

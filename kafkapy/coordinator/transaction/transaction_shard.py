@@ -238,14 +238,14 @@ class TransactionShard:
         ]
         self._in_transit.update(expired)
 
-        def on_append(error: Error) -> None:
+        def on_committed(error: Error) -> None:
             self._in_transit.difference_update(expired)
             if error is Error.NONE:
                 for transactional_id in expired:
                     self.transactions.pop(transactional_id, None)
 
         records = [transaction_tombstone(transactional_id) for transactional_id in expired]
-        return CoordinatorResult(records, None, on_append, StateChange.ON_COMMIT)
+        return CoordinatorResult(records, None, on_committed, StateChange.ON_COMMIT)
 
     # -- changes
 
@@ -262,7 +262,7 @@ class TransactionShard:
         assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"
         self._in_transit.add(transactional_id)
 
-        def on_append(error: Error) -> None:
+        def on_committed(error: Error) -> None:
             self._in_transit.discard(transactional_id)
             if error is not Error.NONE:
                 on_failure()
@@ -273,7 +273,7 @@ class TransactionShard:
 
         version = 1 if self._transaction_version() >= 1 else 0
         record = transaction_record(transactional_id, changed, version)
-        return CoordinatorResult([record], response, on_append, StateChange.ON_COMMIT)
+        return CoordinatorResult([record], response, on_committed, StateChange.ON_COMMIT)
 
 
 def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bool:

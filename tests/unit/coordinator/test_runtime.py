@@ -283,7 +283,7 @@ def test_records_are_replayed_unless_the_operation_changes_the_state_itself(stat
         CoordinatorResult([CoordinatorRecord(b"k", b"v")], state_change=StateChange.ON_COMMIT),
         CoordinatorResult([CoordinatorRecord(b"k", b"v")], state_change=StateChange.ALREADY_APPLIED, producer=(1, 0)),
     ],
-    ids=["on commit without on_append", "in a transaction without replay"],
+    ids=["on commit without on_committed", "in a transaction without replay"],
 )
 def test_inconsistent_results_are_refused_before_the_append(result: CoordinatorResult[None]) -> None:
     log = MemoryCoordinatorLog()

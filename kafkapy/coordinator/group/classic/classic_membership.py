@@ -145,7 +145,7 @@ class ClassicMembership:
         assignments = {other.member_id: other.assignment for other in group.members.values()}
         records = [group_metadata_record(group, assignments)]
 
-        def on_append(error: Error) -> None:
+        def on_committed(error: Error) -> None:
             if error is Error.NONE:
                 self._respond_to_replaced(group, member, call, old_leader_id)
                 return
@@ -156,7 +156,7 @@ class ClassicMembership:
                 self._rebalance.cancel_heartbeat(group, new_member_id)
                 self._rebalance.reschedule_heartbeat(group, member)
 
-        return CoordinatorResult(records, on_append=on_append, state_change=StateChange.ALREADY_APPLIED)
+        return CoordinatorResult(records, on_committed=on_committed, state_change=StateChange.ALREADY_APPLIED)
 
     def _respond_to_replaced(
         self, group: ClassicGroup, member: ClassicMember, call: JoinCall, old_leader_id: str | None
@@ -200,7 +200,7 @@ class ClassicMembership:
         is opaque."""
         generation_id = group.generation_id
 
-        def on_append(error: Error) -> None:
+        def on_committed(error: Error) -> None:
             if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation_id != generation_id:
                 return  # Another rebalance has begun, which has responded to all members.
             if error is not Error.NONE:
@@ -212,7 +212,7 @@ class ClassicMembership:
             self._rebalance.stabilize(group)
 
         record = group_metadata_record(group, assignments)
-        return CoordinatorResult([record], on_append=on_append, state_change=StateChange.ON_COMMIT)
+        return CoordinatorResult([record], on_committed=on_committed, state_change=StateChange.ON_COMMIT)
 
     # -- Heartbeat and LeaveGroup
 
@@ -244,7 +244,7 @@ class ClassicMembership:
         if not removed:
             return CoordinatorResult(response=response)
         result = self._rebalance.after_removal(group, f"{removed} members left")
-        return CoordinatorResult(result.records, response, result.on_append, result.state_change)
+        return CoordinatorResult(result.records, response, result.on_committed, result.state_change)
 
     def _leave_one(self, group: ClassicGroup, member_id: str, group_instance_id: str | None) -> Error:
         if member_id == UNKNOWN_MEMBER_ID and group_instance_id is not None:
