@@ -10,7 +10,7 @@ Result = dict[str, dict[str, Figures]]  # workload -> server -> medians
 
 
 class Goal(NamedTuple):
-    """A bound for kafkapy's `figure` of `workload`, divided by that of `peer` unless that is None."""
+    """A bound for kafkapy's `figure` of `workload`, which is divided by the peer's unless `peer` is None."""
 
     workload: str
     figure: str

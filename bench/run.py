@@ -155,9 +155,9 @@ class Run:
     def measure(self, load: Callable[[], Mapping[str, float]]) -> Figures:
         """Runs a load and returns its figures together with their costs.
 
-        `cpu_seconds` and `peak_memory_mb` are those of the broker process. `foreign_cores` is what processes other than
-        the broker, the kernel, this process and the load programs used; `load` has to wait for the load programs. The
-        broker may be started in `load`, and must not be stopped there.
+        `cpu_seconds` and `peak_memory_mb` are measured on the broker process. `foreign_cores` is the number of cores
+        that all other processes used, without the kernel, this process and the load programs, for which `load` has to
+        wait. The broker may be started in `load`, and must not be stopped there.
         """
         self.server.reset_peak_memory()
         kernel, busy, own = kernel_seconds(), busy_seconds(), own_seconds()

@@ -1,7 +1,7 @@
 """Processes the records of a poll partition by partition, and commits each partition as soon as it is done.
 
-The committed offset is that of the next record to read: that of the last processed record, plus one. The program sends
-COUNT records and processes as many.
+The committed offset is the offset of the next record to read: the last processed record's offset plus one. The program
+sends COUNT records and processes as many.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Access log: lines of a web server's log as records with fields, from a topic to a topic, Parquet or the console.
 
-A line that does not have the format becomes a dead letter. The format is that of the documents' grok pattern:
+A line that does not have the format becomes a dead letter. The documents' grok pattern defines the format:
 client [date time zone] "method path... HTTP/1.1" response ... cost "...".
 """
 

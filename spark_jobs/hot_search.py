@@ -1,6 +1,6 @@
 """Hot search: the most searched terms of each window of time, from a topic of search terms.
 
-A value is one search term. Windows are those of event time, the timestamps of the records, and are aligned to the
+A value is one search term. Windows are windows of event time (the records' timestamps), aligned to the
 epoch. A window's result appears once, when the watermark (the newest timestamp less `--lateness`) has passed the
 window's end. Records that are late are counted until then; after that they are left out and reported. Time advances
 only with records: a value that is empty (null or blank) is not counted but advances time, as a heartbeat.

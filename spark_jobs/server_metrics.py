@@ -1,7 +1,7 @@
 """Server metrics: average, minimum and maximum of each metric that servers report, for each server and window of time.
 
 Values are the JSON events of Metricbeat (`@timestamp`, `beat.name` or `host.name`, and numbers at paths such as
-`system.cpu.user.pct`); time is that of the event. An event without any of the requested metrics is ignored, one
+`system.cpu.user.pct`); time is the event's `@timestamp`. An event without any of the requested metrics is ignored, one
 without time or server becomes a dead letter.
 """
 

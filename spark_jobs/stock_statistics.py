@@ -1,6 +1,6 @@
 """Stock statistics: quotes, lowest and highest price, first and last close of each stock and window of time.
 
-Windows are those of the records' timestamps, the time at which the quotes were sent.
+Windows are windows of the records' timestamps, the times at which the quotes were sent.
 """
 
 from __future__ import annotations

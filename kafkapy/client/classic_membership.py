@@ -45,7 +45,7 @@ _FATAL = frozenset(
 
 
 class Phase(Enum):
-    """The phases of a classic member. Only `poll` leaves UNJOINED, because the application is told first."""
+    """The phases of a classic member. Only `poll` leaves UNJOINED, because it notifies the application first."""
 
     UNJOINED = auto()
     JOINING = auto()  # JoinGroup is to be sent

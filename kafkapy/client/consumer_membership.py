@@ -1,9 +1,9 @@
 """A consumer's membership in a group of the consumer protocol (KIP-848), in which the coordinator assigns.
 
-ConsumerGroupHeartbeat is the only request. It names what has changed since the last one that was responded to
-(everything when the member joins, or after a response was lost), and its response may contain an assignment. The member
-applies the assignment within `poll`, and the next heartbeat names the partitions that it owns; until then the
-coordinator does not assign the revoked partitions to another member.
+ConsumerGroupHeartbeat is the only request. It contains the fields that have changed since the last request with a
+response (all fields when the member joins, or after a lost response). The response may contain an assignment. The
+member applies the assignment within `poll`, and the next heartbeat names the partitions that the member owns; until
+then the coordinator does not assign the revoked partitions to another member.
 """
 
 from __future__ import annotations

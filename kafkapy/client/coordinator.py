@@ -53,7 +53,7 @@ def with_metadata(
 
 
 class MemberIdentity(NamedTuple):
-    """The generation (or member epoch) and ids of a consumer in its group; the default is that of a non-member."""
+    """The generation (or member epoch) and ids of a consumer in its group; the default is for a non-member."""
 
     generation: int = -1
     member_id: str = ""

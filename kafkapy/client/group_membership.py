@@ -53,7 +53,7 @@ class GroupMembership(ABC):
     @property
     @abstractmethod
     def must_revoke(self) -> bool:
-        """Returns whether partitions must be revoked, and the application told, before `begin_join`."""
+        """Returns whether partitions must be revoked, and the application notified, before `begin_join`."""
 
     @property
     @abstractmethod

@@ -24,9 +24,9 @@ class ResetStrategy(IntEnum):
 class PartitionState:
     """The state of one assigned partition.
 
-    `position` is the offset of the next record for the application (None: not known yet); `fetch_offset` is that of
-    the next fetch, which is ahead of it by the buffered records. `generation` counts the jumps, so that the response to
-    a fetch sent before a jump is discarded.
+    `position` is the offset of the next record for the application (None: not known yet); `fetch_offset` is the offset
+    of the next fetch; the records between the two offsets are buffered. `generation` counts the jumps of the position,
+    so that the response to a fetch sent before a jump is discarded.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class PartitionState:
         self.last_collect = 0  # the number of the last `collect` that served this partition first
 
     def jump(self, position: int | None, leader_epoch: int = -1) -> None:
-        """Sets the position and drops the buffered records; `leader_epoch` is that of the record before, if known."""
+        """Sets the position and drops the buffered records; `leader_epoch` is the preceding record's, if known."""
         self.position = position
         self.leader_epoch = leader_epoch
         self.checked_epoch = -1
@@ -83,7 +83,7 @@ class PartitionState:
         self.wants_committed = False
 
     def jump_by(self, timestamp: int) -> None:
-        """Drops the position; ListOffsets will look up that of a timestamp (-1: latest, -2: earliest)."""
+        """Drops the position; ListOffsets will look up the offset at a timestamp (-1: latest, -2: earliest)."""
         self.jump(None)
         self.reset = timestamp
 
@@ -170,7 +170,7 @@ class Subscription:
         return found
 
     def matching(self, topics: Mapping[str, TopicInfo]) -> frozenset[str]:
-        """Returns the subscribed topics; of a pattern, those of `topics` that match it."""
+        """Returns the subscribed topics; for a pattern, the `topics` that match."""
         if self.pattern is None:
             return self.topics
         return frozenset(

@@ -10,7 +10,7 @@ from kafkapy.errors import ConfigError
 FORMAT = "kafkapy"
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 HEADERS = "headers"
-# In the notation of DDL, which is also that of a type's simpleString.
+# Types in the notation of DDL, which a type's simpleString uses too.
 _TYPES = {
     "key": "binary",
     "value": "binary",
@@ -43,7 +43,7 @@ def chosen_columns(schema: Any) -> tuple[str, ...]:
 
 
 def arrow_schema(names: Sequence[str]) -> Any:
-    """Returns the Arrow schema of columns, which Spark compares with that of the batches."""
+    """Returns the Arrow schema of columns, which Spark compares with the schema of the batches."""
     import pyarrow as arrow  # the driver does not need it
 
     types = {

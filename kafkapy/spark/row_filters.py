@@ -35,8 +35,8 @@ class RowFilters(NamedTuple):
 
 
 def row_filters(filters: Iterable[Any]) -> RowFilters:
-    """Combines those of Spark's filter objects (`pyspark.sql.datasource`) that narrow the ranges, recognised by the
-    names of their classes."""
+    """Combines the filter objects (`pyspark.sql.datasource`) that narrow the ranges. Their classes are recognised by
+    name."""
     found = RowFilters()
     for each in filters:
         path: tuple[str, ...] = getattr(each, "attribute", ())

@@ -40,7 +40,7 @@ _ALREADY_ENDED = frozenset((Error.PRODUCER_FENCED, Error.INVALID_PRODUCER_EPOCH,
 
 
 class LedgerEntry(NamedTuple):
-    """The last batch that was decided, with those of its transactions that may still be open."""
+    """The last batch that was decided, with its transactions that may still be open."""
 
     batch_id: int
     pending: list[PreparedTransaction]

@@ -107,7 +107,7 @@ def _exists(admin: Admin, kind: str, name: str) -> bool:
 
 
 def _all_of(admin: Admin, kind: str) -> list[str]:
-    """Returns the names of all entities of a type; those of brokers include "", the default of all brokers."""
+    """Returns the names of all entities of a type; for brokers they include "", the default of all brokers."""
     if kind == TOPICS:
         return sorted(admin.list_topics(include_internal=True))
     if kind in (BROKERS, BROKER_LOGGERS):

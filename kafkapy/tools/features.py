@@ -1,4 +1,4 @@
-"""The tool `kafka-features`: prints and changes feature levels of the cluster, and prints those of releases."""
+"""The tool `kafka-features`: prints and changes feature levels of the cluster, and prints the levels of releases."""
 
 from __future__ import annotations
 

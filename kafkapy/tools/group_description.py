@@ -196,7 +196,7 @@ def print_table(
 ) -> None:
     """Prints a line of column names and one for each row.
 
-    A positive width of a column is its smallest one, a negative width its exact one, and 0 does not pad the cells.
+    A positive width is the least width of a column, a negative one the exact width; 0 does not pad the cells.
     """
     cells = [[_text(value(row)) for _, _, value in columns] for row in rows]
     widths = [

@@ -1,5 +1,5 @@
 """The hot search under kill -9: records are sent while the driver and its workers are killed and restarted. At the end
-the windows in Parquet and on the topic have to be those of the records."""
+the windows in Parquet and on the topic have to match the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `--partition-size-limit-per-response` is sent to the broker, as its count of requests shows."""
+"""The option `--partition-size-limit-per-response` limits the broker's responses, so that more requests are sent."""
 
 from __future__ import annotations
 

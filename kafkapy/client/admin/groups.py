@@ -252,7 +252,7 @@ def _classic_group(result: Any, coordinator: Node) -> GroupDescription:
 
 
 def _assigned(protocol_type: str, assignment: bytes) -> tuple[TopicPartition, ...]:
-    """Decodes the partitions of a consumer; those of other protocol types cannot be decoded."""
+    """Decodes the partitions of a consumer; returns () for other protocol types, whose format is unknown."""
     if protocol_type != PROTOCOL_TYPE:
         return ()
     try:

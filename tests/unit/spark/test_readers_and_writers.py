@@ -1,4 +1,4 @@
-"""The classes that Spark calls, with what they delegate to replaced: readers, writers, limits of a trigger."""
+"""The classes that Spark calls, with replaced collaborators: readers, writers, limits of a trigger."""
 
 from __future__ import annotations
 
