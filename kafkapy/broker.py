@@ -202,7 +202,7 @@ class Broker:
         self.log_manager.startup(lambda topic: publisher.topic_config(image, topic), is_stray, is_assigned)
 
     def _metrics_routes(self) -> Mapping[str, Route]:
-        """The modules behind the page are imported by the first request, on the listener's thread."""
+        """Returns the routes. The first request imports the page's modules, on the listener's thread."""
 
         @cache
         def page() -> BrokerPage:

@@ -59,7 +59,7 @@ class Policy(Protocol):
     """The interface of a policy class, which the configuration names. It is constructed without arguments."""
 
     def configure(self, configs: dict[str, str]) -> None:
-        """Is called once, before `validate`, with the broker's configuration as it is in its file."""
+        """Is called once, before `validate`, with the texts of the broker's configuration file."""
 
     def validate(self, request: Any) -> None:
         """Raises PolicyViolation to refuse the change. The client gets any other ApiError as it is, and

@@ -51,7 +51,7 @@ def blocks_from_controller(
 
 
 class ProducerIdManager:
-    """Owns the current block, the next one, and the requests that wait for an id. Owner thread only.
+    """Owns the current block, the next block, and the requests that wait for an id. Owner thread only.
 
     No id is returned twice: a block is durable in the metadata log before this broker gets it, and the rest of the
     block is lost at a restart. Invariant: requests wait only while a block is being requested.

@@ -42,8 +42,8 @@ class MetadataListener(Protocol):
 class ControllerLoop:
     """Owns the newest image, and is the only writer of the metadata log.
 
-    `submit` may be called from any thread; everything else happens on the loop's own thread. An append or a listener
-    that fails is fatal: `on_fault` is called once, and all operations that wait or come later fail.
+    `submit` may be called from any thread; everything else happens on the loop's own thread. A failure of an append or
+    a listener is fatal: `on_fault` is called once, and all waiting and later operations fail.
     """
 
     def __init__(
@@ -129,7 +129,8 @@ class ControllerLoop:
             self._on_fault(error)
 
     def _take(self) -> list[tuple[Operation, Future[Any]]]:
-        """Waits for operations and returns those that wait, at most MAX_OPERATIONS_PER_APPEND."""
+        """Waits until an operation is submitted, and returns the waiting operations, at most
+        MAX_OPERATIONS_PER_APPEND."""
         taken: list[tuple[Operation, Future[Any]]] = []
         try:
             event = self._queue.get(timeout=self._snapshot_wait_s())

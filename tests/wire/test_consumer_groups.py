@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.peer, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def ports(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """The ports of kafkapy and of Apache Kafka."""
+    """Yields the ports of kafkapy and of Apache Kafka."""
     kafka = ApacheKafka(kafka_43, tmp_path_factory.mktemp("kafka"), heap=("-Xmx512M",), properties=PROPERTIES)
     with BrokerProcess(tmp_path_factory.mktemp("kafkapy"), PROPERTIES) as ours, kafka as theirs:
         yield ours.port, theirs.port

@@ -65,7 +65,8 @@ def encode_assignment(owned: Mapping[bytes, Iterable[int]], version: int, topics
 
 
 def _version(reader: Reader) -> int:
-    """Newer versions only add fields at the end."""
+    """Returns the version to decode, at most the highest known one, because newer versions only add fields at the
+    end."""
     version = reader.read_int16()
     if version < 0:
         raise ValueError(f"version {version}")

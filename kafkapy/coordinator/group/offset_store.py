@@ -15,8 +15,8 @@ _OffsetKey = tuple[str, str, int]
 class OffsetStore:
     """Owns the offsets. Owner thread only.
 
-    An entry above the high watermark refers to the one below it as `previous`, so that a reader never sees a commit
-    that a new leader may not have. Deletions are entries too until they are committed. Offsets committed in an open
+    An entry above the high watermark refers to the older entry as `previous`, so that a reader never sees a commit that
+    a new leader may not have. Deletions are stored as entries until they are committed. Offsets committed in an open
     transaction wait in `_pending` for its marker.
     """
 

@@ -194,7 +194,7 @@ class TransactionCoordinator:
         operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs the operation, after a new producer id was generated if the operation needs one."""
+        """Runs the operation. If the operation needs a new producer id, generates it first."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond(ProducerResponse(error))
