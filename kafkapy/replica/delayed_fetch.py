@@ -1,8 +1,8 @@
-"""A fetch that waits on the Python path; when it completes, for whatever reason, the log is read once more.
+"""A fetch that waits on the Python path; when it completes, for any reason, the log is read again.
 
-Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch is for all others: fetches of followers,
-fetches that open or change a session, fetches of partitions with open transactions or with other replicas, and every
-fetch while the gate is shut. docs/decisions/held-fetch.md compares the two.
+Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches of
+followers, fetches that open or change a session, fetches of partitions with open transactions or with other replicas,
+and every fetch while the gate is shut. docs/decisions/held-fetch.md compares the two.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ ProduceCallback = Callable[[Mapping[TopicPartition, PartitionResponse]], None]
 
 
 class DelayedProduce(DelayedOperation):
-    """Completes when no partition waits any more: the append was refused, the partition is no longer led here, or its
-    high watermark has reached the required offset.
+    """Completes when no partition waits any more: the append was refused, this broker no longer leads the partition, or
+    its high watermark has reached the required offset.
 
     The response of a waiting partition is REQUEST_TIMED_OUT already, so that expiry needs no further step.
     """

@@ -46,7 +46,7 @@ def find_offset(
     """Returns the first offset with `timestamp` (ms) or later, or the offset of a special timestamp, or NOT_FOUND.
 
     Raises ApiError: OFFSET_NOT_AVAILABLE while a new leader's high watermark is below the start of its epoch, since a
-    later result could be lower; NOT_LEADER_OR_FOLLOWER or an error of the epoch. Raises OSError.
+    later result could be lower; NOT_LEADER_OR_FOLLOWER; or an error of the epoch. Raises OSError.
     """
     partition.check_access(current_leader_epoch, only_leader=only_leader)
     log = partition.log

@@ -1,7 +1,7 @@
 """One partition on this broker: its role, its in-sync replicas, its high watermark, and access to its log.
 
-The high watermark of a leader is the smallest log end offset among its own and those of the replicas that are in the
-ISR or about to enter it. It is computed whenever one of them may have grown: on becoming leader, on an append, on a
+The high watermark of a leader is the smallest log end offset of the leader and of the replicas that are in the ISR or
+about to enter it. It is computed whenever one of these offsets may have grown: on becoming leader, on an append, on a
 follower's fetch, when a replica leaves the ISR, and when the ISR is confirmed.
 
 A change of the ISR is proposed to the controller (`_propose_isr`) and takes effect with its result (`_on_isr_result`).
@@ -122,7 +122,7 @@ class Partition(PartitionState):
         return is_new_leader
 
     def make_follower(self, image: PartitionImage) -> bool:
-        """Makes this broker a follower, perhaps without a leader. Returns True if the leader or its epoch changed.
+        """Makes this broker a follower, of a leader or of none. Returns True if the leader or its epoch changed.
 
         Ignores images without a newer partition epoch.
         """
@@ -308,7 +308,7 @@ class Partition(PartitionState):
             self._propose_isr(proposal)
 
     def low_watermark(self) -> int:
-        """Returns the smallest log start offset among the live replicas of a partition that is led here."""
+        """Returns the smallest log start offset among the live replicas of a partition that this broker leads."""
         return min(
             [
                 self.log.log_start_offset,

@@ -61,8 +61,8 @@ LeadershipListener = Callable[[list[Partition], list[Partition]], None]
 class ReplicaManager:
     """Owns the partitions of this broker and the requests that wait for them.
 
-    Owner thread only, except for `checkpoint_high_watermarks`. Each request calls back exactly once, perhaps before the
-    method returns.
+    Used by the owner thread only, except for `checkpoint_high_watermarks`. The callback of each request is called
+    exactly once, possibly before the method returns.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class ReplicaManager:
             self.delayed_operations.complete_all(topic_partition)
 
     def counters_of(self, topic_partition: TopicPartition) -> TopicCounters:
-        """Returns the counters of a partition's topic; for a partition that is not here the sum of all topics."""
+        """Returns the counters of a partition's topic, or the sum of all topics if this broker does not host it."""
         partition = self.partitions.get(topic_partition)
         return self.topic_counters.total if partition is None else partition.counters
 

@@ -1,8 +1,8 @@
 """Converts the batches of a log to message sets of magic 0 or 1 for consumers before 0.11 (Fetch below version 4).
 
-Offsets are kept; headers and control batches are dropped. A compressed batch becomes one wrapper in the same codec. A
-plain batch becomes messages from the fetch offset on only, because those clients expect the first message at that
-offset. Entries that are old enough are not changed.
+Offsets are kept; headers and control batches are dropped. A compressed batch becomes one wrapper in the same codec. An
+uncompressed batch is converted from the fetch offset on, because those clients expect the first message at that offset.
+Entries with a low enough magic are not changed.
 """
 
 from __future__ import annotations

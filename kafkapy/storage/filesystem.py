@@ -14,7 +14,7 @@ SMALL_FILE = 65_536
 
 
 def read_small_file(path: str) -> bytes:
-    """Returns the content of a file with as few system calls as possible, because a start reads thousands.
+    """Returns the content of a file with as few system calls as possible, because a start reads thousands of files.
 
     Raises OSError.
     """

@@ -49,7 +49,7 @@ class FutureReplica:
         try:
             return self._copy_next()
         except FileNotFoundError:
-            # Retention has deleted the segment that was about to be opened; the log starts behind it now.
+            # Retention has deleted the segment that was about to be opened; the log now starts after it.
             self._start_over()
             return self._copy_next()
         except ApiError:

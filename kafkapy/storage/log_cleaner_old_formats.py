@@ -14,7 +14,7 @@ def collect_old_message(
 ) -> bool:
     """Puts the keys of a message, or of the messages in a wrapper, into the map; returns False if the map is full.
 
-    ApiError if the message is corrupt.
+    Raises ApiError if the message is corrupt.
     """
     for record in iterate_records(message):
         is_wanted = record.key is not None and start_offset <= record.offset < end_offset
@@ -28,10 +28,10 @@ def collect_old_message(
 def filter_old_message(
     batch_filter: BatchFilter, message: bytes, cleaned: CleanedSegment, *, keeps_tombstones: bool
 ) -> int:
-    """Writes the records of a message that are kept to the cleaned segment; returns the bytes written.
+    """Writes those records of a message to the cleaned segment that are kept; returns the bytes written.
 
     `keeps_tombstones` is True if the segment is younger than delete.retention.ms, because these formats have no delete
-    horizon. ApiError if the message is corrupt, OSError.
+    horizon. Raises ApiError if the message is corrupt, or OSError.
     """
     records = list(iterate_records(message))
     kept = [

@@ -34,7 +34,7 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class ActiveProducer(NamedTuple):
-    """A producer that the log knows; `last_data_offset` is -1 if it knows only markers of the producer."""
+    """A producer that the log knows; `last_data_offset` is -1 if the log has only markers of the producer."""
 
     producer_id: int
     producer_epoch: int
@@ -66,7 +66,7 @@ class CleaningTools(NamedTuple):
 
 
 class CleaningResult(NamedTuple):
-    """The figures of a pass; `end_offset` is where the next pass begins."""
+    """The figures of a pass; the next pass begins at `end_offset`."""
 
     end_offset: int
     bytes_read: int

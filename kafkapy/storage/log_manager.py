@@ -411,7 +411,7 @@ class LogManager:
         """Removes a log from the table, renames its directory to `-delete` and deletes it later.
 
         No replica may use the log any more. The owner may still apply retention, without effect. Only the owner closes
-        the files: otherwise the kernel could give a descriptor to another file while the owner uses it. Raises
+        the files: otherwise the kernel could assign a descriptor to another file while the owner uses it. Raises
         StorageError. Any thread may call it.
         """
         with self._lock:
@@ -577,7 +577,10 @@ class LogManager:
         return described
 
     def take_offline(self, path: str, error: Exception) -> None:
-        """Removes the logs of a failed directory from the table and stops writing to it. Any thread, idempotent."""
+        """Removes the logs of a failed directory from the table and stops writing to it.
+
+        Any thread may call it. Repeated calls have no further effect.
+        """
         directory = next(directory for directory in self.directories if directory.path == path)
         with self._lock:
             if not directory.take_offline():

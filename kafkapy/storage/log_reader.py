@@ -63,7 +63,7 @@ class LogReader(LogState):
         """Returns up to `max_bytes` of batches from the one that holds `offset`, below `max_offset`.
 
         `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, however
-        large it is. Raises ApiError OFFSET_OUT_OF_RANGE outside the log. Raises StorageError.
+        large it is. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is outside the log, or StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:

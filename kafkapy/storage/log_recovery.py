@@ -2,7 +2,7 @@
 
 After an unclean stop recovery reads every batch from the segment of the recovery point on, verifies its checksum, and
 rebuilds indexes, leader epochs and producers. The first torn or damaged batch ends the log: recovery truncates its
-segment there and deletes later segments. After a clean stop only the tail behind the last index entry is read.
+segment there and deletes later segments. After a clean stop only the batches after the last index entry are read.
 """
 
 import logging
@@ -137,7 +137,7 @@ class LogLoader:
                 self._remove(name)
 
     def _scan(self) -> None:
-        """Reads the names in the directory, and the sizes of logs; after an unclean stop those of indexes, too."""
+        """Reads the names in the directory, and the sizes of logs; after an unclean stop also the sizes of indexes."""
         sized = LOG_SUFFIX if self.is_clean else SIZED_SUFFIXES
         self.sizes = dict.fromkeys(os.listdir(self.path), 0)
         for name in self.sizes:
@@ -151,8 +151,8 @@ class LogLoader:
     def _finish_deletions(self, leftovers: Iterable[str]) -> None:
         """Removes `.deleted` and `.cleaned` files, and each `.swap` that belongs to a `.cleaned`. Raises OSError.
 
-        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably: otherwise
-        the next start would treat it as complete if this one is interrupted.
+        A `.swap` at or above the base offset of a `.cleaned` is incomplete. It is removed first, and durably:
+        otherwise, if this start is interrupted, the next start would treat it as complete.
         """
         leftovers = list(leftovers)
         first_cleaned = min((base_of(name) for name in leftovers if name.endswith(CLEANED_SUFFIX)), default=None)

@@ -331,7 +331,7 @@ class LogSegment(SegmentState):
         self.reload_max_timestamp()
 
     def reload_max_timestamp(self) -> None:
-        """Finds the greatest timestamp again, from the index and the batches behind its last entry. Raises OSError."""
+        """Finds the greatest timestamp again, from the index and the batches after its last entry. Raises OSError."""
         self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, -1
         if self.time_index.entries:
             self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last_entry

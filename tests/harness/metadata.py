@@ -129,7 +129,7 @@ class QuorumHarness:
         return self.quorum.open()
 
     def start(self, clean_broker_epoch: int | None = None) -> ControllerLoop:
-        """Opens the quorum, leads, registers and unfences; `clean_broker_epoch` is by default that of the last stop."""
+        """Opens the quorum, leads, registers and unfences; `clean_broker_epoch` defaults to that of the last stop."""
         image = self.open()
         self.loop = ControllerLoop(self.quorum, MetadataCache(), self.clock, self.faults.append)
         self.loop.start(image)

@@ -19,7 +19,7 @@ cdef enum:
     MAP_IS_FULL = 3
     NO_MEMORY = 4
 
-# What becomes of a batch.
+# The result of filtering a batch.
 cdef enum:
     KEEP_AS_IT_IS = 0
     REBUILD = 1

@@ -67,8 +67,9 @@ cdef int collect_records(OffsetMap offsets, const BatchHeader *header, const uin
 
 
 cdef int look_at(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, BatchHeader *header) noexcept nogil:
-    """Reads the header of a batch. Returns CHUNK_DONE for a plain batch, otherwise why it is not plain. CHUNK_DONE with
-    a negative size means that no complete batch is left."""
+    """Reads the header of a batch. Returns CHUNK_DONE for a plain batch, otherwise the reason why the batch is not
+    plain. CHUNK_DONE with a negative size means that no complete batch is left.
+    """
     cdef int status = parse_batch_header(buf, pos, end, header)
     if status == HEADER_INCOMPLETE:
         header.size = -1
@@ -209,7 +210,7 @@ cdef class BatchFilter:
 
     cdef int choose_records(self, const BatchHeader *header, const uint8_t *records, Py_ssize_t length, bint discard,
                             Retained *retained) noexcept nogil:
-        """Fills `kept`, and `retained` with the properties of the kept records. Returns what becomes of the batch."""
+        """Fills `kept`, and `retained` with the properties of the kept records. Returns the result for the batch."""
         cdef RecordFields fields
         cdef Py_ssize_t pos = 0
         cdef int32_t index

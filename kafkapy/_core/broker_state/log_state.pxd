@@ -32,7 +32,7 @@ cdef class LogLimits:
     cdef public int64_t timestamp_before_max_ms
     cdef public int64_t timestamp_after_max_ms
     cdef public bint is_compacted
-    cdef public int codec                # the topic's compression.type; negative: that of the producer
+    cdef public int codec                # the topic's compression.type; negative: the producer's codec
 
 
 cdef class SegmentState:

@@ -4,7 +4,8 @@
             topic_family, partition_family  one line for each topic or partition: name, labels, number
     rows    labels[n] -> values[n * columns : (n + 1) * columns]
 
-The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list owns what they point at.
+The long families cost 10 to 20 ns a line, without the interpreter lock. The caller's list owns the objects that the
+rows point to.
 """
 
 from cpython.buffer cimport Py_buffer, PyBuffer_FillInfo
@@ -22,7 +23,7 @@ cdef enum:
     LONGEST_NUMBER = 24                  # bytes, with the space before the number and the end of the line
 
 
-# The columns of PartitionRows that `fill` writes; the caller writes those behind them (`put`).
+# The columns of PartitionRows that `fill` writes; the caller writes the columns after these with `put`.
 START_OFFSET, END_OFFSET, SIZE, SEGMENTS, FILLED_COLUMNS = range(5)
 
 

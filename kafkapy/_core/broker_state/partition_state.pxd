@@ -24,7 +24,7 @@ cdef class PartitionState:
     cdef int gathered_count
     cdef int first_gathered              # indexes of GateContext.batches
     cdef int last_gathered
-    cdef int64_t gathered_end_offset     # offset behind the last batch
+    cdef int64_t gathered_end_offset     # offset after the last batch
     cdef int64_t gathered_bytes
 
 
@@ -42,7 +42,7 @@ cdef class PartitionTable:
     cdef Py_ssize_t capacity             # a power of two
     cdef Py_ssize_t used
 
-    # *Borrows*: returns what was put under the key (a PartitionState, or what else the table holds), or NULL.
+    # *Borrows*: returns the object stored under the key, such as a PartitionState, or NULL.
     cdef PyObject *find(self, const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil
     cdef void place(self, PartitionSlot *slot) noexcept nogil
     cdef int reserve(self) except -1

@@ -196,5 +196,5 @@ cdef class ProducerTable:
 
 
 cdef inline Py_ssize_t slot_of(int64_t producer_id, Py_ssize_t capacity) noexcept nogil:
-    """Returns the first slot of a producer. A multiplication spreads ids, which come in consecutive blocks."""
+    """Returns the first slot of a producer. A multiplication spreads the ids, which come in consecutive blocks."""
     return <Py_ssize_t> ((<uint64_t> producer_id * 0x9E3779B97F4A7C15u) >> 32) & (capacity - 1)

@@ -26,7 +26,7 @@ cdef class TopicCounters:
         count_failed_append(self)
 
     def count_fetch(self, int64_t size):
-        """Counts a read of `size` bytes of batches, perhaps none, for a consumer."""
+        """Counts a read of `size` bytes of batches, which may be 0, for a consumer."""
         count_fetch(self, size)
 
     def count_failed_fetch(self):

@@ -335,8 +335,8 @@ def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_e
     """Assigns offsets and epoch to the validated batches of a writable buffer, in place; returns the next offset.
 
     With `log_append_time_ms`, also writes the timestamp, its type and the CRC. As in Kafka, a header is corrected if
-    its largest timestamp is not that of its records, or its timestamp type not the topic's. The summaries then hold the
-    assigned offsets.
+    its largest timestamp differs from that of its records, or its timestamp type from the topic's. The summaries then
+    hold the assigned offsets.
     """
     cdef Py_buffer view
     cdef BatchSummary summary

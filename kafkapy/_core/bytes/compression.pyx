@@ -48,7 +48,8 @@ class DecompressedTooLargeError(DecompressionError):
 
 
 def compress(int codec, data, level=None):
-    """Returns a bytes-like object compressed as Kafka's own clients do; `level` is that of `compression.<codec>.level`.
+    """Returns a bytes-like object compressed as Kafka's own clients do; `level` is the value of
+    `compression.<codec>.level`.
     """
     if codec == CODEC_NONE:
         return bytes(data)

@@ -1,6 +1,6 @@
 """Decompresses a block of snappy (format description of 2011): a length, then literals and copies of earlier output.
 
-None of our dependencies offers this to C, and the format is small. Leaf functions; they *borrow*.
+No dependency of kafkapy offers this to C, and the format is small. Leaf functions; they *borrow*.
 """
 from libc.stdint cimport int64_t, uint8_t
 

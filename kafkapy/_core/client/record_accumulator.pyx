@@ -1,6 +1,6 @@
 """A producer's unsent records: batches by partition, and the futures of their delivery.
 
-All work per record is done here, without a lock of our own: a record is added between two points at which the
+All work per record is done here, without a lock of its own: a record is added between two points at which the
 interpreter lock could change hands. Anything that may run other code (an allocation that collects garbage) comes
 before, and the state is checked again afterwards.
 """
@@ -277,7 +277,7 @@ cdef class ProducerBatch(RecordBatchBuilder):
 
 @cython.freelist(1024)
 cdef class DeliveryFuture:
-    """The outcome of sending one record, once it is known. Thread-safe; its state is that of its batch."""
+    """The outcome of sending one record, once it is known. Thread-safe; its state is the state of its batch."""
 
     cdef readonly ProducerBatch batch
     cdef readonly int32_t index              # index in the batch

@@ -92,12 +92,12 @@ cdef class DataGate(GateContext):
         self.shut_by = set()
 
     def shut(self, str reason not None):
-        """Sends every request to Python until each reason given to `shut` was given to `open`."""
+        """Sends every request to Python until each reason that was passed to `shut` was passed to `open`."""
         self.shut_by.add(reason)
         self.is_shut = True
 
     def open(self, str reason not None):
-        """Withdraws a reason given to `shut`. Does nothing if it was not given."""
+        """Withdraws a reason that was passed to `shut`. Does nothing for any other reason."""
         self.shut_by.discard(reason)
         self.is_shut = len(self.shut_by) > 0
 

@@ -13,7 +13,7 @@ cdef enum FetchMoment:
     FETCH_WHILE_HELD = 1                 # after an append to one of its partitions
     FETCH_AT_DEADLINE = 2                # answered with the available data
 
-# Serves one fetch; the cursor is behind the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
+# Serves one fetch; the cursor is after the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
 # or GATE_WAITS with nothing changed, if there is less to read than the client asks for. With GATE_WAITS
 # `gate.reads[:gate.read_count]` are the partitions that may grow, and `gate.max_wait_ms` is the client's limit.
 cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,

@@ -2,11 +2,11 @@
 
     parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
 
-The gate serves a consumer's fetch without a session, or in an open session, if the data is there. It declines whatever
-Python has to decide: followers; sessions that begin, end or change their partitions; an epoch to compare; an offset
-that is out of range; transactions; a segment that is not open yet. A fetch that finds too few bytes has to wait: Python
-holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then nothing is
-changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
+The gate serves a consumer's fetch without a session, or in an open session, if the data is there. It declines all
+requests that Python has to decide: followers; sessions that begin, end or change their partitions; an epoch to compare;
+an offset that is out of range; transactions; a segment that is not open yet. A fetch that finds too few bytes has to
+wait: Python holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then
+nothing is changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
 tests/property/test_gate_twin.py.
 """
 
@@ -264,7 +264,7 @@ cdef int may_answer(GateContext gate, const FetchRequest *request, int count) no
 
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
-    """Reads the fields behind the topics. Returns False, for Python, if the request forgets topics or has tags."""
+    """Reads the fields after the topics. Returns False if Python has to serve the request."""
     cdef bint flexible = request.version >= FIRST_FLEXIBLE_FETCH
     if request.version >= FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA and take_length(cursor, flexible) != 0:
         return False
@@ -427,7 +427,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
 # ---- answering
 
 cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int64_t length, bint flexible) noexcept nogil:
-    """Writes the length of an array or of bytes (-1: null) and returns the position behind it."""
+    """Writes the length of an array or of bytes (-1: null) and returns the position after it."""
     if flexible:
         return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
     store_int32(at + pos, <int32_t> length)

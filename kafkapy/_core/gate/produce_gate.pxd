@@ -11,5 +11,5 @@ cdef enum:
 # Gathers a request whose header the cursor has passed. Returns GATE_GATHERED, or GATE_DECLINED with nothing changed.
 cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead *head,
                         FrameCursor *cursor) noexcept nogil
-# Writes what was gathered, updates logs and producers, and answers the requests.
+# Writes the gathered batches, updates logs and producers, and answers the requests.
 cdef void produce_finish(GateContext gate) noexcept nogil

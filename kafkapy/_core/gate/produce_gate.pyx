@@ -113,7 +113,7 @@ cdef void fill_limits(BatchLimits *limits, LogLimits config) noexcept nogil:
 
 
 cdef bint has_room(PartitionState partition, LogState log, SegmentState segment, GatheredBatch *batch) noexcept nogil:
-    """Returns whether the batch fits behind what is gathered already, without a roll or a flush. Sets its base
+    """Returns whether the batch fits after the gathered batches, without a roll or a flush. Sets its base
     offset."""
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
@@ -134,7 +134,7 @@ cdef bint takes_plain_appends(LogLimits config) noexcept nogil:
 
 cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cursor, const uint8_t *topic,
                          int32_t topic_length, int version, int64_t wall_ms) noexcept nogil:
-    """Reads the next partition of the request into the batch behind `gate.batch_count`. Returns False if Python has to
+    """Reads the next partition of the request into the batch at `gate.batch_count`. Returns False if Python has to
     serve the request."""
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
     cdef int32_t index = take_int32(cursor)
@@ -171,7 +171,7 @@ cdef bint examine_partition(GateContext gate, PartitionState partition, Gathered
 
 cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor, GatheredRequest *request,
                       bint flexible) noexcept nogil:
-    """Reads all topics of the request into batches behind those gathered before. Returns False if Python has to serve
+    """Reads all topics of the request into batches after those gathered before. Returns False if Python has to serve
     the request."""
     cdef int64_t wall_ms = read_wall_ms()
     cdef const uint8_t *topic
@@ -201,7 +201,7 @@ cdef bint take_topics(GateContext gate, RequestFrame *frame, FrameCursor *cursor
 
 
 cdef void gather_batch(GateContext gate, PartitionState partition, GatheredBatch *batch, int index) noexcept nogil:
-    """Adds the batch to what is gathered for its partition, and assigns its offset in place."""
+    """Adds the batch to the gathered batches of its partition, and assigns its offset in place."""
     if partition.gathered_count == 0:
         gate.touched[gate.touched_count] = <PyObject *> partition
         gate.touched_count += 1
@@ -253,7 +253,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
 # ---- finish
 
 cdef int write_gathered(GateContext gate, PartitionState partition, SegmentState segment) noexcept nogil:
-    """Writes what was gathered for the partition, with one call. Returns 0, or -errno with nothing written."""
+    """Writes the gathered batches of the partition with one call. Returns 0, or -errno with nothing written."""
     cdef int index = partition.first_gathered
     cdef Py_ssize_t count = 0
     while index >= 0:
@@ -276,7 +276,7 @@ cdef void account_for_producer(ProducerEntry producer, const GatheredBatch *batc
 
 cdef void finish_partition(GateContext gate, PartitionState partition, LogState log, SegmentState segment,
                            TopicCounters counters) noexcept nogil:
-    """Writes what was gathered for the partition, then updates indexes, offsets and producers batch by batch.
+    """Writes the gathered batches of the partition, then updates indexes, offsets and producers batch by batch.
 
     After a failure the remaining batches are not in the log, and Python is notified.
     """
@@ -316,7 +316,7 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
 
 
 cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int32_t length, bint flexible) noexcept nogil:
-    """Writes the length of an array and returns the position behind it."""
+    """Writes the length of an array and returns the position after it."""
     if flexible:
         return write_unsigned_varlong(at, pos, <uint64_t> (length + 1))
     store_int32(at + pos, length)

@@ -1,9 +1,9 @@
 """Phase 3 of a wake-up: answers -> socket. Leaf functions.
 
 Memory is sent by `send`, or by `sendmsg` up to 32 pieces at once; file ranges by `sendfile`, straight from the page
-cache. MSG_MORE holds back a header before a file range, and TCP_CORK what is between ranges, so that a fetch answer
-fills its packets. A short range is read into memory instead, which takes one system call where corking takes four. What the
-socket does not take stays in the output until EPOLLOUT.
+cache. MSG_MORE delays a header before a file range, and TCP_CORK delays the bytes between ranges, so that a fetch
+answer fills its packets. A short range is read into memory instead, which takes one system call where corking takes
+four. Bytes that the socket does not accept stay in the output until EPOLLOUT.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno

@@ -11,7 +11,7 @@ from kafkapy._core.reactor.request_meter cimport METERS, RequestMeter
 from kafkapy._core.bytes.slab cimport Slab, SlabPool
 
 cdef enum:
-    WATCH_CONNECTION = 0            # first field of whatever an epoll event points at
+    WATCH_CONNECTION = 0            # first field of every struct that an epoll event points to
     WATCH_CALLBACK = 1
     WATCH_WAKEUP = 2
 
@@ -150,7 +150,7 @@ cdef struct ReactorState:
     RequestMeter *meters[METERS]    # by API key; NULL until the first request of the API
     RequestMeter *pending_meters    # the meters of the requests that the gate answered in this wake-up
 
-# Moves what is queued to spare_queue, which the caller processes while new entries are added to `queue`.
+# Moves the queued entries to spare_queue, which the caller processes while new entries are added to `queue`.
 cdef inline size_t queue_take(ReactorState *state, ConnectionQueue *queue) noexcept nogil:
     cdef ConnectionQueue taken = queue[0]
     queue[0] = state.spare_queue

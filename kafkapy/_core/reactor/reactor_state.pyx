@@ -181,7 +181,7 @@ cdef void discard_output(ReactorState *state, ConnectionState *connection) noexc
 
 
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil:
-    """Closes the connection. Pending answers are sent first if the socket takes them and the reason permits it."""
+    """Closes the connection. Pending answers are sent first if the socket accepts them and the reason permits it."""
     if connection.closed:
         return
     if not connection.close_reason:

@@ -10,7 +10,7 @@ from tests.lossy_filesystem import LossyFilesystem
 
 
 class Recorder(Filesystem):
-    """Records the names of the files and directories that are synced; those of directories end in a slash."""
+    """Records the names of the files and directories that are synced; names of directories end in a slash."""
 
     __slots__ = ("synced",)
 

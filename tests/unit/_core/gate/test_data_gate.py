@@ -240,7 +240,7 @@ def test_a_failed_write_is_answered_and_takes_the_directory_offline(two_director
 
 def test_a_batch_whose_index_entry_fails_is_cut_off_again(two_directories):
     twin = two_directories
-    name = topic_in_directory_b(twin)  # the next batch is more than index.interval.bytes behind the last entry
+    name = topic_in_directory_b(twin)  # the next batch is more than index.interval.bytes after the last entry
     log_file = segment_file(twin, name, ".log")
     content = log_file.read_bytes()
     segment_file(twin, name, ".index").unlink()  # the first entry allocates a page of the file
