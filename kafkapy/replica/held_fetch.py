@@ -30,7 +30,10 @@ class HeldFetch(DelayedOperation):
         clock: Clock,
         decline: Callable[[Request], None],
     ) -> None:
-        """Stores the partitions of the fetch and `decline`, which serves it on the Python path after `waited_ms`."""
+        """Stores the partitions of the fetch and `decline`.
+
+        `decline` serves the fetch on the Python path, which waits `waited_ms` less.
+        """
         super().__init__(max_wait_ms)
         self._request = request
         self._partitions = partitions

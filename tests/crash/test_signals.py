@@ -77,7 +77,7 @@ def test_sigterm_under_load(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_stops_is_named_to_the_last(tmp_path: Path) -> None:
-    """A client whose metadata name no broker, such as librdkafka, may forget its bootstrap address."""
+    """If a metadata response names no broker, a client such as librdkafka may forget its bootstrap address."""
     broker = BrokerProcess(tmp_path).start()
     assert create_topic(broker.bootstrap, TOPIC)
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=TOPIC)])

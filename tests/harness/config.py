@@ -9,7 +9,7 @@ from kafkapy.config.broker_keys import BrokerKeys
 
 
 class FixedBrokerKeys(BrokerKeys):
-    """Broker keys with the given typed values, neither parsed nor checked; other keys raise KeyError."""
+    """A configuration with the given typed values, which are neither parsed nor checked; other keys raise KeyError."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)

@@ -112,7 +112,7 @@ def test_stops_before_it_takes_too_long(codec):
         payload = b"".join(bomb.compress(chunk) for _ in range(times)) + bomb.flush()
     elif codec == 3:
         block = lz4.frame.compress(chunk * 8, block_linked=False, block_size=lz4.frame.BLOCKSIZE_MAX4MB)
-        # with the content size, which is then wrong, as the decompressor detects only at the end
+        # the content size in the header is wrong after the repetition, which is detected only at the end
         header, blocks = block[:15], block[15:-4]
         payload = header + blocks * (times // 8) + bytes(4)
     else:

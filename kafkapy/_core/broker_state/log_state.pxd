@@ -56,7 +56,7 @@ cdef class SegmentState:
     # Indexes one batch as LogSegment.index_batch does. Returns 0 or -errno.
     cdef int index_one(self, int64_t interval_bytes, int64_t position, int64_t size, int64_t last_offset,
                        int64_t max_timestamp) noexcept nogil
-    # Discards what was written from `position` on. If the file cannot be truncated, the next append overwrites it.
+    # Discards the bytes from `position` on. If the file cannot be truncated, the next append overwrites them.
     cdef void cut_to(self, int64_t position) noexcept nogil
 
 

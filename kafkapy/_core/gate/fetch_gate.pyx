@@ -329,7 +329,7 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
 
 cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogState log,
                    int64_t serial) noexcept nogil:
-    """Stores the client's place and what the answer reports, as CachedPartition.remember does. Returns whether the
+    """Stores the client's place and the reported offsets, as CachedPartition.remember does. Returns whether the
     answer has to contain the partition."""
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
                             or log.log_start_offset != asked.sent_log_start_offset)
@@ -340,7 +340,7 @@ cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogS
 
 
 cdef int keep_changed(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
-    """Moves what the answer has to contain to the front of `gate.reads` and returns its number."""
+    """Moves the partitions that the answer has to contain to the front of `gate.reads`; returns their number."""
     cdef int index, changed = 0
     cdef FetchedPartition *read
     for index in range(count):
