@@ -19,7 +19,7 @@ from kafkapy.types import Clock
 class HeldFetch(DelayedOperation):
     """Completes when the gate answers or declines the fetch. The counterpart of DelayedFetch for gated fetches."""
 
-    __slots__ = ("_clock", "_decline", "_gate", "_is_answered", "_partitions", "_request")
+    __slots__ = ("_clock", "_gate", "_is_answered", "_partitions", "_request", "_serve_in_python")
 
     def __init__(
         self,
@@ -28,18 +28,18 @@ class HeldFetch(DelayedOperation):
         max_wait_ms: int,
         gate: DataGate,
         clock: Clock,
-        decline: Callable[[Request], None],
+        serve_in_python: Callable[[Request], None],
     ) -> None:
-        """Stores the partitions of the fetch and `decline`.
+        """Stores the partitions of the fetch and `serve_in_python`.
 
-        `decline` serves the fetch on the Python path, which waits `waited_ms` less.
+        `serve_in_python` serves the fetch on the Python path, which waits `waited_ms` less.
         """
         super().__init__(max_wait_ms)
         self._request = request
         self._partitions = partitions
         self._gate = gate
         self._clock = clock
-        self._decline = decline
+        self._serve_in_python = serve_in_python
         self._is_answered = False
 
     def try_complete(self) -> bool:
@@ -51,6 +51,8 @@ class HeldFetch(DelayedOperation):
 
     def on_complete(self) -> None:
         request = self._request
+        # A fetch that the gate declined while it was held is presented once more, as at its deadline. If it was
+        # declined only because it must not wait any longer, for example after a log roll, the gate now answers it.
         if self._is_answered or self._gate.serve_held(request, at_deadline=True) == ANSWERED:
             return
         if all(partition.is_leader for partition in self._partitions):
@@ -58,4 +60,4 @@ class HeldFetch(DelayedOperation):
         else:
             # if this broker no longer leads one of the partitions, the wait for all of them ends
             request.waited_ms = self.timeout_ms
-        self._decline(request)
+        self._serve_in_python(request)

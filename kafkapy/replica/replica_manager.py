@@ -267,24 +267,24 @@ class ReplicaManager:
                 partition.is_watched = True
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
-    def hold_fetch(self, request: Request, decline: Callable[[Request], None]) -> None:
+    def hold_fetch(self, request: Request, serve_in_python: Callable[[Request], None]) -> None:
         """Holds a fetch until the gate finds enough to read, or until its deadline.
 
-        `decline(request)` serves the fetch on the Python path if the gate declines it, now or later.
+        `serve_in_python(request)` serves the fetch on the Python path if the gate declines it, now or later.
         """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
         verdict, awaited, max_wait_ms = gate.serve_or_await(request)
         if verdict == WAITS:
             request.detach()
-            operation = HeldFetch(request, awaited, max_wait_ms, gate, self.context.clock, decline)
+            operation = HeldFetch(request, awaited, max_wait_ms, gate, self.context.clock, serve_in_python)
             keys = []
             for partition in awaited:
                 partition.is_watched = True
                 keys.append(partition.topic_partition)
             self.delayed_operations.fetch.watch(operation, keys)
         elif verdict == DECLINED:
-            decline(request)
+            serve_in_python(request)
 
     def read_from_log(
         self, params: FetchParams, partitions: list[FetchPartition], *, is_second_read: bool = False
