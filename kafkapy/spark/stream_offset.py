@@ -76,7 +76,7 @@ class BatchPlan(NamedTuple):
     losses: list[str]
 
 
-def plan_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
+def plan_micro_batch(start: StreamOffset, end: StreamOffset) -> BatchPlan:
     """Plans the micro-batch between two offsets."""
     plan = BatchPlan([], [], [])
     gone = sorted(set(start.positions) - set(end.positions))

@@ -10,7 +10,7 @@ from kafkapy.spark.limits import TriggerDelay, divide, limit_offsets
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.source_cluster import SourceCluster, SourcePartitions
 from kafkapy.spark.start_and_end import resolve
-from kafkapy.spark.stream_offset import OffsetRange, StreamOffset, plan_batch
+from kafkapy.spark.stream_offset import OffsetRange, StreamOffset, plan_micro_batch
 from kafkapy.spark.topic_partitions import nest
 from kafkapy.types import Clock, SystemClock, TopicPartition
 
@@ -88,7 +88,7 @@ class StreamPosition:
         first, last = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._last = last
         fails = self._options.fail_on_data_loss
-        plan = plan_batch(first, last)
+        plan = plan_micro_batch(first, last)
         for loss in plan.losses:
             report_loss(loss, fails=fails)
         starts = self._cluster.earliest(plan.unknown)
