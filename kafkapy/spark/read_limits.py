@@ -20,7 +20,7 @@ class _Unmarked:
 SupportsAvailableNow: Any = _Unmarked if limits is None else limits.SupportsTriggerAvailableNow
 
 
-def admits_limits(options: ReadOptions) -> None:
+def check_limits(options: ReadOptions) -> None:
     """Raises ConfigError if the options limit a batch and this version of Spark cannot."""
     names = {
         "maxOffsetsPerTrigger": options.max_offsets_per_trigger,

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from kafkapy.errors import ConfigError
 from kafkapy.spark.options import ReadOptions
 from kafkapy.spark.range_reader import read_range
-from kafkapy.spark.read_limits import SupportsAvailableNow, admits_limits, default_limit, is_unlimited
+from kafkapy.spark.read_limits import SupportsAvailableNow, check_limits, default_limit, is_unlimited
 from kafkapy.spark.shipping import Shipped
 from kafkapy.spark.stream_offset import OffsetRange
 from kafkapy.spark.stream_position import StreamPosition
@@ -27,7 +27,7 @@ class StreamReader(Shipped, SupportsAvailableNow, DataSourceStreamReader):
         self._options = options
         self._columns = columns
         self._position: StreamPosition | None = None
-        admits_limits(options)
+        check_limits(options)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_position": None}

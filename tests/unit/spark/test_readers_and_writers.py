@@ -146,9 +146,9 @@ def test_a_batch_is_unlimited_if_spark_asks_for_everything(monkeypatch):
 
 def test_limits_are_refused_before_spark_4_2(monkeypatch):
     limited = read(True, maxOffsetsPerTrigger="7", minOffsetsPerTrigger="3")
-    read_limits.admits_limits(limited)
+    read_limits.check_limits(limited)
     monkeypatch.setattr(read_limits, "limits", None)
-    read_limits.admits_limits(read(True))
+    read_limits.check_limits(read(True))
     with pytest.raises(ConfigError, match="maxOffsetsPerTrigger and minOffsetsPerTrigger"):
         stream_reader.StreamReader(limited, ())
 
