@@ -75,7 +75,7 @@ class MetadataDelta:
         """Removed topics, as they were in `image`, by topic id."""
         return self.topics.deleted
 
-    def apply(self, offset: int, epoch: int) -> MetadataImage:
+    def to_image(self, offset: int, epoch: int) -> MetadataImage:
         """Returns the image after all replayed records; `offset` is the end offset of the log after them."""
         assert offset >= self.image.offset, f"image at {offset} after one at {self.image.offset}"
         assert epoch >= self.image.epoch, f"image of epoch {epoch} after one of epoch {self.image.epoch}"

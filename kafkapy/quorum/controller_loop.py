@@ -163,7 +163,7 @@ class ControllerLoop:
                 outcomes.append(_failure(future, error))
                 continue
             if encoded:
-                image = delta.apply(end_offset, self._quorum.epoch)
+                image = delta.to_image(end_offset, self._quorum.epoch)
                 batches += encoded
                 outcomes.append(self._publication(delta, image))
             outcomes.append(_success(future, result.response))

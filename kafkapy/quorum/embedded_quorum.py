@@ -140,7 +140,7 @@ class EmbeddedQuorum:
             raise StorageError(self.settings.log_directory, f"reading the metadata log failed: {error}") from error
         self.log.open(scanned, self._snapshot_id.offset)
         self._remove_unfinished_snapshots()
-        return self._loader.delta.apply(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
+        return self._loader.delta.to_image(self.log.end_offset, max(self.log.last_epoch, self._snapshot_id.epoch))
 
     def _remove_unfinished_snapshots(self) -> None:
         try:
@@ -217,7 +217,7 @@ class EmbeddedQuorum:
         self.log.append([first, *batches])
         for message, _ in records:
             self._loader.replay(message)
-        image = self._loader.delta.apply(self.log.end_offset, self.epoch)
+        image = self._loader.delta.to_image(self.log.end_offset, self.epoch)
         self._loader = MetadataLoader(image)
         return self._register_controller(image)
 
@@ -287,7 +287,7 @@ class EmbeddedQuorum:
             loader.replay(message)
         batches, end_offset = self.encode(image.offset, records)
         self.log.append(batches)
-        return loader.delta.apply(end_offset, self.epoch)
+        return loader.delta.to_image(end_offset, self.epoch)
 
     def encode(self, base_offset: int, records: Sequence[MessageAndVersion]) -> tuple[list[bytes], int]:
         """Returns the batches of records at `base_offset` in the current epoch, and the offset after them."""

@@ -32,7 +32,7 @@ def replay(image: MetadataImage, *records: Any) -> MetadataImage:
     delta = MetadataDelta(image)
     for record in records:
         delta.replay(record[0] if isinstance(record, tuple) else record)
-    return delta.apply(image.offset + len(records), 1)
+    return delta.to_image(image.offset + len(records), 1)
 
 
 def commit(image: MetadataImage, result: ControllerResult[Any]) -> MetadataImage:

@@ -134,7 +134,7 @@ class ReplicaHarness:
         if configs is not None:
             delta.configs = {**image.configs, (TOPIC_RESOURCE, name): configs}
             delta.changed_configs.add((TOPIC_RESOURCE, name))
-        self.metadata.image = delta.apply(image.offset + 1, 0)
+        self.metadata.image = delta.to_image(image.offset + 1, 0)
         for number, partition in topic.partitions.items():
             if NODE_ID in partition.replicas:
                 config = TopicConfig(self.config, self.metadata.image.config(TOPIC_RESOURCE, name))
@@ -145,7 +145,7 @@ class ReplicaHarness:
     def delete_topic(self, name):
         delta = MetadataDelta(self.metadata.image)
         topic = delta.topics.remove_topic(self.metadata.image.topics.by_name[name].topic_id)
-        self.metadata.image = delta.apply(self.metadata.image.offset + 1, 0)
+        self.metadata.image = delta.to_image(self.metadata.image.offset + 1, 0)
         self.manager.drop_topics([topic])
         for number in topic.partitions:
             self.log_manager.delete_log(TopicPartition(name, number))

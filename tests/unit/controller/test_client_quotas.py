@@ -13,7 +13,7 @@ def altered(image, entity, values, **options):
     delta = MetadataDelta(image)
     for message, _ in result.records:
         delta.replay(message)
-    return delta.apply(image.offset, 1), len(result.records), result.response[entity].error
+    return delta.to_image(image.offset, 1), len(result.records), result.response[entity].error
 
 
 def test_set_change_and_remove():

@@ -25,7 +25,7 @@ def replayed(image, result):
     delta = MetadataDelta(image)
     for message, _ in result.records:
         delta.replay(message)
-    return delta.apply(image.offset + len(result.records), 1)
+    return delta.to_image(image.offset + len(result.records), 1)
 
 
 def test_what_is_kept_verifies_a_client_of_the_rfc():

@@ -87,7 +87,7 @@ def test_a_removed_topic_takes_its_configuration_along():
     image = replay(topic(), config)
     delta = MetadataDelta(image)
     delta.replay(records.RemoveTopicRecord(topic_id=ID))
-    after = delta.apply(9, 1)
+    after = delta.to_image(9, 1)
     assert not after.topics.by_name and not after.topics.by_id and not after.configs
     assert list(delta.deleted_topics) == [ID] and not delta.changed_topics
     assert delta.changed_configs == {(TOPIC_RESOURCE, "t")}
@@ -98,7 +98,7 @@ def test_a_topic_deleted_and_created_anew_in_one_delta_is_both():
     delta.replay(records.RemoveTopicRecord(topic_id=ID))
     delta.replay(records.TopicRecord(name="t", topic_id=DIRECTORY))
     assert list(delta.deleted_topics) == [ID] and list(delta.changed_topics) == [DIRECTORY]
-    assert delta.apply(9, 1).topics.by_name["t"].topic_id == DIRECTORY
+    assert delta.to_image(9, 1).topics.by_name["t"].topic_id == DIRECTORY
 
 
 @pytest.mark.parametrize(("offset", "epoch"), [(1, 1), (9, 0)])
@@ -106,7 +106,7 @@ def test_an_image_goes_back_neither_in_offset_nor_in_epoch(offset, epoch):
     image = topic()
     assert (image.offset, image.epoch) == (2, 1)
     with pytest.raises(AssertionError, match="after one"):
-        MetadataDelta(image).apply(offset, epoch)
+        MetadataDelta(image).to_image(offset, epoch)
 
 
 def test_config_entries_come_and_go():

@@ -18,7 +18,7 @@ def played(*records):
     loader = MetadataLoader(EMPTY_IMAGE)
     for record in records:
         loader.replay(record)
-    return loader.in_transaction, sorted(loader.delta.apply(0, 0).topics.by_name)
+    return loader.in_transaction, sorted(loader.delta.to_image(0, 0).topics.by_name)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_the_reactor_lets_go_of_a_deleted_topic_before_its_log_is_touched(tmp_pa
     publisher = MetadataPublisher(harness.config, harness.log_manager, harness.manager, 1, posted.append, run_on_owner)
     delta = MetadataDelta(harness.metadata.image)
     delta.topics.remove_topic(harness.metadata.image.topics.by_name["t"].topic_id)
-    harness.metadata.image = delta.apply(harness.metadata.image.offset + 1, 0)
+    harness.metadata.image = delta.to_image(harness.metadata.image.offset + 1, 0)
     publisher.on_metadata(delta, harness.metadata.image)
     assert seen == [(True, True), (False, True)]
     assert not os.path.exists(path)
