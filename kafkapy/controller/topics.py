@@ -235,7 +235,19 @@ def _new_partition(
             "controlled shutdown.",
         )
     directories = tuple(_directory_of(image, topic, partition_id, replica, rules) for replica in replicas)
-    return PartitionImage(replicas, directories, isr, (), (), (), (), isr[0], RECOVERED, 0, 0)
+    return PartitionImage(
+        replicas=replicas,
+        directories=directories,
+        isr=isr,
+        removing_replicas=(),
+        adding_replicas=(),
+        elr=(),
+        last_known_elr=(),
+        leader=isr[0],
+        leader_recovery_state=RECOVERED,
+        leader_epoch=0,
+        partition_epoch=0,
+    )
 
 
 def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules) -> bytes:
