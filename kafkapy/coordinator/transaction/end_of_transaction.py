@@ -17,18 +17,18 @@ _S = TransactionState
 
 
 class EndRequest(NamedTuple):
-    """An EndTxn request. `client_version` is the client's transaction.version: 2 from EndTxn version 5 on, otherwise
-    0."""
+    """An EndTxn request. `client_transaction_version` is the client's transaction.version: 2 from EndTxn version 5 on,
+    otherwise 0."""
 
     producer_id: int
     producer_epoch: int
     commit: bool
-    client_version: int
+    client_transaction_version: int
 
 
 def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
     """Returns whether the request ends the transaction; False if it is a repeated request. Raises ApiError."""
-    if request.client_version >= TRANSACTION_VERSION_2:
+    if request.client_transaction_version >= TRANSACTION_VERSION_2:
         return _ends_bumping_epoch(metadata, request)
     if metadata.producer_id != request.producer_id:
         raise ApiError(Error.INVALID_PRODUCER_ID_MAPPING)

@@ -54,7 +54,7 @@ class MarkerDelivery:
             metadata.producer_epoch,
             self._context.leader_epoch,
             metadata.state is TransactionState.PREPARE_COMMIT,
-            metadata.client_version,
+            metadata.client_transaction_version,
         )
         self._waiting[transactional_id] = (marker, set(metadata.partitions))
         self._write(transactional_id)

@@ -160,7 +160,7 @@ class TransactionCoordinator:
         transactional_id: str,
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
-        client_version: int,
+        client_transaction_version: int,
         respond: Callable[[Error], None],
     ) -> None:
         """Adds the partitions to the producer's transaction; responds NONE once all are added, or the error for which
@@ -171,7 +171,7 @@ class TransactionCoordinator:
         self._watch_timeouts()
         self._execute(
             transactional_id,
-            lambda shard: shard.add_partitions(transactional_id, producer, partitions, client_version),
+            lambda shard: shard.add_partitions(transactional_id, producer, partitions, client_transaction_version),
             respond,
             lambda error, _: respond(error),
         )

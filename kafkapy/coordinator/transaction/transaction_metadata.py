@@ -15,7 +15,8 @@ from kafkapy.types import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP, Topic
 
 # The last epoch that a client may use. One more is reserved for fencing the client.
 LAST_CLIENT_EPOCH = (1 << 15) - 2
-# transaction.version: from 2 on, each end of a transaction raises the producer's epoch (KIP-890).
+# Levels of the feature transaction.version. From 2 on, each end of a transaction raises the producer's epoch (KIP-890).
+TRANSACTION_VERSION_0 = 0
 TRANSACTION_VERSION_2 = 2
 
 
@@ -36,7 +37,7 @@ class TransactionMetadata(NamedTuple):
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = NO_TIMESTAMP
     last_update_ms: int = NO_TIMESTAMP
-    client_version: int = 0
+    client_transaction_version: int = TRANSACTION_VERSION_0
 
     @property
     def is_epoch_exhausted(self) -> bool:
@@ -90,7 +91,7 @@ def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | N
 
 
 def with_partitions(
-    metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_version: int, wall_ms: int
+    metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_transaction_version: int, wall_ms: int
 ) -> TransactionMetadata:
     """Returns the metadata with more partitions in the transaction, which begins with the first of them."""
     return metadata.moved_to(
@@ -98,17 +99,17 @@ def with_partitions(
         partitions=metadata.partitions | partitions,
         start_ms=wall_ms if metadata.state in RESTING_STATES else metadata.start_ms,
         last_update_ms=wall_ms,
-        client_version=client_version,
+        client_transaction_version=client_transaction_version,
     )
 
 
 def prepared(
-    metadata: TransactionMetadata, *, commit: bool, client_version: int, next_producer_id: int, wall_ms: int
+    metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
     """Returns the metadata with a decided outcome. From version 2 on, the markers carry the next epoch, so that late
     writes are refused."""
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
-    if client_version >= TRANSACTION_VERSION_2:
+    if client_transaction_version >= TRANSACTION_VERSION_2:
         epoch, last = epoch + 1, epoch
     return metadata.moved_to(
         TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
@@ -118,7 +119,7 @@ def prepared(
         # An abort without a transaction counts as one that began now.
         start_ms=wall_ms if metadata.state in RESTING_STATES else metadata.start_ms,
         last_update_ms=wall_ms,
-        client_version=client_version,
+        client_transaction_version=client_transaction_version,
     )
 
 
@@ -126,7 +127,11 @@ def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> 
     """Returns the metadata with the open transaction aborted by the coordinator, and its producer fenced by a higher
     epoch."""
     aborted = prepared(
-        metadata, commit=False, client_version=server_version, next_producer_id=NO_PRODUCER_ID, wall_ms=wall_ms
+        metadata,
+        commit=False,
+        client_transaction_version=server_version,
+        next_producer_id=NO_PRODUCER_ID,
+        wall_ms=wall_ms,
     )
     if server_version >= TRANSACTION_VERSION_2:
         return aborted
@@ -136,7 +141,7 @@ def fenced(metadata: TransactionMetadata, server_version: int, wall_ms: int) -> 
 def completed(metadata: TransactionMetadata, wall_ms: int) -> TransactionMetadata:
     """Returns the metadata after all markers are written, under the next producer id if there is one."""
     changes: dict[str, object] = {}
-    if metadata.client_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
+    if metadata.client_transaction_version >= TRANSACTION_VERSION_2 and metadata.next_producer_id != NO_PRODUCER_ID:
         # The client knows LAST_CLIENT_EPOCH as its last epoch; the epoch above it was only in the markers.
         changes = {"producer_id": metadata.next_producer_id, "producer_epoch": 0}
     return metadata.moved_to(

@@ -41,7 +41,7 @@ def transaction_record(transactional_id: str, metadata: TransactionMetadata, ver
     if version >= TransactionLogValue.FIRST_VERSION_WITH_PREVIOUS_PRODUCER_ID:
         value.previous_producer_id = metadata.previous_producer_id
         value.next_producer_id = metadata.next_producer_id
-        value.client_transaction_version = metadata.client_version
+        value.client_transaction_version = metadata.client_transaction_version
     return CoordinatorRecord(transaction_key(transactional_id), encode_coordinator(value, version))
 
 
@@ -79,5 +79,5 @@ def transaction_metadata_from(value: bytes) -> TransactionMetadata:
         ),
         start_ms=stored.transaction_start_timestamp_ms,
         last_update_ms=stored.transaction_last_update_timestamp_ms,
-        client_version=stored.client_transaction_version,
+        client_transaction_version=stored.client_transaction_version,
     )

@@ -124,7 +124,7 @@ class TransactionShard:
         transactional_id: str,
         producer: ProducerIdAndEpoch,
         partitions: frozenset[TopicPartition],
-        client_version: int,
+        client_transaction_version: int,
     ) -> CoordinatorResult[Error]:
         """Adds partitions to the transaction, and begins it if none is open. Raises ApiError."""
         metadata = self._owned(transactional_id, producer)
@@ -132,7 +132,7 @@ class TransactionShard:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
         if metadata.state is TransactionState.ONGOING and partitions <= metadata.partitions:
             return CoordinatorResult(response=Error.NONE)
-        changed = with_partitions(metadata, partitions, client_version, self._context.clock.wall_ms())
+        changed = with_partitions(metadata, partitions, client_transaction_version, self._context.clock.wall_ms())
         return self._change(transactional_id, changed, Error.NONE)
 
     def missing_partitions(
@@ -159,7 +159,7 @@ class TransactionShard:
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
-            and request.client_version >= TRANSACTION_VERSION_2
+            and request.client_transaction_version >= TRANSACTION_VERSION_2
             and metadata.is_epoch_exhausted
             and metadata.producer_id == request.producer_id
             and metadata.state not in PREPARED_STATES
@@ -186,7 +186,7 @@ class TransactionShard:
         changed = prepared(
             metadata,
             commit=request.commit,
-            client_version=request.client_version,
+            client_transaction_version=request.client_transaction_version,
             next_producer_id=next_producer_id,
             wall_ms=wall_ms,
         )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from kafkapy.coordinator.transaction.end_of_transaction import EndRequest
-from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_2
+from kafkapy.coordinator.transaction.transaction_metadata import TRANSACTION_VERSION_0, TRANSACTION_VERSION_2
 from kafkapy.coordinator.transaction.transaction_requests import ProducerIdAndEpoch, ProducerResponse, TransactionMarker
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
@@ -73,7 +73,7 @@ def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitions
         request.v3_and_below_transactional_id,
         ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch),
         frozenset(requested),
-        0,
+        TRANSACTION_VERSION_0,
         lambda error: respond(_each(requested, error)),
     )
 
@@ -186,7 +186,7 @@ def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnR
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         frozenset({partition}),
-        0,
+        TRANSACTION_VERSION_0,
         respond,
     )
 
@@ -201,18 +201,19 @@ def end_txn_error(request: EndTxnRequest, version: int, error: Error, message: s
 @serves(ApiKey.END_TXN, 0, 5, on_error=end_txn_error)
 def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> None:
     version = context.api_version
-    client_version = TRANSACTION_VERSION_2 if version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH else 0
+    knows_epoch = version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH
+    client_transaction_version = TRANSACTION_VERSION_2 if knows_epoch else TRANSACTION_VERSION_0
 
     def respond(ended: ProducerResponse) -> None:
         first = EndTxnRequest.FIRST_VERSION_WITH_PRODUCER_FENCED
         response = EndTxnResponse(error_code=_in_version(version, ended.error, first))
-        if version >= EndTxnResponse.FIRST_VERSION_WITH_PRODUCER_EPOCH:
+        if knows_epoch:
             response.producer_id, response.producer_epoch = ended.producer
         context.respond(response)
 
     context.services.transaction_coordinator.end(
         request.transactional_id,
-        EndRequest(request.producer_id, request.producer_epoch, request.committed, client_version),
+        EndRequest(request.producer_id, request.producer_epoch, request.committed, client_transaction_version),
         respond,
     )
 

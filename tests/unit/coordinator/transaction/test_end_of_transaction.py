@@ -10,7 +10,7 @@ from kafkapy.coordinator.transaction.transaction_state import TransactionState
 from kafkapy.errors import ApiError, Error
 
 OLD_ID, NEW_ID = 7, 8
-RETRY = EndRequest(OLD_ID, LAST_CLIENT_EPOCH, commit=True, client_version=2)
+RETRY = EndRequest(OLD_ID, LAST_CLIENT_EPOCH, commit=True, client_transaction_version=2)
 
 
 def completed_in_epoch(epoch: int) -> TransactionMetadata:

@@ -61,15 +61,15 @@ def test_a_transaction_begins_with_its_first_partition() -> None:
 
 def test_the_epoch_rises_at_the_end_for_clients_that_know_it() -> None:
     ongoing = at(S.ONGOING, 3, partitions=PLACE)
-    old = prepared(ongoing, commit=True, client_version=0, next_producer_id=-1, wall_ms=9)
-    new = prepared(ongoing, commit=True, client_version=2, next_producer_id=-1, wall_ms=9)
+    old = prepared(ongoing, commit=True, client_transaction_version=0, next_producer_id=-1, wall_ms=9)
+    new = prepared(ongoing, commit=True, client_transaction_version=2, next_producer_id=-1, wall_ms=9)
     assert (old.producer_epoch, new.producer_epoch, new.last_producer_epoch) == (3, 4, 3)
     assert completed(new, 10)._replace(partitions=PLACE) == new._replace(state=S.COMPLETE_COMMIT, last_update_ms=10)
 
 
 def test_an_id_whose_epochs_are_used_up_hands_over_at_the_end() -> None:
     ongoing = at(S.ONGOING, LAST_CLIENT_EPOCH, partitions=PLACE)
-    ending = prepared(ongoing, commit=False, client_version=2, next_producer_id=8, wall_ms=9)
+    ending = prepared(ongoing, commit=False, client_transaction_version=2, next_producer_id=8, wall_ms=9)
     assert (ending.producer_id, ending.producer_epoch) == (7, 32767)
     ended = completed(ending, 10)
     assert (ended.producer_id, ended.producer_epoch, ended.last_producer_epoch) == (8, 0, LAST_CLIENT_EPOCH)

@@ -26,7 +26,7 @@ KAFKA_RECORDS = [
             partitions=frozenset(),
             start_ms=-1,
             last_update_ms=1795263808629,
-            client_version=0,
+            client_transaction_version=0,
         ),
         "000000056f66667232",
         "0001000000000000000500000000ea600000000001a1fe0fc475ffffffffffffffff0100080000000000000005",
@@ -43,7 +43,7 @@ KAFKA_RECORDS = [
             partitions=frozenset({TopicPartition("__consumer_offsets", 0)}),
             start_ms=1795263808640,
             last_update_ms=1795263808640,
-            client_version=0,
+            client_transaction_version=0,
         ),
         "000000056f66667232",
         "0001000000000000000500000000ea600102135f5f636f6e73756d65725f6f666673657473020000000000000001a1fe0fc480000001a1fe0fc4800100080000000000000005",
@@ -60,7 +60,7 @@ KAFKA_RECORDS = [
             partitions=frozenset({TopicPartition("__consumer_offsets", 0), TopicPartition("__consumer_offsets", 17)}),
             start_ms=1795263808640,
             last_update_ms=1795263808700,
-            client_version=0,
+            client_transaction_version=0,
         ),
         "000000056f66667232",
         "0001000000000000000500000000ea600202135f5f636f6e73756d65725f6f66667365747303000000000000001100000001a1fe0fc4bc000001a1fe0fc4800100080000000000000005",
@@ -77,7 +77,7 @@ KAFKA_RECORDS = [
             partitions=frozenset(),
             start_ms=1795263808640,
             last_update_ms=1795263808702,
-            client_version=0,
+            client_transaction_version=0,
         ),
         "000000056f66667232",
         "0001000000000000000500000000ea600401000001a1fe0fc4be000001a1fe0fc4800100080000000000000005",
@@ -94,7 +94,7 @@ KAFKA_RECORDS = [
             partitions=frozenset({TopicPartition("__consumer_offsets", 17)}),
             start_ms=1795263809007,
             last_update_ms=1795263809012,
-            client_version=2,
+            client_transaction_version=2,
         ),
         "000000056f66667232",
         "0001000000000000000500010000ea600302135f5f636f6e73756d65725f6f666673657473020000001100000001a1fe0fc5f4000001a1fe0fc5ef020008000000000000000502020002",
@@ -111,7 +111,7 @@ KAFKA_RECORDS = [
             partitions=frozenset(),
             start_ms=1795263809007,
             last_update_ms=1795263809014,
-            client_version=2,
+            client_transaction_version=2,
         ),
         "000000056f66667232",
         "0001000000000000000500010000ea600501000001a1fe0fc5f6000001a1fe0fc5ef020008000000000000000502020002",
@@ -135,7 +135,9 @@ def test_version_0_leaves_out_what_it_cannot_hold() -> None:
     metadata = KAFKA_RECORDS[0][1]
     record = transaction_record("a", metadata, 0)
     assert record.value is not None and record.value[:2] == b"\0\0"
-    assert transaction_metadata_from(record.value) == metadata._replace(previous_producer_id=-1, client_version=0)
+    assert transaction_metadata_from(record.value) == metadata._replace(
+        previous_producer_id=-1, client_transaction_version=0
+    )
 
 
 def test_tombstones_and_unknown_types() -> None:
