@@ -51,8 +51,8 @@ cdef class SegmentState:
     cdef public TimeIndex _time_index
 
     # Returns True only if `size` more bytes fit at `position`, behind `pending` batches without index entries.
-    cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
-                           int64_t max_timestamp, int64_t last_offset) noexcept nogil
+    cdef bint certainly_fits(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
+                             int64_t max_timestamp, int64_t last_offset) noexcept nogil
     # Indexes one batch as LogSegment.index_batch does. Returns 0 or -errno.
     cdef int index_one(self, int64_t interval_bytes, int64_t position, int64_t size, int64_t last_offset,
                        int64_t max_timestamp) noexcept nogil

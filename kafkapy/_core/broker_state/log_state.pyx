@@ -24,8 +24,8 @@ cdef class SegmentState:
         self._max_timestamp = TIMESTAMP_NOT_LOADED
         self._offset_of_max_timestamp = -1
 
-    cdef bint surely_takes(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
-                           int64_t max_timestamp, int64_t last_offset) noexcept nogil:
+    cdef bint certainly_fits(self, LogLimits limits, int64_t position, int64_t pending, int64_t size,
+                             int64_t max_timestamp, int64_t last_offset) noexcept nogil:
         """Returns whether the batches certainly fit without a roll. False means unknown: the caller has to ask
         LogSegment.should_roll, which also looks at the clock and the file."""
         return (self.is_open_for_append

@@ -33,7 +33,7 @@ cdef class ProducerEntry:
     cdef int32_t newest_sequence(self) noexcept nogil
     cdef void push(self, const ProducedBatch *batch) noexcept nogil
     # Returns whether a batch of this epoch and sequence, outside a transaction, is the next batch of the producer.
-    cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil
+    cdef bint is_next_batch(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil
 
 
 cdef class ProducerTable:

@@ -49,7 +49,7 @@ cdef class ProducerEntry:
             self.oldest = (self.oldest + 1) % BATCHES_RETAINED
         self.last_timestamp = batch.timestamp
 
-    cdef bint simply_takes(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil:
+    cdef bint is_next_batch(self, int16_t producer_epoch, int32_t first_sequence) noexcept nogil:
         cdef int32_t newest = self.pending_sequence if self.is_pending else self.newest_sequence()
         return (self.count > 0 and producer_epoch == self.producer_epoch
                 and self.transaction_first_offset < 0

@@ -9,7 +9,7 @@ cdef enum:
     HIGHEST_GATED_FETCH = 18
 
 cdef enum FetchMoment:
-    FETCH_ON_ARRIVAL = 0
+    FETCH_ON_ARRIVAL = 0                 # in phase 1, and once more in phase 2 before it is held
     FETCH_WHILE_HELD = 1                 # after an append to one of its partitions
     FETCH_AT_DEADLINE = 2                # answered with the available data
 

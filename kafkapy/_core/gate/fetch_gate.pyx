@@ -128,9 +128,9 @@ cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartiti
     cdef int64_t max_bytes = place.max_bytes
     if place.last_fetched_epoch != -1 or max_bytes < 0:
         return False
-    if partition.last_request == gate.serial or not (partition.is_gated and partition.is_leader):
+    if partition.last_request_serial == gate.serial or not (partition.is_gated and partition.is_leader):
         return False
-    partition.last_request = gate.serial
+    partition.last_request_serial = gate.serial
     if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
     if request.version < FIRST_FETCH_WITH_ZSTD and partition.log.config.codec == CODEC_ZSTD:
@@ -249,7 +249,7 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     return not cursor.failed and max_bytes >= 0 and (request.is_committed or isolation_level == 0)
 
 
-cdef int may_answer(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
+cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
     """Returns the verdict on a fetch whose `count` partitions have been read.
 
     A held fetch counts as DelayedFetch does: a batch larger than its partition's limit counts only up to the limit.
@@ -309,7 +309,9 @@ cdef bint note_places(GateContext gate, FetchRequest *request, FrameCursor *curs
     return not cursor.failed
 
 
-cdef inline const FetchPlace *place_of(FetchPartitionState asked, int64_t serial) noexcept nogil:
+cdef inline const FetchPlace *place_of_client(FetchPartitionState asked, int64_t serial) noexcept nogil:
+    """Returns the client's place in a partition of its session: from the request with this serial if it names the
+    partition, otherwise from an earlier request."""
     return &asked.asked if asked.asked_by == serial else &asked.place
 
 
@@ -319,7 +321,8 @@ cdef int read_session(GateContext gate, FetchRequest *request, SessionPartitions
     cdef int count = 0
     while at != NULL:
         if not read_named(gate, request, (<FetchPartitionState> at).topic, (<FetchPartitionState> at).topic_length,
-                          (<FetchPartitionState> at).index, place_of(<FetchPartitionState> at, gate.serial), count):
+                          (<FetchPartitionState> at).index, place_of_client(<FetchPartitionState> at, gate.serial),
+                          count):
             return -1
         gate.reads[count].asked = at
         count += 1
@@ -333,7 +336,7 @@ cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogS
     answer has to contain the partition."""
     cdef bint is_changed = (read.length > 0 or log.high_watermark != asked.sent_high_watermark
                             or log.log_start_offset != asked.sent_log_start_offset)
-    asked.place = place_of(asked, serial)[0]
+    asked.place = place_of_client(asked, serial)[0]
     asked.sent_high_watermark = log.high_watermark
     asked.sent_log_start_offset = log.log_start_offset
     return is_changed
@@ -402,7 +405,7 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
     if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
         return GATE_DECLINED
     count[0] = read_session(gate, request, session.partitions)
-    verdict = GATE_DECLINED if count[0] < 0 else may_answer(gate, request, count[0])
+    verdict = GATE_DECLINED if count[0] < 0 else verdict_on(gate, request, count[0])
     if verdict == GATE_ANSWERED:
         advance(gate.sessions, session)
         count[0] = keep_changed(gate, session.partitions, count[0])
@@ -417,7 +420,7 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
     count[0] = take_topics(gate, request, cursor)
     if count[0] < 0 or not take_rest(request, cursor):
         return GATE_DECLINED
-    verdict = may_answer(gate, request, count[0])
+    verdict = verdict_on(gate, request, count[0])
     if verdict == GATE_ANSWERED:
         for index in range(count[0]):
             count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)

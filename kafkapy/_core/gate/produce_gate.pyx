@@ -70,7 +70,7 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
     batch.producer = NULL
     if header.producer_id >= 0:
         batch.producer = partition.log.producers.entries.find(header.producer_id)
-        if batch.producer == NULL or not (<ProducerEntry> batch.producer).simply_takes(
+        if batch.producer == NULL or not (<ProducerEntry> batch.producer).is_next_batch(
                 header.producer_epoch, header.base_sequence):
             return False
     if not has_room(partition, partition.log, partition.log.segments.active, batch):
@@ -79,7 +79,7 @@ cdef bint examine_batch(GateContext gate, PartitionState partition, GatheredBatc
     if check_batch(batch.data, &header, &limits) != RECORDS_OK:
         return False
     prepare_check(&gate.check, &header, &limits, wall_ms)
-    if not are_in_order(gate, batch.data, size, header.attributes):
+    if not has_valid_records(gate, batch.data, size, header.attributes):
         return False
     batch.max_timestamp = gate.check.max_timestamp
     return has_room(partition, partition.log, partition.log.segments.active, batch)
@@ -93,7 +93,7 @@ cdef bint keeps_codec(LogLimits config, int attributes, int version) noexcept no
     return config.codec < 0 or config.codec == attributes
 
 
-cdef bint are_in_order(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
+cdef bint has_valid_records(GateContext gate, const uint8_t *data, int32_t size, int codec) noexcept nogil:
     """Checks the records of the batch against `gate.check` and returns whether all of them are valid."""
     if codec:
         if not gate.decompressor.check_records(codec, data + BATCH_OVERHEAD, size - BATCH_OVERHEAD, &gate.check):
@@ -117,8 +117,8 @@ cdef bint has_room(PartitionState partition, LogState log, SegmentState segment,
     offset."""
     cdef int64_t first_offset = partition.gathered_end_offset if partition.gathered_count else log.log_end_offset
     batch.base_offset = first_offset
-    return (segment.surely_takes(log.config, segment.size + partition.gathered_bytes, partition.gathered_count,
-                                 batch.size, batch.max_timestamp, first_offset + batch.last_offset_delta)
+    return (segment.certainly_fits(log.config, segment.size + partition.gathered_bytes, partition.gathered_count,
+                                   batch.size, batch.max_timestamp, first_offset + batch.last_offset_delta)
             and first_offset + batch.last_offset_delta + 1 - log.recovery_point < log.config.flush_messages)
 
 
@@ -163,9 +163,9 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
 
 cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
                             int version, int64_t wall_ms) noexcept nogil:
-    if partition.last_request == gate.serial or not is_open(partition):
+    if partition.last_request_serial == gate.serial or not is_open(partition):
         return False
-    partition.last_request = gate.serial
+    partition.last_request_serial = gate.serial
     return examine_batch(gate, partition, batch, size, version, wall_ms)
 
 
