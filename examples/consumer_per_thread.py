@@ -50,14 +50,15 @@ def main(bootstrap: str, topic: str, group: str, count: str) -> None:
     fill(bootstrap, topic, int(count))
     results = Results(int(count))
     readers = [Reader(number, bootstrap, topic, group, results) for number in range(3)]
-    for reader in readers:
-        reader.start()
     try:
+        for reader in readers:
+            reader.start()
         results.is_done.wait()
     finally:
         results.is_done.set()  # after Ctrl-C too, because the program ends only after its threads
         for reader in readers:
-            reader.join()
+            if reader.ident is not None:  # Ctrl-C may come before all are started
+                reader.join()
     print(f"{len(results.seen)} different records, the most frequent {max(results.seen.values())} times")
 
 

@@ -25,10 +25,13 @@ def version_text() -> str:
     """Returns the version, the origin of the code, and the platform, on two lines."""
     data = build_data()
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    is_executable = bool(getattr(sys, "frozen", False))
+    if not data and is_executable:
+        return f"kafkapy {__version__} (without build data)\n{system}, executable; core: unknown compiler"
     if not data:
         tree = Path(__file__).resolve().parents[1]
         return f"kafkapy {__version__} (source tree {tree})\n{system}; core: compiled in the source tree"
-    form = "executable" if getattr(sys, "frozen", False) else "package"
+    form = "executable" if is_executable else "package"
     return (
         f"kafkapy {__version__} (Commit:{data['commit'][:16]}, built {data['date']})\n"
         f"{system}, {form}; core: Cython {data['cython']}, {data['compiler']}"

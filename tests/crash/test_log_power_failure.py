@@ -42,9 +42,7 @@ class Broker:
         )
 
     def start(self):
-        self.manager.startup(
-            lambda topic: self.topic_config, lambda topic_id, partition, directory_id: topic_id is None
-        )
+        self.manager.startup(lambda topic: self.topic_config, lambda topic_id, partition: topic_id is None)
         return self
 
     def live(self, seed):

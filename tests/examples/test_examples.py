@@ -173,7 +173,15 @@ def slow_group_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 @pytest.mark.parametrize("name", ["consumer_per_thread", "worker_pool"])
 def test_ctrl_c_ends_a_consumer_that_waits(slow_group_broker, name):
     words = [sys.executable, str(EXAMPLES / f"{name}.py"), slow_group_broker]
-    with subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen(
+        words,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # The tests may run in the background of a shell, which ignores the signal and passes that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as program:
         try:
             assert program.stdout.readline().startswith("sent ")
             program.send_signal(signal.SIGINT)
