@@ -32,7 +32,7 @@ to the user's directory of the shell, which it creates, and prints what it has w
 
 
 def _no_run(arguments: object) -> int:
-    raise NotImplementedError("this declaration only describes flags")
+    raise AssertionError("this declaration only describes flags")
 
 
 # The tools that parse their arguments by themselves.
