@@ -20,7 +20,7 @@ OF_EACH_MODULE = {
         "CHUNK_BYTES FIRST_BYTES SMALLEST_CAPACITY MOST_ROWS IN_FLIGHT_LIMIT MEGABYTE "
         "CHECK_INTERVAL_MS CONNECT_TIMEOUT_S LOOK_S PATIENCE_S PAUSE_S POLL_S RETRY_MS SLICE_MS NEVER"
     ),
-    "the layout of one file or structure": "ENTRY_SIZE OFFSET_AT FILE_NAME SUFFIX DELETED_SUFFIX VERSION UUID_BYTES",
+    "the layout of one file or structure": "ENTRY_SIZE OFFSET_AT FILE_NAME SUFFIX DELETED_SUFFIX VERSION",
     "texts and names of one tool": "CONNECTION DEPRECATED JAVA PACKAGE SUBJECT USAGE",
     "special values of one type": "INITIAL_EPOCH LARGEST_EPOCH NO_MEMORY UNKNOWN",
     "constants of the protocol, which client and broker each declare": (

@@ -16,6 +16,7 @@ from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.bytes.frame_cursor cimport (
     FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16)
 from kafkapy._core.broker_state.partition_state cimport PartitionState
+from kafkapy._core.gate.gate_context cimport UUID_BYTES
 from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
 from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FIRST_FLEXIBLE_PRODUCE, PRODUCE
@@ -23,9 +24,6 @@ from kafkapy._core.reactor.reactor cimport Reactor
 from kafkapy._core.reactor.reactor_connection cimport Request
 from kafkapy._core.reactor.reactor_state cimport (
     GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame)
-
-cdef enum:
-    UUID_BYTES = 16
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED

@@ -20,7 +20,7 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
     FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
-from kafkapy._core.gate.gate_context cimport FetchedPartition
+from kafkapy._core.gate.gate_context cimport UUID_BYTES, FetchedPartition
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH, FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA, FIRST_FETCH_WITH_LAST_FETCHED_EPOCH,
     FIRST_FETCH_WITH_LOG_START_OFFSET, FIRST_FETCH_WITH_PREFERRED_READ_REPLICA, FIRST_FETCH_WITH_RACK_ID,
@@ -37,7 +37,6 @@ from kafkapy._core.bytes.segment_scan cimport locate_batch
 from kafkapy._core.broker_state.topic_counters cimport count_fetch
 
 cdef enum:
-    UUID_BYTES = 16
     CONSUMER = -1
     READ_COMMITTED = 1
     INITIAL_EPOCH = 0

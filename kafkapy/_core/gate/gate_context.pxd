@@ -14,6 +14,9 @@ from kafkapy._core.bytes.record_scanner cimport RecordCheck
 from kafkapy._core.bytes.segment_file cimport iovec
 from kafkapy._core.bytes.slab cimport Slab
 
+cdef enum:
+    UUID_BYTES = 16                      # of a topic's id
+
 cdef struct GatheredBatch:
     PyObject *partition                  # borrowed PartitionState; no partition is removed before phase 2
     PyObject *producer                   # borrowed ProducerEntry, or NULL

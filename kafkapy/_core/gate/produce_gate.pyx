@@ -22,7 +22,7 @@ from kafkapy._core.bytes.batch_validation cimport BatchLimits, assign_in_place, 
 from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
-from kafkapy._core.gate.gate_context cimport GatheredBatch, GatheredRequest
+from kafkapy._core.gate.gate_context cimport UUID_BYTES, GatheredBatch, GatheredRequest
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FLEXIBLE_PRODUCE, FIRST_PRODUCE_WITH_LOG_START_OFFSET, FIRST_PRODUCE_WITH_RECORD_ERRORS,
     FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
@@ -38,7 +38,6 @@ from kafkapy._core.bytes.slab cimport slab_release, slab_retain
 from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_append, count_failed_append
 
 cdef enum:
-    UUID_BYTES = 16
     KAFKA_STORAGE_ERROR = 56
     ANSWER_OVERHEAD = 32                 # bytes of size prefix, header, array length, throttle time and tags, at most
     TOPIC_OVERHEAD = 16                  # bytes of a topic without its name, at most

@@ -44,7 +44,7 @@ class ForeignGroup:
         raise ApiError(Error.GROUP_ID_NOT_FOUND, f"Group {self.group_id} is not a classic group.")
 
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        raise NotImplementedError
+        raise ApiError(Error.GROUP_ID_NOT_FOUND)
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
         return self.validate_commit(call)
@@ -69,9 +69,6 @@ class ShareGroup(ForeignGroup):
     __slots__ = ()
     group_type = "share"
     is_replaceable = False
-
-    def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        raise ApiError(Error.GROUP_ID_NOT_FOUND)
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         raise ApiError(Error.GROUP_ID_NOT_FOUND)
