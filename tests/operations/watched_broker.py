@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafkapy.metrics import table
 from tests.broker_process import BrokerProcess
 from tests.ports import free_port
 
@@ -20,6 +22,7 @@ class WatchedBroker(BrokerProcess):
         self.metrics_port = free_port()
         listener = {"kafkapy.metrics.listener": f"127.0.0.1:{self.metrics_port}"}
         super().__init__(directory, {**listener, **(properties or {})})
+        self._last_page = -1.0
 
     def get(self, path: str) -> tuple[int, str]:
         """Returns the status and the text of a page."""
@@ -32,9 +35,16 @@ class WatchedBroker(BrokerProcess):
             connection.close()
 
     def page(self) -> Page:
-        status, text = self.get("/metrics")
-        assert status == 200, text
-        return Page(text)
+        """Returns a page that is newer than the one returned before; the broker sends a page again for 0.25 s."""
+        while True:
+            status, text = self.get("/metrics")
+            assert status == 200, text
+            page = Page(text)
+            number = page.value(table.PAGES.name)
+            if number != self._last_page:
+                self._last_page = number
+                return page
+            time.sleep(0.02)
 
 
 class Page:
