@@ -30,7 +30,7 @@ from kafkapy.quorum.format_directory import check_identity, format_directories
 from kafkapy.quorum.voters import (
     DEFAULT_CONTROLLER_LISTENER,
     ControllerListener,
-    VoterSet,
+    Voter,
     check_static_voters,
     parse_voter,
 )
@@ -219,7 +219,7 @@ def format_command(arguments: Arguments) -> int:
     return 0
 
 
-def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> VoterSet:
+def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> Voter:
     """Returns the voter that --initial-controllers names. Raises ToolError unless it is this node alone."""
     name = (listener or DEFAULT_CONTROLLER_LISTENER).name
     voters = [parse_voter(each, name) for each in text.split(",") if each]

@@ -40,6 +40,7 @@ from kafkapy.quorum.voters import (
     VoterSet,
     check_static_voters,
     check_voters,
+    single_voter,
 )
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.partition_metadata import write_partition_metadata
@@ -231,12 +232,16 @@ class EmbeddedQuorum:
         if self.voters is None:
             return []
         listener = self.settings.controller_listener
-        moved = listener is not None and listener != self.voters.listener
+        moved = listener is not None and listener != self._voter_listener(self.voters)
         if listener is not None:
-            self.voters = self.voters._replace(listener=listener)
+            self.voters = single_voter(self.settings.node_id, self.settings.directory_id, listener)
         if self.log.end_offset == 0:
             return self.voters.records()
         return self.voters.records()[1:] if moved else []
+
+    @staticmethod
+    def _voter_listener(voters: VoterSet) -> ControllerListener:
+        return next(iter(voters)).listener
 
     def _bootstrap_records(self) -> list[MessageAndVersion]:
         """Returns the features of a directory without bootstrap.checkpoint, as one metadata transaction."""
@@ -269,7 +274,7 @@ class EmbeddedQuorum:
             return image
         listener = self.settings.controller_listener
         if listener is None:
-            listener = DEFAULT_CONTROLLER_LISTENER if self.voters is None else self.voters.listener
+            listener = DEFAULT_CONTROLLER_LISTENER if self.voters is None else self._voter_listener(self.voters)
         registration = ControllerRegistration(
             self.settings.node_id,
             random_uuid(),

@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord, UserS
 from kafkapy.quorum.embedded_quorum import BOOTSTRAP_FILE
 from kafkapy.quorum.metadata_log import DIRECTORY_NAME
 from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
-from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet
+from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet, single_voter
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
 from kafkapy.types import Clock, OffsetAndEpoch, random_uuid, uuid_to_string
@@ -68,7 +68,7 @@ def format_directories(
             filesystem.sync_directory(os.path.dirname(directory) or ".")
             _write_bootstrap(directory, features, credentials, filesystem, clock)
             if directory == metadata_directory and is_dynamic:
-                voters = VoterSet(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
+                voters = single_voter(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
                 _write_voters(directory, voters, filesystem, clock)
             write_meta_properties(filesystem, directory, properties)
         elif properties.directory_id is None:

@@ -1,24 +1,24 @@
-"""The voters: from the configuration (static quorum) or from KRaftVoters records in the log (dynamic, KIP-853).
-
-This node must be the only voter; any other set is refused before anything is written.
-"""
+"""The voters of the metadata quorum: from the configuration (static quorum) or from KRaftVoters records in the log
+(dynamic quorum, KIP-853)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, VotersRecord
-from kafkapy.types import uuid_from_string, uuid_to_string
+from kafkapy.types import ZERO_UUID, uuid_from_string, uuid_to_string
 
+KRAFT_VERSION_STATIC = 0
 KRAFT_VERSION_DYNAMIC = 1
 LARGEST_PORT = 2**16 - 1
 _NUMBER = re.compile(r"[-+]?[0-9]{1,10}")
 
 
 class ControllerListener(NamedTuple):
-    """The address of the controller. Nothing listens there, but Kafka stores the address with the voter."""
+    """The address of a controller on one listener, as Kafka stores it with a voter."""
 
     name: str
     host: str
@@ -28,27 +28,140 @@ class ControllerListener(NamedTuple):
 DEFAULT_CONTROLLER_LISTENER = ControllerListener("CONTROLLER", "localhost", 9093)
 
 
-class VoterSet(NamedTuple):
-    """The single voter of a dynamic quorum."""
+class ReplicaKey(NamedTuple):
+    """A replica of the metadata log: node id and directory id (ZERO_UUID if the directory is not known)."""
 
     node_id: int
-    directory_id: bytes
-    listener: ControllerListener
+    directory_id: bytes = ZERO_UUID
+
+    def __str__(self) -> str:
+        return f"{self.node_id}:{uuid_to_string(self.directory_id)}" if any(self.directory_id) else str(self.node_id)
+
+
+class Voter(NamedTuple):
+    """One voter: node, directory (ZERO_UUID in a static quorum), listeners, and supported levels of kraft.version."""
+
+    node_id: int
+    directory_id: bytes = ZERO_UUID
+    listeners: tuple[ControllerListener, ...] = ()
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.node_id, self.directory_id)
+
+    @property
+    def listener(self) -> ControllerListener:
+        """The first listener; Kafka's default address if the voter has none."""
+        return self.listeners[0] if self.listeners else DEFAULT_CONTROLLER_LISTENER
+
+    def has_key(self, key: ReplicaKey) -> bool:
+        """Returns True if `key` is this voter; a voter without a directory id accepts every directory."""
+        return key.node_id == self.node_id and self.directory_id in (ZERO_UUID, key.directory_id)
+
+    def supports(self, kraft_version: int) -> bool:
+        """Returns True if the voter supports the level of kraft.version."""
+        return self.min_kraft_version <= kraft_version <= self.max_kraft_version
+
+
+class VoterSet:
+    """An immutable set of voters with distinct node ids, ordered by node id."""
+
+    __slots__ = ("_by_id", "ids")
+
+    def __init__(self, voters: Iterable[Voter] = ()) -> None:
+        self._by_id = {voter.node_id: voter for voter in sorted(voters)}
+        self.ids = tuple(self._by_id)
+
+    def __iter__(self) -> Iterator[Voter]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoterSet) and self._by_id == other._by_id
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._by_id.values()))
+
+    def __repr__(self) -> str:
+        return f"VoterSet({', '.join(str(voter.key) for voter in self)})"
+
+    def get(self, node_id: int) -> Voter | None:
+        """Returns the voter with a node id, or None."""
+        return self._by_id.get(node_id)
+
+    def find(self, key: ReplicaKey) -> Voter | None:
+        """Returns the voter that a replica is, or None; a voter without a directory id accepts every directory."""
+        voter = self._by_id.get(key.node_id)
+        return voter if voter is not None and voter.has_key(key) else None
+
+    def is_voter(self, key: ReplicaKey) -> bool:
+        """Returns True if the replica is one of the voters."""
+        return self.find(key) is not None
+
+    def is_only_voter(self, key: ReplicaKey) -> bool:
+        """Returns True if the replica is the only voter."""
+        return len(self.ids) == 1 and self.is_voter(key)
+
+    def with_voter(self, voter: Voter) -> VoterSet:
+        """Returns the set with `voter` in addition to, or instead of the voter with the same node id."""
+        return VoterSet({**self._by_id, voter.node_id: voter}.values())
+
+    def without(self, node_id: int) -> VoterSet:
+        """Returns the set without the voter of that node id."""
+        return VoterSet(voter for voter in self if voter.node_id != node_id)
+
+    def supports(self, kraft_version: int) -> bool:
+        """Returns True if every voter supports the level of kraft.version."""
+        return all(voter.supports(kraft_version) for voter in self)
+
+    def has_overlapping_majority(self, other: VoterSet) -> bool:
+        """Returns True if every majority of this set contains a replica of every majority of the other set, which holds
+        if the sets differ by at most one voter."""
+        mine, others = {voter.key for voter in self}, {voter.key for voter in other}
+        return len(mine - others) <= 1 and len(others - mine) <= 1
+
+    def voters_record(self) -> VotersRecord:
+        """Returns the KRaftVoters control record with this set."""
+        return VotersRecord(version=0, voters=[_voter_to_record(voter) for voter in self])
 
     def records(self) -> list[Any]:
-        """Returns the control records that make these the quorum's voters."""
-        endpoint = VotersRecord.Endpoint(name=self.listener.name, host=self.listener.host, port=self.listener.port)
-        feature = VotersRecord.KRaftVersionFeature(min_supported_version=0, max_supported_version=1)
-        voter = VotersRecord.Voter(
-            voter_id=self.node_id,
-            voter_directory_id=self.directory_id,
-            endpoints=[endpoint],
-            kraft_version_feature=feature,
+        """Returns the control records that make these the voters of a dynamic quorum: KRaftVersion and KRaftVoters."""
+        return [KRaftVersionRecord(version=0, kraft_version=KRAFT_VERSION_DYNAMIC), self.voters_record()]
+
+
+def single_voter(node_id: int, directory_id: bytes, listener: ControllerListener) -> VoterSet:
+    """Returns the set of one voter, as `format --standalone` stores it."""
+    return VoterSet([Voter(node_id, directory_id, (listener,), 0, KRAFT_VERSION_DYNAMIC)])
+
+
+def voters_from_record(record: VotersRecord) -> VoterSet:
+    """Returns the voter set of a KRaftVoters control record."""
+    return VoterSet(
+        Voter(
+            voter.voter_id,
+            voter.voter_directory_id,
+            tuple(ControllerListener(each.name, each.host, each.port) for each in voter.endpoints),
+            voter.kraft_version_feature.min_supported_version,
+            voter.kraft_version_feature.max_supported_version,
         )
-        return [
-            KRaftVersionRecord(version=0, kraft_version=KRAFT_VERSION_DYNAMIC),
-            VotersRecord(version=0, voters=[voter]),
-        ]
+        for voter in record.voters
+    )
+
+
+def _voter_to_record(voter: Voter) -> VotersRecord.Voter:
+    feature = VotersRecord.KRaftVersionFeature(
+        min_supported_version=voter.min_kraft_version, max_supported_version=voter.max_kraft_version
+    )
+    return VotersRecord.Voter(
+        voter_id=voter.node_id,
+        voter_directory_id=voter.directory_id,
+        endpoints=[VotersRecord.Endpoint(name=name, host=host, port=port) for name, host, port in voter.listeners],
+        kraft_version_feature=feature,
+    )
 
 
 def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> VoterSet:
@@ -64,13 +177,10 @@ def check_voters(record: VotersRecord, node_id: int, directory_id: bytes) -> Vot
             f"the metadata log names directory {uuid_to_string(voter.voter_directory_id)} for voter {node_id}, "
             f"but meta.properties has directory.id={uuid_to_string(directory_id)}"
         )
-    listener = DEFAULT_CONTROLLER_LISTENER
-    if voter.endpoints:
-        listener = ControllerListener(voter.endpoints[0].name, voter.endpoints[0].host, voter.endpoints[0].port)
-    return VoterSet(node_id, directory_id, listener)
+    return voters_from_record(record)
 
 
-def parse_voter(text: str, listener_name: str) -> VoterSet:
+def parse_voter(text: str, listener_name: str) -> Voter:
     """Parses `1@localhost:9093:JEXY6aqzQY-32P5TStzaFg`: node, address of its controller, and id of the directory
     with the metadata log. Raises ConfigError in Kafka's words."""
     node, at, rest = text.strip().partition("@")
@@ -106,7 +216,36 @@ def parse_voter(text: str, listener_name: str) -> VoterSet:
         directory_id = uuid_from_string(directory)
     except ValueError:
         raise ConfigError("Failed to parse directory ID in dynamic voter string.") from None
-    return VoterSet(int(node), directory_id, ControllerListener(listener_name, host, int(port)))
+    listener = ControllerListener(listener_name, host, int(port))
+    return Voter(int(node), directory_id, (listener,), 0, KRAFT_VERSION_DYNAMIC)
+
+
+def parse_static_voters(voters: Iterable[str], listener_name: str) -> VoterSet:
+    """Returns the voters of `controller.quorum.voters` (items id@host:port) with endpoints on the named listener.
+    Raises ConfigError."""
+    found: dict[int, Voter] = {}
+    for item in voters:
+        node, _, address = item.strip().partition("@")
+        host, _, port = address.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not node.isdigit() or not host or not port.isdigit() or not 0 <= int(port) <= LARGEST_PORT:
+            raise ConfigError(f"controller.quorum.voters: {item!r} is not of the form id@host:port")
+        if int(node) in found:
+            raise ConfigError(f"controller.quorum.voters names node {node} more than once")
+        found[int(node)] = Voter(int(node), ZERO_UUID, (ControllerListener(listener_name, host, int(port)),))
+    return VoterSet(found.values())
+
+
+def parse_bootstrap_servers(servers: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Returns host and port of each item of `controller.quorum.bootstrap.servers`. Raises ConfigError."""
+    found = []
+    for item in servers:
+        host, _, port = item.strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isdigit() or not 0 <= int(port) <= LARGEST_PORT:
+            raise ConfigError(f"controller.quorum.bootstrap.servers: {item!r} is not of the form host:port")
+        found.append((host, int(port)))
+    return tuple(found)
 
 
 def check_static_voters(voters: list[str], node_id: int) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord
 from kafkapy.quorum.metadata_batch import metadata_batches
 from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
-from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, VoterSet
+from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, single_voter
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_directory import CLEAN_SHUTDOWN_FILE
 from kafkapy.types import OffsetAndEpoch, random_uuid, uuid_to_string
@@ -96,7 +96,7 @@ def format_for_other_voter(data: Path) -> None:
     directory = data / "__cluster_metadata-0"
     shutil.rmtree(directory)
     directory.mkdir()
-    voters = VoterSet(2, random_uuid(), DEFAULT_CONTROLLER_LISTENER)
+    voters = single_voter(2, random_uuid(), DEFAULT_CONTROLLER_LISTENER)
     content = snapshot_bytes(0, 0, 0, voters.records(), [])
     write_snapshot(Filesystem(), str(directory), OffsetAndEpoch(0, 0), content)
 

@@ -13,7 +13,7 @@ from kafkapy.quorum.metadata_batch import (
     decode_metadata_batch,
     metadata_batches,
 )
-from kafkapy.quorum.voters import ControllerListener, VoterSet
+from kafkapy.quorum.voters import ControllerListener, single_voter
 
 LEADER_CHANGE = (
     "00000000000000000000004f00000001020071d39d002000000000000001a1fd5e1ee3000001a1fd5e1ee3"
@@ -102,7 +102,7 @@ def test_a_batch_is_encoded_as_apache_kafka_encodes_it():
 
 
 def test_voters_are_encoded_as_apache_kafka_encodes_them():
-    version, voters = VoterSet(1, DIRECTORY_ID, ControllerListener("CONTROLLER", "localhost", 19093)).records()
+    version, voters = single_voter(1, DIRECTORY_ID, ControllerListener("CONTROLLER", "localhost", 19093)).records()
     assert version.encode(0).hex() == "0000000100"
     assert voters.encode(0).hex() == (
         f"00000200000001{D}020b434f4e54524f4c4c45520a6c6f63616c686f73744a950000000001000000"

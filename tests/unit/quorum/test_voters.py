@@ -4,11 +4,18 @@ import pytest
 
 from kafkapy.errors import ConfigError
 from kafkapy.protocol.messages.data_records import VotersRecord
-from kafkapy.quorum.voters import ControllerListener, VoterSet, check_static_voters, check_voters, parse_voter
+from kafkapy.quorum.voters import (
+    ControllerListener,
+    Voter,
+    check_static_voters,
+    check_voters,
+    parse_voter,
+    single_voter,
+)
 from kafkapy.types import uuid_to_string
 
 DIRECTORY = bytes(range(16))
-VOTERS = VoterSet(1, DIRECTORY, ControllerListener("CONTROLLER", "localhost", 9093))
+VOTERS = single_voter(1, DIRECTORY, ControllerListener("CONTROLLER", "localhost", 9093))
 
 
 @pytest.mark.parametrize("voters", [[], ["1@localhost:9093"], [" 1@host:1"]])
@@ -37,7 +44,7 @@ def test_voters_of_the_log():
 def test_a_voter_named_at_formatting(host):
     shown = f"[{host}]" if ":" in host else host
     found = parse_voter(f" 1@{shown}:9093:{uuid_to_string(DIRECTORY)}", "CONTROLLER")
-    assert found == VoterSet(1, DIRECTORY, ControllerListener("CONTROLLER", host, 9093))
+    assert found == Voter(1, DIRECTORY, (ControllerListener("CONTROLLER", host, 9093),), 0, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""The effects that the Raft machine asks its driver to carry out, in the order in which it returns them.
+
+An effect that writes (SaveElection, Truncate, AppendFetched, AppendControl, WriteSnapshotChunk, StartAtSnapshot) is
+carried out completely, and durably where the class says so, before the effect after it. If it fails the driver stops
+the node: the machine already counts with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.quorum.raft.messages import Destination, Endpoints, FetchedBatch, Request, Response
+from kafkapy.quorum.voters import ReplicaKey, VoterSet
+from kafkapy.types import OffsetAndEpoch
+
+
+class ElectionState(NamedTuple):
+    """The content of quorum-state. `leader_id` -1 and `voted` None stand for "none"; `voters` are the ids of the static
+    voters, which only the form of data_version 0 contains."""
+
+    epoch: int
+    leader_id: int = -1
+    voted: ReplicaKey | None = None
+    voters: tuple[int, ...] = ()
+
+
+class SaveElection(NamedTuple):
+    """Replaces quorum-state; durable. `is_dynamic` selects data_version 1, which stores the voted directory id."""
+
+    state: ElectionState
+    is_dynamic: bool
+
+
+class Truncate(NamedTuple):
+    """Removes the batches of the log from `offset` on, and later entries of the epoch cache."""
+
+    offset: int
+
+
+class AppendFetched(NamedTuple):
+    """Appends batches that the leader sent, unchanged; durable if `is_durable`. `records` is a prefix of the bytes of
+    the Fetch response and consists exactly of `batches`."""
+
+    records: bytes
+    batches: tuple[FetchedBatch, ...]
+    is_durable: bool
+
+
+class LeaderChange(NamedTuple):
+    """The content of a LeaderChange control record."""
+
+    leader_id: int
+    voters: tuple[ReplicaKey, ...]
+    granting_voters: tuple[ReplicaKey, ...]
+
+
+class AppendControl(NamedTuple):
+    """Appends one control batch at `base_offset`, the end of the log: LeaderChange, KRaftVersion (an int) and
+    KRaftVoters (a VoterSet), in the order of `records`. The driver calls `appended` once the batch is durable."""
+
+    base_offset: int
+    epoch: int
+    records: tuple[LeaderChange | int | VoterSet, ...]
+
+
+class WriteSnapshotChunk(NamedTuple):
+    """Writes a piece of a snapshot into its part file; position 0 begins the file."""
+
+    snapshot_id: OffsetAndEpoch
+    position: int
+    data: bytes
+
+
+class DropSnapshotPart(NamedTuple):
+    """Removes the part file of a snapshot whose download was given up."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+class StartAtSnapshot(NamedTuple):
+    """Completes the part file as a snapshot and replaces the whole log with an empty log that begins at its end offset;
+    durable. The driver then calls `started_at_snapshot`; the machine does not fetch before that."""
+
+    snapshot_id: OffsetAndEpoch
+
+
+class Send(NamedTuple):
+    """Sends a request. The driver calls `response` exactly once for it, with None if it failed."""
+
+    destination: Destination
+    request: Request
+
+
+class Respond(NamedTuple):
+    """Responds to the request that `receive` was called with."""
+
+    token: Any
+    response: Response
+
+
+class HighWatermark(NamedTuple):
+    """The records before `offset` are committed."""
+
+    offset: int
+
+
+class LeaderChanged(NamedTuple):
+    """The leader, which is this node or another one, or its epoch is known now; `leader_id` -1 if there is none."""
+
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints
+
+
+class BecameLeader(NamedTuple):
+    """This node leads `epoch`, whose first batch is at `start_offset`. The driver may append from now on. The node
+    becomes active controller once it has replayed up to `start_offset`."""
+
+    epoch: int
+    start_offset: int
+
+
+class LostLeadership(NamedTuple):
+    """This node no longer leads `epoch`. The driver appends nothing more in that epoch."""
+
+    epoch: int
+
+
+class KRaftVersionResult(NamedTuple):
+    """The result of `upgrade_kraft_version`: Error.NONE once the change is committed, or why it was refused."""
+
+    token: Any
+    error: Error
+    message: str | None
+
+
+class Stopped(NamedTuple):
+    """The shutdown is complete: the other voters know that this node no longer leads."""
+
+
+class Fatal(NamedTuple):
+    """The node must stop: continuing could lose committed records."""
+
+    text: str
+
+
+Effect = (
+    SaveElection
+    | Truncate
+    | AppendFetched
+    | AppendControl
+    | WriteSnapshotChunk
+    | DropSnapshotPart
+    | StartAtSnapshot
+    | Send
+    | Respond
+    | HighWatermark
+    | LeaderChanged
+    | BecameLeader
+    | LostLeadership
+    | KRaftVersionResult
+    | Stopped
+    | Fatal
+)

@@ -1,0 +1,277 @@
+"""Requests and responses of the metadata quorum, without their wire form.
+
+The driver translates them to and from the messages of `kafkapy.protocol`, for which each class documents the facts that
+are not obvious. `node_id` -1 and `epoch` -1 stand for "none".
+
+Every response of the quorum names the leader that the sender knows. The machine returns all endpoints of that leader;
+the driver writes the endpoint of the listener on which the request arrived, if there is one. Of a received response the
+driver passes the endpoint that the response contains, under the name of the listener that it uses for the quorum.
+
+INCONSISTENT_CLUSTER_ID is the error of the whole response. Every other error is the error of the partition, and INVALID
+topics and partitions are refused by the driver before the machine sees the request.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.quorum.voters import ControllerListener, ReplicaKey, Voter, VoterSet
+from kafkapy.types import OffsetAndEpoch
+
+NO_REPLICA = ReplicaKey(-1)
+# The default of HighWatermark in a Fetch request: the follower does not wait for a new high watermark.
+UNKNOWN_HIGH_WATERMARK = 2**63 - 1
+
+Endpoints = tuple[ControllerListener, ...]
+
+
+class Destination(NamedTuple):
+    """The receiver of a request. Bootstrap servers have negative node ids from -2 downwards."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class VoteRequest(NamedTuple):
+    """Asks a voter for its vote, or with `pre_vote` for its opinion, which binds nobody (KIP-996).
+
+    `voter` is the addressee, NO_REPLICA if the request does not name it (version 0).
+    """
+
+    cluster_id: str | None
+    voter: ReplicaKey
+    candidate: ReplicaKey
+    epoch: int
+    last_epoch: int
+    end_offset: int
+    pre_vote: bool
+
+
+class VoteResponse(NamedTuple):
+    """The response to a Vote. UNSUPPORTED_VERSION stands for a voter that does not know PreVote (Vote version 1)."""
+
+    error: Error
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = ()
+    granted: bool = False
+
+
+class BeginQuorumEpochRequest(NamedTuple):
+    """Announces the leader of an epoch to a voter; `voter` is the addressee, NO_REPLICA in version 0."""
+
+    cluster_id: str | None
+    voter: ReplicaKey
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints
+
+
+class BeginQuorumEpochResponse(NamedTuple):
+    """The response to a BeginQuorumEpoch."""
+
+    error: Error
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = ()
+
+
+class EndQuorumEpochRequest(NamedTuple):
+    """Announces that the leader of an epoch resigned. `preferred` lists the candidates, the most caught up first
+    (version 0: node ids only)."""
+
+    cluster_id: str | None
+    leader_id: int
+    epoch: int
+    preferred: tuple[ReplicaKey, ...]
+    endpoints: Endpoints
+
+
+class EndQuorumEpochResponse(NamedTuple):
+    """The response to an EndQuorumEpoch."""
+
+    error: Error
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = ()
+
+
+class FetchRequest(NamedTuple):
+    """Reads the metadata log from `offset`; `last_epoch` is the epoch of the record before it.
+
+    `epoch` is the sender's epoch. `replica.node_id` is -1 for a client that is no replica. `high_watermark` is the
+    sender's (-1 if it has none, UNKNOWN_HIGH_WATERMARK before version 18).
+    """
+
+    cluster_id: str | None
+    replica: ReplicaKey
+    epoch: int
+    offset: int
+    last_epoch: int
+    high_watermark: int
+    max_wait_ms: int
+    max_bytes: int
+
+
+class FetchedBatch(NamedTuple):
+    """The offsets, inclusive, and the epoch of one batch of the log."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+
+
+class VoterChange(NamedTuple):
+    """A KRaftVoters or KRaftVersion control record at an offset of the log; exactly one field is not None."""
+
+    offset: int
+    voters: VoterSet | None = None
+    kraft_version: int | None = None
+
+
+class FetchResponse(NamedTuple):
+    """The response to a Fetch: an error, a diverging epoch with its end offset, a snapshot id, or records.
+
+    The machine of a leader sets `read_from` and `max_bytes`, and the driver reads whole batches from there, at least
+    one, up to the end of the log. `read_from` -1 means that the response contains no records. Of a received response
+    the driver sets `records`, `batches` and `changes`: the valid batches from the front, without a batch that is
+    corrupt or cut off at the end.
+    """
+
+    error: Error
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = ()
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    diverging: OffsetAndEpoch | None = None
+    snapshot_id: OffsetAndEpoch | None = None
+    read_from: int = -1
+    max_bytes: int = 0
+    records: bytes = b""
+    batches: tuple[FetchedBatch, ...] = ()
+    changes: tuple[VoterChange, ...] = ()
+
+
+class FetchSnapshotRequest(NamedTuple):
+    """Reads a piece of a snapshot file from a position in bytes."""
+
+    cluster_id: str | None
+    replica: ReplicaKey
+    epoch: int
+    snapshot_id: OffsetAndEpoch
+    position: int
+    max_bytes: int
+
+
+class FetchSnapshotResponse(NamedTuple):
+    """The response to a FetchSnapshot: an error, or a piece of the file and the size of the whole file in bytes.
+
+    The machine of a leader leaves `size` and `data` to the driver, which reads at most `max_bytes` from `position`. If
+    the file is missing the driver responds with SNAPSHOT_NOT_FOUND, and with POSITION_OUT_OF_RANGE if the position is
+    not in the file.
+    """
+
+    error: Error
+    leader_id: int
+    epoch: int
+    endpoints: Endpoints = ()
+    snapshot_id: OffsetAndEpoch | None = None
+    size: int = 0
+    position: int = 0
+    max_bytes: int = 0
+    data: bytes = b""
+
+
+class AddVoterRequest(NamedTuple):
+    """Adds a voter (AddRaftVoter). The kraft.version range of `voter` is not used: the leader asks the voter for it."""
+
+    cluster_id: str | None
+    timeout_ms: int
+    voter: Voter
+    ack_when_committed: bool = True
+
+
+class RemoveVoterRequest(NamedTuple):
+    """Removes a voter (RemoveRaftVoter)."""
+
+    cluster_id: str | None
+    voter: ReplicaKey
+
+
+class UpdateVoterRequest(NamedTuple):
+    """Corrects the listeners and the kraft.version range of a voter (UpdateRaftVoter)."""
+
+    cluster_id: str | None
+    epoch: int
+    voter: Voter
+
+
+class ChangeVoterResponse(NamedTuple):
+    """The response to AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter; only the last has the leader's fields.
+
+    `message` is Kafka's text, None for the text of the error.
+    """
+
+    error: Error
+    message: str | None = None
+    leader_id: int = -1
+    epoch: int = -1
+    endpoints: Endpoints = ()
+
+
+class ApiVersionsRequest(NamedTuple):
+    """Asks a node that is to become a voter for the kraft.version levels that it supports (ApiVersions version 4)."""
+
+
+class ApiVersionsResponse(NamedTuple):
+    """The range of kraft.version that the node supports; 0 to 0 if it does not name the feature."""
+
+    error: Error
+    min_kraft_version: int = 0
+    max_kraft_version: int = 0
+
+
+Request = (
+    VoteRequest
+    | BeginQuorumEpochRequest
+    | EndQuorumEpochRequest
+    | FetchRequest
+    | FetchSnapshotRequest
+    | AddVoterRequest
+    | RemoveVoterRequest
+    | UpdateVoterRequest
+    | ApiVersionsRequest
+)
+
+Response = (
+    VoteResponse
+    | BeginQuorumEpochResponse
+    | EndQuorumEpochResponse
+    | FetchResponse
+    | FetchSnapshotResponse
+    | ChangeVoterResponse
+    | ApiVersionsResponse
+)
+
+
+class ReplicaState(NamedTuple):
+    """A voter or observer as DescribeQuorum lists it; times are monotonic milliseconds, -1 if unknown."""
+
+    key: ReplicaKey
+    log_end_offset: int
+    last_fetch_ms: int
+    last_caught_up_ms: int
+
+
+class QuorumDescription(NamedTuple):
+    """The leader's data for DescribeQuorum."""
+
+    leader_id: int
+    epoch: int
+    high_watermark: int
+    voters: tuple[ReplicaState, ...]
+    observers: tuple[ReplicaState, ...]
+    nodes: tuple[Voter, ...]
