@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.config import consistency, startup_rules
+from kafkapy.config import consistency, role_rules, startup_rules
 from kafkapy.config.broker_file import read_broker_file
 from kafkapy.config.broker_keys import BrokerKeys
+from kafkapy.config.controller_addresses import UNROUTABLE_HOST, Address, parse_bootstrap_servers, parse_voters
 from kafkapy.config.listener import Listener, check_distinct, parse_listeners, parse_protocol_map
 from kafkapy.config.row import CLUSTER_WIDE, ConfigSource
 from kafkapy.config.table import BROKER_ROWS, DYNAMIC_ONLY_ROWS, STATIC_ROWS, broker_synonyms
@@ -24,6 +25,7 @@ WITHOUT_FILE = {
     "transaction.state.log.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Values of keys that Kafka requires and the file leaves out.
 WITHOUT_VALUE = {"node.id": 1, "process.roles": ["broker", "controller"], "controller.listener.names": []}
 
@@ -60,11 +62,18 @@ class BrokerConfig(BrokerKeys):
         self._values = self._static
         self.warnings: list[str] = startup_rules.warnings_about(self.originals)
         self.controller_listener_names: list[str] = [name.upper() for name in self["controller.listener.names"]]
+        self.static_voters: dict[int, Address] = parse_voters(self.controller_quorum_voters)
         self.listeners: list[Listener] = self._parse_listeners()
-        self.declared_advertised_listeners: list[Listener] = self._parse_advertised()
+        advertised = self._parse_advertised()
+        names = self.controller_listener_names
+        self.declared_advertised_listeners = [
+            each for each in (self.listeners if advertised is None else advertised) if each.name not in names
+        ]
+        self.advertised_controller_listeners = self._advertised_of_controller(advertised or [])
         self._advertised: list[Listener] | None = None
         startup_rules.refuse(self)
         consistency.check(self)
+        self.warnings += role_rules.warnings(self)
 
     @classmethod
     def load(
@@ -198,6 +207,38 @@ class BrokerConfig(BrokerKeys):
         return self._advertised
 
     @property
+    def is_broker(self) -> bool:
+        return "broker" in self.process_roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.process_roles
+
+    @property
+    def bootstrap_controllers(self) -> list[Address]:
+        """The addresses of controllers of a dynamic quorum."""
+        return parse_bootstrap_servers(self.controller_quorum_bootstrap_servers)
+
+    @property
+    def forms_own_cluster(self) -> bool:
+        """True if the configuration names no controller except this node, so that an unformatted directory can only be
+        that of a new cluster."""
+        if not (self.is_broker and self.is_controller) or self.static_voters.keys() - {self.node_id}:
+            return False
+        own = {(host, each.port) for each in self.advertised_controller_listeners for host in (each.host, *_LOOPBACK)}
+        return own.issuperset(self.bootstrap_controllers)
+
+    @property
+    def security_protocols(self) -> dict[str, str]:
+        """The security protocol of each listener name."""
+        return parse_protocol_map(
+            self["listener.security.protocol.map"],
+            is_default=self.is_default("listener.security.protocol.map"),
+            listener_names=[endpoint.partition(":")[0].upper() for endpoint in self["listeners"]],
+            controller_names=self.controller_listener_names,
+        )
+
+    @property
     def inter_broker_listener_name(self) -> str:
         """The listener for traffic between brokers."""
         return str(self["inter.broker.listener.name"] or self["security.inter.broker.protocol"]).upper()
@@ -225,23 +266,33 @@ class BrokerConfig(BrokerKeys):
                 values[name] = value
         return values
 
-    def _parse_endpoints(self, key: str, endpoints: list[str]) -> list[Listener]:
-        protocols = parse_protocol_map(
-            self["listener.security.protocol.map"],
-            is_default=self.is_default("listener.security.protocol.map"),
-            listener_names=[endpoint.partition(":")[0].upper() for endpoint in endpoints],
-            controller_names=self.controller_listener_names,
-        )
-        return parse_listeners(key, endpoints, protocols)
-
     def _parse_listeners(self) -> list[Listener]:
-        listeners = self._parse_endpoints("listeners", self["listeners"])
+        listeners = parse_listeners("listeners", self["listeners"], self.security_protocols)
         check_distinct("listeners", listeners, ports=True)
         return listeners
 
-    def _parse_advertised(self) -> list[Listener]:
-        """Returns the advertised listeners without the controller's; hosts are as declared."""
-        listeners = self.listeners
-        if self["advertised.listeners"] is not None:
-            listeners = self._parse_endpoints("advertised.listeners", self["advertised.listeners"])
-        return [each for each in listeners if each.name not in self.controller_listener_names]
+    def _parse_advertised(self) -> list[Listener] | None:
+        """Returns `advertised.listeners`, those of the controller included; None if the key is unset."""
+        if self["advertised.listeners"] is None:
+            return None
+        return parse_listeners("advertised.listeners", self["advertised.listeners"], self.security_protocols)
+
+    def _advertised_of_controller(self, advertised: list[Listener]) -> list[Listener]:
+        """Returns the listeners under which other nodes reach this controller, in the order of the names.
+
+        A listener that is not among `advertised` is advertised as it listens. If it listens on every interface, the
+        first one has the address of this node among the static voters, and any other one an empty host.
+        """
+        found: list[Listener] = []
+        for index, name in enumerate(self.controller_listener_names):
+            listener = next((each for each in advertised if each.name == name), None)
+            if listener is None:
+                listener = next((each for each in self.listeners if each.name == name), None)
+                if listener is None:
+                    continue
+                if listener.host in ("", UNROUTABLE_HOST):
+                    voter = None if index else self.static_voters.get(self.node_id)
+                    host, port = voter or ("", listener.port)
+                    listener = listener._replace(host=host, port=port)
+            found.append(listener)
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkapy.config.listener import check_distinct
+from kafkapy.config import role_rules
 from kafkapy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ _ORDERED = (
 )
 # Keys that must not be zero; a negative value means "never", as in Kafka.
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
-# The wildcard addresses, which no client can connect to.
-_META_ADDRESSES = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 
 
 def check(config: BrokerConfig) -> None:
@@ -50,41 +48,4 @@ def check(config: BrokerConfig) -> None:
         raise ConfigError(
             "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."
         )
-    _check_listeners(config)
-
-
-def _check_listeners(config: BrokerConfig) -> None:
-    controllers = config.controller_listener_names
-    if controllers and not config.controller_listeners:
-        raise ConfigError(
-            f"Invalid value {','.join(controllers)} for configuration controller.listener.names: it must contain at "
-            "least one value appearing in the 'listeners' configuration when running the KRaft controller role"
-        )
-    if not config.broker_listeners:
-        raise ConfigError("listeners must contain at least one listener that is not in controller.listener.names")
-    advertised = config.declared_advertised_listeners
-    check_distinct("advertised.listeners", advertised, ports=False)
-    for listener in advertised:
-        if listener.host in _META_ADDRESSES:
-            raise ConfigError(
-                f"Invalid value {listener} for configuration advertised.listeners: it cannot use the nonroutable "
-                f"meta-address {listener.host}. Use a routable IP address."
-            )
-    names = [listener.name for listener in config.broker_listeners]
-    unknown = [listener.name for listener in advertised if listener.name not in names]
-    if unknown or not advertised:
-        raise ConfigError(
-            "advertised.listeners listener names must be equal to or a subset of the ones defined in listeners. "
-            f"Found {','.join(unknown)}. The valid options based on the current configuration are {','.join(names)}"
-        )
-    if not config.is_default("inter.broker.listener.name"):
-        if not config.is_default("security.inter.broker.protocol"):
-            raise ConfigError(
-                "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
-            )
-        if config.inter_broker_listener_name not in [listener.name for listener in advertised]:
-            raise ConfigError(
-                f"inter.broker.listener.name ({config.inter_broker_listener_name}) must be a listener name defined in "
-                "advertised.listeners. The valid options based on currently configured listeners are "
-                f"{','.join(listener.name for listener in advertised)}"
-            )
+    role_rules.check(config)

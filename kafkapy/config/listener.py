@@ -65,12 +65,12 @@ def check_distinct(key: str, listeners: Sequence[Listener], *, ports: bool) -> N
 
 
 def parse_protocol_map(
-    text: str, *, is_default: bool, listener_names: Iterable[str], controller_names: Iterable[str]
+    text: str, *, is_default: bool, listener_names: Iterable[str], controller_names: Sequence[str]
 ) -> dict[str, str]:
     """Returns the security protocol of each listener name.
 
-    As in Kafka, a controller listener without an entry is PLAINTEXT if the map is the default one and no listener
-    uses TLS or SASL.
+    As in Kafka, a controller listener without an entry is PLAINTEXT if the map is the default one and no listener, nor
+    a name of the controller's listeners, uses TLS or SASL.
     """
     key = "listener.security.protocol.map"
     protocols: dict[str, str] = {}
@@ -84,7 +84,8 @@ def parse_protocol_map(
         if name.upper() in protocols:
             raise ConfigError(f"Invalid value {text} for configuration {key}: {name} comes twice")
         protocols[name.upper()] = protocol.upper()
-    secure = any(protocols.get(name, "PLAINTEXT") != "PLAINTEXT" for name in listener_names)
+    names = [*listener_names, *controller_names]
+    secure = any(protocols.get(name, "PLAINTEXT") != "PLAINTEXT" for name in names)
     if is_default and not secure:
         for name in controller_names:
             protocols.setdefault(name, "PLAINTEXT")

@@ -91,12 +91,6 @@ def refuse(config: BrokerConfig) -> None:
             f"zookeeper.connect={originals['zookeeper.connect']}: this broker keeps the cluster's state in its own "
             "metadata log and does not connect to ZooKeeper; remove the key, and set process.roles=broker,controller"
         )
-    roles = config.process_roles
-    if set(roles) != {"broker", "controller"}:
-        raise ConfigError(
-            f"Invalid value {','.join(roles)} for configuration process.roles: kafkapy is both broker and controller "
-            "in one process; accepted is broker,controller"
-        )
     for listener in config.listeners:
         if listener.security_protocol != "PLAINTEXT":
             raise ConfigError(

@@ -138,17 +138,6 @@ class filled_list_of(list_of):  # noqa: N801
         super().__call__(name, value)
 
 
-class _NonEmptyList:
-    """Accepts a list without empty elements. Kafka calls it a "non-empty list" and accepts an empty one too."""
-
-    def __call__(self, name: str, value: list[str]) -> None:
-        if "" in value:
-            raise invalid_value(name, value, "an address must not be empty")
-
-    def __str__(self) -> str:
-        return "non-empty list"
-
-
 class _NonEmptyString:
     def __call__(self, name: str, value: str) -> None:
         if not value:
@@ -207,7 +196,6 @@ class _AutoOffsetReset:
 
 ANY = None
 AUTO_OFFSET_RESET = _AutoOffsetReset()
-NON_EMPTY_LIST = _NonEmptyList()
 NON_EMPTY_STRING = _NonEmptyString()
 NON_NULL_STRING = _NonNullString()
 GZIP_LEVEL = _GzipLevel()

@@ -15,7 +15,7 @@ Graph = Mapping[str, set[str]]
 # Each with the reason why the modules need each other's names. At most five; remove what is no longer found.
 CYCLES_OF_ANNOTATIONS = {
     "kafkapy.config.broker_config <-> kafkapy.config.broker_file "
-    "<-> kafkapy.config.consistency <-> kafkapy.config.startup_rules": (
+    "<-> kafkapy.config.consistency <-> kafkapy.config.role_rules <-> kafkapy.config.startup_rules": (
         "the rules receive the configuration that calls them"
     ),
 }

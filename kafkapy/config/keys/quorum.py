@@ -1,15 +1,16 @@
 """Configuration keys: the metadata log and its controller."""
 
+from kafkapy.config.controller_addresses import BOOTSTRAP_SERVER_LIST, VOTER_LIST
 from kafkapy.config.row import BOOLEAN, HIGH, INT, LIST, LONG, LOW, MEDIUM, READ_ONLY, STRING, inert, key
-from kafkapy.config.validator import ANY, NON_EMPTY_LIST, at_least
+from kafkapy.config.validator import ANY, at_least
 
 ROWS = (
     key(
-        "controller.quorum.voters", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
-        "Voters of a static quorum, id@host:port; with the embedded quorum this node alone.",
+        "controller.quorum.voters", LIST, "", VOTER_LIST, HIGH, READ_ONLY,
+        "Voters of a static quorum, id@host:port.",
     ),
-    inert(
-        "controller.quorum.bootstrap.servers", LIST, "", NON_EMPTY_LIST, HIGH, READ_ONLY,
+    key(
+        "controller.quorum.bootstrap.servers", LIST, "", BOOTSTRAP_SERVER_LIST, HIGH, READ_ONLY,
         "Addresses of controllers of a dynamic quorum.",
     ),
     inert(

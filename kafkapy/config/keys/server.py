@@ -26,7 +26,7 @@ ROWS = (
     key("broker.id", INT, -1, ANY, HIGH, READ_ONLY, "Older name of node.id; if both are given they must agree."),
     key(
         "process.roles", LIST, REQUIRED, filled_list_of("broker", "controller"), HIGH, READ_ONLY,
-        "Roles of this process; kafkapy is always both broker and controller.",
+        "Roles of this process: broker, controller, or both.",
     ),
     key(
         "broker.rack", STRING, None, ANY, MEDIUM, READ_ONLY,
