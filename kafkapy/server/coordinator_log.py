@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 class ReplicatedCoordinatorLog:
-    """Owns nothing. Reactor thread only."""
+    """Reads and appends to the coordinators' partitions that this broker leads. Reactor thread only."""
 
     def __init__(self, replica_manager: ReplicaManager, append_timeout_ms: int) -> None:
         self._replica_manager = replica_manager

@@ -25,7 +25,7 @@ LARGEST_KEY = max(API_TABLE)
 
 
 class Dispatcher:
-    """Decodes requests and calls their handlers. Reactor thread only; `_by_key` fills at first requests."""
+    """Decodes requests and calls their handlers, which it looks up at an API's first request. Reactor thread only."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

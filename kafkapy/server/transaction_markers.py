@@ -19,9 +19,9 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class LocalMarkerWriter:
-    """Owns nothing. Reactor thread only.
+    """Appends the markers that end a transaction to partitions that this broker leads. Reactor thread only.
 
-    Markers for committed offsets go through the group coordinator, which applies them to its pending offsets.
+    The group coordinator appends the markers of `__consumer_offsets`, because they commit or drop its pending offsets.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ class ClientSupport(Enum):
 
 
 class TransactionVerification:
-    """Owns nothing. Reactor thread only.
+    """Verifies writes of transactional producers with the transaction coordinator. Reactor thread only.
 
     The callback has to append before it returns. The coordinator runs on the same thread, so nothing can end the
     transaction between the verification and the append. Apache Kafka appends on another thread and therefore lets the
@@ -127,8 +127,12 @@ _COORDINATOR_UNAVAILABLE = frozenset(
 
 
 def error_for_client(error: Error, support: ClientSupport) -> Error:
-    """Returns the error for a producer; errors of the coordinator would mislead the producer, which sent a Produce
-    request."""
+    """Translates an error of the transaction coordinator into one that the producer expects from a Produce request.
+
+    PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH. While the coordinator is not available, the producer gets
+    NOT_ENOUGH_REPLICAS, so that it tries again. TRANSACTION_ABORTABLE and CONCURRENT_TRANSACTIONS are
+    translated as `support` requires.
+    """
     if error is Error.PRODUCER_FENCED:
         return Error.INVALID_PRODUCER_EPOCH
     if error is Error.TRANSACTION_ABORTABLE and support is ClientSupport.VERIFY:

@@ -82,7 +82,10 @@ def is_old_enough(data: bytes, magic: int) -> bool:
 def _converted(
     entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
 ) -> tuple[bytes, int]:
-    """Converts one entry of the log; returns the result and the offset after the entry."""
+    """Converts one entry to messages of magic `magic` or lower; returns them and the offset after the entry.
+
+    Of an uncompressed batch, the messages before `fetch_offset` and after the first `room` bytes are left out.
+    """
     if entry[MAGIC_AT] == BATCH_MAGIC:
         batch = RecordBatch(entry)
         return _from_batch(batch, magic, fetch_offset, room, max_decompressed_bytes), batch.next_offset

@@ -66,7 +66,7 @@ class FutureLogs:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def add(self, log: Log) -> None:
-        """Adds a future log that was found at the start. StorageError if the partition has another one."""
+        """Adds a future log that was found at the start. Raises StorageError if the partition has another one."""
         other = self._logs.setdefault(log.topic_partition, log)
         if other is not log:
             raise StorageError(

@@ -57,7 +57,7 @@ class LeaderEpochCache:
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Records that `epoch` begins at `start_offset` and removes entries that contradict it.
 
-        Returns False if nothing has changed. ValueError below 0.
+        Returns False if nothing has changed. Raises ValueError if `epoch` or `start_offset` is negative.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")

@@ -139,7 +139,7 @@ class LogCleanerManager:
         logger.info("The cleaning for partition %s is paused", partition)
 
     def resume(self, partition: TopicPartition) -> None:
-        """Ends a pause of the partition. ValueError if it is not paused."""
+        """Ends a pause of the partition. Raises ValueError if it is not paused."""
         with self._condition:
             pauses = self._pauses.get(partition, 0)
             if pauses == 0:
@@ -200,7 +200,7 @@ class LogCleanerManager:
     def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
         """Writes the log's checkpoint durably, and drops those of partitions that no longer exist.
 
-        Raises StorageError if the file cannot be written; the directory is offline then.
+        If the file cannot be written, takes the directory offline and raises StorageError.
         """
         directory = log.directory
         held = {other.topic_partition for other in self._log_manager.logs() if other.directory is directory}

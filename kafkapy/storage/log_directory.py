@@ -56,7 +56,10 @@ class LogDirectory(DirectoryState):
         self._lock_fd = -1
 
     def lock(self) -> None:
-        """Creates the directory if needed and locks it. StorageError if another process holds the lock; OSError."""
+        """Creates the directory if needed and locks it.
+
+        Raises StorageError if another process holds the lock, and OSError.
+        """
         self._filesystem.make_directory(self.path)
         if self._lock_fd >= 0:
             return

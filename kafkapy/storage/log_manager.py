@@ -168,7 +168,10 @@ class LogManager:
         is_stray: IsStray,
         is_assigned: IsAssigned = assigned_everywhere,
     ) -> None:
-        """Loads every log. Removes the markers first, if the caller has not. StorageError if no directory is usable."""
+        """Loads every log. Removes the markers first, if the caller has not.
+
+        Raises StorageError if no directory is usable.
+        """
         self.take_clean_shutdown_markers()
         for directory in self._online():
             try:

@@ -202,7 +202,10 @@ class LogReader(LogState):
 
 
 def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
-    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`. ApiError if it is corrupt."""
+    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`.
+
+    Raises ApiError if the batch is corrupt.
+    """
     if data[MAGIC_AT] < BATCH_MAGIC:
         return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
     batch = RecordBatch(data)

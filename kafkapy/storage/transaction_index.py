@@ -59,7 +59,7 @@ class TransactionIndex:
         return not os.path.exists(self.path)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Appends an entry; not durable on return. ValueError if the last offset does not rise, OSError."""
+        """Appends an entry; not durable on return. Raises OSError, and ValueError if the last offset does not rise."""
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")

@@ -33,7 +33,8 @@ class CorruptIndexError(Exception):
 cdef class IndexFile:
     """Owns one index file and its mapping. Base class of OffsetIndex and TimeIndex.
 
-    Invariant: entries * entry_size <= length <= max_size rounded down, or the length of the file that was found.
+    Invariant: entries * entry_size <= length. `length` is at most `max_size` rounded down to whole entries, unless the
+    file was longer when it was opened.
     Threading: lookups by any thread, everything else by the owner thread (all under the interpreter lock).
     """
 

@@ -307,8 +307,8 @@ cdef class FileRange:
         return result if done == self.length else result[:done]
 
     def send(self, int socket_fd, int64_t already_sent=0):
-        """Sends with one sendfile to a socket, after `already_sent` bytes; returns bytes sent. BlockingIOError if it
-        would block.
+        """Sends with one sendfile to a socket, after `already_sent` bytes; returns bytes sent. Raises BlockingIOError
+        if it would block.
         """
         if already_sent < 0 or already_sent > self.length:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")

@@ -48,7 +48,10 @@ cdef Py_ssize_t OWN_CHUNK_BYTES = 1024
 
 
 class EncodeError(ValueError):
-    """The message cannot be written in this version: a field or a null that the version lacks, or a value out of range.
+    """The message cannot be written in the requested version.
+
+    The version does not exist or lacks a field that is set, a field that must not be null is null, or a value is
+    outside of the range of its type.
     """
 
 

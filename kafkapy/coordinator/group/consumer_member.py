@@ -34,8 +34,9 @@ class ClassicMetadata(NamedTuple):
 
 
 class ConsumerMember(NamedTuple):
-    """Immutable. The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
+    """A member of a consumer group. Immutable.
 
+    The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
     `subscribed_topic_names` are sorted; `subscribed_topic_regex` is empty for none; `classic` is None for members of
     the consumer protocol. Epoch -2 is that of a static member that has left temporarily.
     """

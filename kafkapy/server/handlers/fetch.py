@@ -182,7 +182,10 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
 
 
 def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
-    """Returns UNSUPPORTED_COMPRESSION_TYPE for a topic whose compression.type is zstd, whatever its log contains."""
+    """Returns UNSUPPORTED_COMPRESSION_TYPE if the topic's compression.type is zstd, otherwise `result`.
+
+    For clients that cannot read zstd (Fetch below version 10). The codecs of the batches do not matter.
+    """
     partition = manager.partitions.get(asked.topic_partition)
     if partition is not None and partition.log.config.codec == ZSTD:
         return FetchResult(Error.UNSUPPORTED_COMPRESSION_TYPE)

@@ -298,10 +298,11 @@ class ClassicGroup:
             raise ApiError(Error.NON_EMPTY_GROUP)
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the time of the commit, or of the moment when the last member left a group with group management.
+        """Returns the wall-clock time from which the offset's retention counts; None: the offset does not expire.
 
-        Offsets of a group with members do not expire while a member subscribes to the topic, or while the subscriptions
-        are unknown.
+        The time is that of the commit or, in an empty group that has had members, of the last member's departure. While
+        the group has members, an offset does not expire if a member subscribes to the topic or if the subscriptions are
+        unknown.
         """
         if self.protocol_type is None:
             return committed.commit_timestamp_ms  # A simple consumer has no group management.
