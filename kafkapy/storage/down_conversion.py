@@ -124,7 +124,7 @@ def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterato
 
 
 def _as_magic_0(message: LegacyRecord, max_decompressed_bytes: int) -> bytes:
-    """Returns a message of magic 1, or a wrapper of several, as magic 0 without timestamps."""
+    """Converts a message of magic 1, or a wrapper of several such messages, to magic 0, which has no timestamps."""
     if not message.compression:
         return build_message(message.offset, -1, message.key, message.value, magic=0)
     records = open_wrapper(message, max_decompressed_bytes)
