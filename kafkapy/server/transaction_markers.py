@@ -19,7 +19,7 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class LocalMarkerWriter:
-    """Appends the markers that end a transaction to partitions that this broker leads. Reactor thread only.
+    """The MarkerWriter that appends markers to the partitions that this broker leads. Reactor thread only.
 
     The group coordinator appends the markers of `__consumer_offsets`, because they commit or drop its pending offsets.
     """
@@ -37,7 +37,10 @@ class LocalMarkerWriter:
         self._timeout_ms = timeout_ms
 
     def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
-        """Calls back once, with the error of each partition, when all markers are replicated or refused."""
+        """Appends the marker to each partition; calls `on_written` once when all are replicated or refused.
+
+        `on_written` gets the error of each partition, and may be called before this method returns.
+        """
         results: dict[TopicPartition, Error] = {}
         if not partitions:
             on_written(results)
@@ -73,8 +76,11 @@ class LocalMarkerWriter:
             )
 
     def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether a marker is a repetition, which must not end the next transaction. In transaction version 2
-        each transaction has its own epoch, which identifies a repetition."""
+        """Returns whether a marker is a repetition, which must not end the producer's next transaction.
+
+        From transaction version 2 on each transaction has its own epoch, which identifies a repetition. Returns False
+        for older versions.
+        """
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
             return False
