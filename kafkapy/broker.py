@@ -280,7 +280,7 @@ class Broker:
     def reload(self, properties: Mapping[str, str]) -> None:
         """Takes over those values of the configuration file that may change while the broker runs. Any thread.
 
-        Raises ConfigError if the file cannot be served; nothing changes then.
+        Raises ConfigError, and changes nothing, if the broker cannot work with the values of the file.
         """
         changed, fixed = self.config.reload(properties)
         if fixed:

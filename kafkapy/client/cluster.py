@@ -85,7 +85,10 @@ class Cluster(NamedTuple):
 
 
 def parse_addresses(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Returns host and port of each address of `bootstrap.servers` (IPv6 in brackets); ConfigError for a wrong one."""
+    """Returns host and port of each address of `bootstrap.servers` (IPv6 in brackets).
+
+    Raises ConfigError for an invalid address.
+    """
     found = []
     for text in texts:
         host, colon, port = text.rpartition(":")

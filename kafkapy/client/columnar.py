@@ -119,7 +119,7 @@ def fill_columns(network: Network, state: PartitionState, batch: ArrowBatch) -> 
 class RangeReader:
     """Reads ranges of offsets as columns, one range after the other. For one thread at a time.
 
-    `properties` and keyword arguments are those of a `Consumer`, without a group: ConfigError for `group.id`. With
+    `properties` and keyword arguments are those of a `Consumer`, without a group; `group.id` raises ConfigError. With
     `auto.offset.reset=none`, the default here, a range that is outside of the log raises NoOffsetForPartition.
     """
 
@@ -164,7 +164,7 @@ class RangeReader:
         `timestamp_unit` are as in `Consumer.poll_arrow`; without columns the rows are only counted. The iterator blocks
         while it waits for records, and the next fetch is in flight while the caller uses a batch. It ends when the
         position has reached `until`, even if records there were compacted, aborted, or are control records.
-        RequestTimedOut (a TimeoutError) if nothing arrives for `timeout` seconds; ApiError for a corrupt batch;
+        Raises RequestTimedOut (a TimeoutError) if nothing arrives for `timeout` seconds; ApiError for a corrupt batch;
         NoOffsetForPartition if the log does not have the range.
         """
         chosen = tuple(columns)

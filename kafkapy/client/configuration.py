@@ -30,7 +30,7 @@ class ClientConfig:
     """The typed values of one client's configuration: `config["linger.ms"]`. Immutable once made; any thread.
 
     `properties` has Kafka's keys, with values as text or of their type; `settings` has the same keys with `_` for `.`,
-    so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar key.
+    so that they can be keyword arguments. An unknown key is logged as a warning that names the most similar key. Raises
     ConfigError for an invalid value, with the key, the value and the accepted values; TypeError if `properties` is not
     a mapping.
     """
@@ -65,7 +65,10 @@ class ClientConfig:
             log.warning("%s", warning)
 
     def __getitem__(self, key: str) -> Any:
-        """Returns the typed value of a key; None if it is unset. KeyError if this kind of client has no such key."""
+        """Returns the typed value of a key; None if it is unset.
+
+        Raises KeyError if this kind of client has no such key.
+        """
         return self._values[key]
 
     def is_set(self, key: str) -> bool:
@@ -120,7 +123,7 @@ def _typed(row: Row, value: Any) -> Any:
 
 
 def producer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a producer; ConfigError for values that contradict each other."""
+    """Returns the configuration of a producer; raises ConfigError for values that contradict each other."""
     config = ClientConfig(PRODUCER_ROWS, {} if properties is None else properties, settings)
     _default_client_id(config, "producer", config["transactional.id"])
     _adjust_delivery_timeout(config)
@@ -165,7 +168,7 @@ def _adjust_idempotence(config: ClientConfig) -> None:
 
 
 def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of a consumer; ConfigError for values that contradict each other."""
+    """Returns the configuration of a consumer; raises ConfigError for values that contradict each other."""
     config = ClientConfig(CONSUMER_ROWS, {} if properties is None else properties, settings)
     group_id = "null" if config["group.id"] is None else config["group.id"]  # "null" is Java's text
     _default_client_id(config, "consumer", group_id, config["group.instance.id"])
@@ -181,7 +184,7 @@ def consumer_config(properties: Mapping[str, Any] | None = None, **settings: Any
 
 
 def admin_config(properties: Mapping[str, Any] | None = None, **settings: Any) -> ClientConfig:
-    """Returns the configuration of an admin client; ConfigError without a bootstrap address."""
+    """Returns the configuration of an admin client; raises ConfigError without a bootstrap address."""
     config = ClientConfig(ADMIN_ROWS, {} if properties is None else properties, settings)
     _default_client_id(config, "adminclient", None)
     if not config["bootstrap.servers"] and not config["bootstrap.controllers"]:

@@ -62,8 +62,8 @@ class PendingRequest:
 def open_socket(node: Node, buffers: tuple[int, int]) -> socket.socket:
     """Returns a non-blocking socket that is connecting to a broker.
 
-    `buffers` are the sizes in bytes of the send and receive buffers, -1 for the system's default. OSError if the name
-    cannot be resolved or the connection is refused at once.
+    `buffers` are the sizes in bytes of the send and receive buffers, -1 for the system's default. Raises OSError if the
+    name cannot be resolved or the connection is refused at once.
     """
     failure: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(node.host, node.port, type=socket.SOCK_STREAM):
@@ -197,7 +197,10 @@ class Connection:
             self._frames.take_ahead()
 
     def check_idle(self) -> None:
-        """Closes a connection without requests if the broker has closed it, which is no failure (`was_idle`)."""
+        """Closes an idle connection if the broker has closed it.
+
+        Sets `was_idle`: the broker does not count as failed.
+        """
         try:
             if self.state is State.READY and not self._in_flight and self._frames.receive():
                 self.close(ApiError(Error.NETWORK_EXCEPTION, f"{self.node.label} sent an unexpected response"))
@@ -299,7 +302,7 @@ class Connection:
         return made
 
     def _receive(self, frame: bytes) -> None:
-        """Decodes the response to the oldest request and calls its callback; ValueError if it does not match."""
+        """Decodes the response to the oldest request and calls its callback; raises ValueError if it does not match."""
         if not self._in_flight:
             raise ValueError("a response without a request")
         correlation_id, request = self._in_flight.popleft()

@@ -46,7 +46,8 @@ class Consumer:
     """Reads records of topics, as a member of a group (`subscribe`) or of chosen partitions (`assign`).
 
     `properties` has Apache Kafka's configuration keys of a consumer; a key can also be a keyword argument with `_` for
-    `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. ConfigError for an invalid configuration.
+    `.`: `Consumer(bootstrap_servers="localhost:9092", group_id="readers")`. Raises ConfigError for an invalid
+    configuration.
 
     A consumer must be used by one thread at a time; only `wakeup` may be called by any thread. A networking thread of
     its own fetches ahead and sends heartbeats. Iterating over a consumer returns record by record, without end. All
@@ -91,7 +92,7 @@ class Consumer:
 
         `topics` are names, one name, a compiled pattern (all topics in whose name it is found), or a
         SubscriptionPattern that the coordinator evaluates. `listener` is called within `poll` when partitions are
-        revoked or assigned. ConfigError without `group.id`; SubscriptionError after `assign`.
+        revoked or assigned. Raises ConfigError without `group.id`; SubscriptionError after `assign`.
         """
         self._check_open()
         self._group.commits.require_group()
@@ -112,7 +113,7 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
         """Assigns exactly these partitions, without a rebalance of a group. Does not block.
 
-        Partitions that were assigned before keep their positions. SubscriptionError after `subscribe`.
+        Partitions that were assigned before keep their positions. Raises SubscriptionError after `subscribe`.
         """
         self._check_open()
         wanted = [TopicPartition(*each) for each in partitions]
@@ -144,8 +145,8 @@ class Consumer:
         """Returns the next records, at most `max.poll.records`; blocks up to `timeout` seconds while there are none.
 
         It also joins the group, calls the rebalance listener and the callbacks of commits, and commits when auto-commit
-        is due; a member must poll at least every `max.poll.interval.ms`. WakeupError after `wakeup`; ApiError for an
-        error that is not retried, such as a corrupt batch; NoOffsetForPartition without a valid position;
+        is due; a member must poll at least every `max.poll.interval.ms`. Raises WakeupError after `wakeup`; ApiError
+        for an error that is not retried, such as a corrupt batch; NoOffsetForPartition without a valid position;
         NotSubscribed without a subscription.
         """
         return self._finish(self._poll(timeout, self._collect))
@@ -165,9 +166,9 @@ class Consumer:
         `polars.DataFrame(result)`, `duckdb.from_arrow(pyarrow.table(result))`.
 
         `columns` are some of key, value, topic, partition, offset, timestamp, timestampType, headers, as in Spark's
-        Kafka source; the others are not decoded. `timestamp_unit` is "us" or "ms". ValueError for another column or
-        unit. Blocks, commits and raises errors as `poll` does; deserializers, interceptors and `max.poll.records` are
-        not used.
+        Kafka source; the others are not decoded. `timestamp_unit` is "us" or "ms". Raises ValueError for another column
+        or unit. Blocks, commits and raises errors as `poll` does; deserializers, interceptors and `max.poll.records`
+        are not used.
         """
         chosen = tuple(columns)
 
@@ -199,7 +200,7 @@ class Consumer:
     # Positions
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """Returns the offset of the next record; blocks until it is known. ValueError if it is not assigned."""
+        """Returns the offset of the next record; blocks until it is known. Raises ValueError if it is not assigned."""
         state = self._subscription.state(partition)
         limit = self._api_timeout_s if timeout is None else timeout
         if not self._network.wait_until(lambda: state.position is not None or bool(self._fetcher.errors), limit):
@@ -214,7 +215,7 @@ class Consumer:
         """Sets the position of an assigned partition; the next poll returns the record at that offset. Does not block.
 
         An offset with a leader epoch, as `committed` returns it, is checked for truncation of the log before it is
-        read. ValueError for a negative offset or a partition that is not assigned.
+        read. Raises ValueError for a negative offset or a partition that is not assigned.
         """
         target = OffsetAndMetadata(offset) if isinstance(offset, int) else offset
         if target.offset < 0:
@@ -287,7 +288,7 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Returns the first record of each partition with that timestamp (ms since 1970) or a later one, or None.
 
-        Blocks. ValueError for a negative timestamp.
+        Blocks. Raises ValueError for a negative timestamp.
         """
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise ValueError("The target time cannot be negative")
@@ -321,7 +322,7 @@ class Consumer:
     ) -> None:
         """Commits offsets (of the next record to read), or all positions, and blocks until they are written.
 
-        ApiError if the group has rebalanced without this member, or for another error that is not retried.
+        Raises ApiError if the group has rebalanced without this member, or for another error that is not retried.
         """
         self._group.commits.commit(self._to_commit(offsets), self._api_timeout_s if timeout is None else timeout)
 

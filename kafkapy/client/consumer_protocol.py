@@ -42,7 +42,7 @@ def encode_subscription(
 
 
 def decode_subscription(assignor: Assignor, data: bytes, instance_id: str | None) -> GroupMember:
-    """Decodes a member's subscription for the leader; ProtocolViolation if it is malformed."""
+    """Decodes a member's subscription for the leader; raises ProtocolViolation if it is malformed."""
     version, reader = _unprefixed(data)
     message = ConsumerProtocolSubscription.read(reader, min(max(version, 0), _SUBSCRIPTION_VERSION))
     owned = [TopicPartition(each.topic, number) for each in message.owned_partitions for number in each.partitions]

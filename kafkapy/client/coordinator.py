@@ -86,7 +86,7 @@ class Coordinator:
     def node(self, monotonic_ms: int) -> int | None:
         """Returns the node id of the connection to the coordinator; None while it is looked up.
 
-        ApiError if the lookup has failed for good.
+        Raises ApiError if the lookup has failed for good.
         """
         if self.fatal is not None:
             raise self.fatal

@@ -31,8 +31,8 @@ def request_until_done(
 ) -> Any:
     """Calls `send(node_id, on_result)` until it succeeds; returns its result or raises its error. Blocks.
 
-    `send` is called with the lock held and calls `on_result` once. RequestTimedOut after `timeout_s` seconds, with
-    `goal` in its message: "expired before `goal`".
+    `send` is called with the lock held and calls `on_result` once. Raises RequestTimedOut after `timeout_s` seconds,
+    with `goal` in its message: "expired before `goal`".
     """
     results: list[tuple[Any, Exception | None]] = []
     is_open = False

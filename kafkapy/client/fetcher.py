@@ -360,7 +360,10 @@ class Fetcher:
             raise self.errors.pop(0)
 
     def _order(self) -> list[TopicPartition]:
-        """Returns the partitions with buffered records; the one that was served first most recently comes last."""
+        """Returns the partitions with buffered records, round robin.
+
+        The first partition is the one that has not been first for the longest time; the next call puts it last.
+        """
         partitions = self._subscription.partitions
         ready = [topic_partition for topic_partition, state in partitions.items() if state.buffers]
         if len(ready) > 1:

@@ -95,7 +95,10 @@ class GroupMembership(ABC):
         """Ends the membership; the consumer may join again. `lost`: other members may have its partitions already."""
 
     def _coordinator_node(self, monotonic_ms: int) -> int | None:
-        """Returns the coordinator's node id; None while it is looked up or if the lookup has failed (`fatal`)."""
+        """Returns the coordinator's node id, or None while the coordinator is being looked up.
+
+        If the lookup has failed for good, returns None and sets `fatal`.
+        """
         try:
             return self._coordinator.node(monotonic_ms)
         except ApiError as error:

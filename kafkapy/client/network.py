@@ -74,7 +74,7 @@ class Network(BrokerConnections):
         """Runs steps until `is_done()` or until the time is over; returns whether it is done. Blocks.
 
         `is_done` is called with the lock held, after every step and at least every `poll_ms`. Raises WakeupError after
-        `interrupt`, unless it is done. RuntimeError if a callback of this client calls it.
+        `interrupt`, unless it is done. Raises RuntimeError if a callback of this client calls it.
         """
         if self._stepping_thread == threading.get_ident():
             raise RuntimeError("a callback must not wait for the client that calls it")

@@ -47,16 +47,17 @@ class Producer(RecordAccumulator):
     """Sends records to topics. Thread-safe; a program usually has one for all its threads.
 
     `properties` has Apache Kafka's configuration keys of a producer; a key can also be a keyword argument with `_` for
-    `.`: `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. ConfigError for an invalid configuration.
+    `.`: `Producer(bootstrap_servers="localhost:9092", linger_ms=20)`. Raises ConfigError for an invalid configuration.
 
     `send` and `send_many` add records to batches and do not wait for their delivery; a batch is sent when it is full or
     `linger.ms` after its first record. The outcome of a record is in its `DeliveryFuture` and is passed to its
     callback. Callbacks are called by any thread of the producer, and must neither block nor take long. The errors of a
     record are ApiError, or RequestTimedOut (a TimeoutError) after `delivery.timeout.ms`.
 
-    All time-outs are in seconds. The transactional methods need a `transactional.id`, and block at most `max.block.ms`
-    unless a time-out is given: RequestTimedOut. Every one of them raises ApiError if the coordinator refuses, with
-    PRODUCER_FENCED if another producer has taken over the transactional id, and TransactionError in the wrong order.
+    All time-outs are in seconds. The transactional methods need a `transactional.id`; they block, and raise
+    RequestTimedOut after the given time-out, by default `max.block.ms`. Every one of them raises ApiError if the
+    coordinator refuses, with PRODUCER_FENCED if another producer has taken over the transactional id, and
+    TransactionError in the wrong order.
 
     The members inherited from RecordAccumulator are internal, except `send` and `send_many`.
     """
@@ -122,7 +123,7 @@ class Producer(RecordAccumulator):
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
         """Returns the partitions of a topic.
 
-        Blocks until its metadata are known, at most `max.block.ms`: RequestTimedOut. ApiError for an invalid name.
+        Blocks until its metadata are known. Raises RequestTimedOut after `max.block.ms`, ApiError for an invalid name.
         """
         self._queues_of(topic)
         return self._network.cluster.topics[topic].partitions

@@ -68,9 +68,10 @@ def _assign(members: Members, counts: PartitionCounts) -> tuple[Assignment, dict
 
 
 def _valid_ownership(members: Members, counts: PartitionCounts) -> tuple[Assignment, set[TopicPartition]]:
-    """Returns the partitions that each member had, and those that several members of the same generation claim.
+    """Returns the partitions that each member owns, and the disputed partitions.
 
-    Of claims from different generations the latest is valid.
+    Of claims from different generations the latest is valid. Several claims of the same generation make a partition
+    disputed: no member owns it. Partitions that no longer exist are left out.
     """
     owned: Assignment = {}
     owner: dict[TopicPartition, str] = {}

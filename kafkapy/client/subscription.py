@@ -163,7 +163,7 @@ class Subscription:
         self.is_manual = False
 
     def state(self, partition: TopicPartition) -> PartitionState:
-        """Returns the state of an assigned partition; ValueError if it is not assigned."""
+        """Returns the state of an assigned partition; raises ValueError if it is not assigned."""
         found = self.partitions.get(partition)
         if found is None:
             raise ValueError(f"No current assignment for partition {partition}")
@@ -190,7 +190,7 @@ def reset_timestamp(strategy: str, wall_ms: int) -> int | None:
 
 
 def duration_ms(text: str) -> int:
-    """Returns the milliseconds of an ISO 8601 duration (PnDTnHnMn.nS); ValueError if it is not one."""
+    """Returns the milliseconds of an ISO 8601 duration (PnDTnHnMn.nS); raises ValueError if it is not one."""
     found = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", text)
     if found is None:
         raise ValueError(f"{text} is not a duration")

@@ -32,8 +32,8 @@ __all__ = ["TransactionError", "Transactions"]
 class Transactions:
     """Begins and ends the transactions of one producer. Called by the application's thread without the network's lock.
 
-    All methods but `begin` block until the coordinator has responded, at most `timeout_s` seconds: RequestTimedOut.
-    ApiError if the transaction or the producer has failed; TransactionError in the wrong phase.
+    All methods but `begin` block until the coordinator has responded, and raise RequestTimedOut after `timeout_s`
+    seconds. Methods raise ApiError if the transaction or the producer has failed, TransactionError in the wrong phase.
     """
 
     def __init__(self, network: Network, state: TransactionState, sender: Sender, config: ClientConfig) -> None:

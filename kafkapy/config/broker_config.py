@@ -146,8 +146,9 @@ class BrokerConfig(BrokerKeys):
     def reload(self, properties: Mapping[str, str]) -> tuple[set[str], set[str]]:
         """Takes over the file's values of the keys that may change for all brokers while they run.
 
-        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError if
-        `properties` cannot be served; nothing changes then. Changes made through the protocol still override the file.
+        Returns the keys whose value changed, and the keys that differ but need a restart. Raises ConfigError,
+        and changes nothing, if the broker cannot work with `properties`. Changes made through the protocol still
+        override the file.
         """
         fresh = BrokerConfig(properties)
         static, originals = dict(self._static), dict(self.originals)

@@ -163,8 +163,10 @@ class PartitionChange:
         return leader if self.is_live(leader) else NO_LEADER
 
     def _bump_epoch_if_needed(self, record: PartitionChangeRecord) -> None:
-        """Raises the leader epoch without a new leader when replicas are removed, and in old versions when the ISR
-        shrinks."""
+        """Increments the leader epoch of an unchanged leader if replicas are removed.
+
+        Before metadata version 3.6-IV0 it does so for a shrunk ISR too.
+        """
         if record.leader != NO_LEADER_CHANGE:
             return
         partition = self.partition

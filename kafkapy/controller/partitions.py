@@ -29,7 +29,9 @@ class AlterPartition(NamedTuple):
 def alter_partition(
     image: MetadataImage, broker_id: int, request: AlterPartition
 ) -> ControllerResult[tuple[bytes, int]]:
-    """Changes the ISR. The response is the topic id and the partition, whose new state is in the image then.
+    """Changes the ISR. The response names the partition (topic id, index).
+
+    The partition's new state is in the image once the records are applied.
 
     Raises ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, FENCED_LEADER_EPOCH, NOT_CONTROLLER (this image is
     older), INVALID_UPDATE_VERSION, INVALID_REQUEST, INELIGIBLE_REPLICA.

@@ -14,7 +14,7 @@ MAX_RECORDS_PER_USER_OPERATION = 10_000
 
 
 class ControllerResult(NamedTuple, Generic[Response]):
-    """Immutable. `records` are (message, record version); `response` is sent once they are durable."""
+    """The outcome of an operation. `records` are (message, version); `response` is sent once they are durable."""
 
     records: Sequence[MessageAndVersion]
     response: Response

@@ -50,8 +50,9 @@ class CreatedTopic(NamedTuple):
 class PlacementRules(NamedTuple):
     """The rules and means of placing partitions, in addition to the image.
 
-    `choose_directory(topic, partition)` returns the directory id for a replica on `node_id`; without it the id is left
-    unassigned unless the broker has only one directory. `random_below(n)` and `new_topic_id` can be replaced in tests.
+    A replica on a broker with one directory gets the id of that directory. Otherwise
+    `choose_directory(topic, partition)` returns the id for a replica on this broker (`node_id`), and any other replica
+    is left unassigned. `random_below(n)` and `new_topic_id` can be replaced in tests.
     """
 
     broker_config: BrokerConfig

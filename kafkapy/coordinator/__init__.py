@@ -1,1 +1,1 @@
-"""Coordinators: state machines whose durable state is a compacted internal topic, one single writer per partition."""
+"""Coordinators: state machines whose state is a compacted internal topic with a single writer for each partition."""

@@ -10,7 +10,7 @@ from kafkapy.types import TopicPartition
 
 
 class CoordinatorLog(Protocol):
-    """Log of one internal topic, as its single writer sees it. Every call is made on the owner thread."""
+    """The log of one internal topic, as its single writer uses it. Every call is made on the owner thread."""
 
     def log_start_offset(self, partition: TopicPartition) -> int:
         """Returns the first offset that is present; raises ApiError when this broker does not lead the partition."""
@@ -23,8 +23,10 @@ class CoordinatorLog(Protocol):
         partition."""
 
     def read(self, partition: TopicPartition, offset: int, max_bytes: int) -> bytes:
-        """Returns whole batches, at least one, beginning with the batch that contains `offset`. Includes batches above
-        the high watermark."""
+        """Returns whole batches, at least one, beginning with the batch that contains `offset`.
+
+        The result may include batches above the high watermark, and is about `max_bytes` long.
+        """
 
     def append(self, partition: TopicPartition, batch: bytes, on_committed: Callable[[Error], None]) -> None:
         """Appends one batch with acks=all. Calls `on_committed` exactly once, perhaps before this method returns."""

@@ -17,7 +17,7 @@ _READ_BYTES = 256 * 1024
 
 
 class PartitionLoader:
-    """Owns the position in the log that the load has reached. Owner thread only.
+    """The load of one partition, with the position that it has reached in the log. Owner thread only.
 
     The end of the log is read again after each read, so that batches appended during the load (transaction markers) are
     loaded too.
@@ -35,8 +35,10 @@ class PartitionLoader:
         self._batches: Iterator[RecordBatch] = iter(())
 
     def step(self) -> bool:
-        """Replays one slice and returns whether the end of the log is reached. Raises ApiError, or any error that a bad
-        record causes."""
+        """Replays one slice; returns whether the end of the log is reached.
+
+        Raises ApiError if the log cannot be read, or the error that a bad record has caused.
+        """
         deadline = self._clock.monotonic_ms() + SLICE_MS
         while True:
             batch = next(self._batches, None)

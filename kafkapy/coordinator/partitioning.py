@@ -15,7 +15,10 @@ def java_string_hash(text: str) -> int:
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:
-    """Returns the partition that owns the key. The sign of the hash is dropped by absolute value, not by a mask; the
-    one hash whose absolute value overflows counts as 0 (`Utils.abs`)."""
+    """Returns the partition that owns the key.
+
+    It is the absolute value of the hash modulo the number of partitions. The only hash whose absolute value overflows,
+    -2^31, counts as 0 (`Utils.abs`).
+    """
     value = java_string_hash(key)
     return (0 if value == _INT_MIN else abs(value)) % partition_count

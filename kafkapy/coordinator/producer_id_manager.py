@@ -24,7 +24,8 @@ OnProducerId = Callable[[int | Error], None]
 
 
 class Controller(Protocol):
-    """The controller's loop, which runs an operation and responds when its records are durable."""
+    """The part of the controller that this module uses: it runs an operation and completes a future when the
+    operation's records are durable."""
 
     def submit(self, operation: Callable[[MetadataImage], ControllerResult[Any]]) -> Future[Any]: ...
 
@@ -51,7 +52,9 @@ def blocks_from_controller(
 
 
 class ProducerIdManager:
-    """Owns the current block, the next block, and the requests that wait for an id. Owner thread only.
+    """The source of this broker's producer ids: the current block, the next block, and the requests that wait.
+
+    Owner thread only.
 
     No id is returned twice: a block is durable in the metadata log before this broker gets it, and the rest of the
     block is lost at a restart. Invariant: requests wait only while a block is being requested.
@@ -67,7 +70,10 @@ class ProducerIdManager:
         self._waiting: deque[OnProducerId] = deque()
 
     def generate(self, on_producer_id: OnProducerId) -> None:
-        """Calls back with a new producer id, at once if one is available, or with the controller's error."""
+        """Calls `on_producer_id` with a new producer id, or with the controller's error.
+
+        The call is made before `generate` returns if an id is available.
+        """
         if self._waiting or not self._has_id():
             self._waiting.append(on_producer_id)
         else:

@@ -12,14 +12,14 @@ R = TypeVar("R")
 
 
 class CoordinatorRecord(NamedTuple):
-    """One record of an internal topic. `value` None is a tombstone."""
+    """One record of an internal topic. A record whose `value` is None is a tombstone."""
 
     key: bytes
     value: bytes | None
 
 
 class StateChange(Enum):
-    """The moment at which the shard's state changes to what an operation's records say."""
+    """The moment at which the shard's state takes the changes of an operation's records."""
 
     REPLAY = "after the append, by replaying the records"
     # For classic groups, whose members are not in the log before the leader's SyncGroup; the records are for the next
@@ -30,14 +30,15 @@ class StateChange(Enum):
 
 
 class CoordinatorResult(Generic[R]):
-    """Immutable outcome of one operation.
+    """The outcome of one operation. Immutable.
 
-    `response`      goes to the caller when the records are committed, or at once when there are none. None: the
-                    operation keeps the caller waiting (JoinGroup, SyncGroup) and responds through the group's member.
+    `response`      is sent to the caller when the records are committed, or at once when there are none. It is None if
+                    the operation keeps the caller waiting (JoinGroup, SyncGroup) and responds through the member.
     `on_committed`  is called once: with NONE when the records are committed, or at once when there are none; with the
-                    coordinator's error if they could not be written.
-    `state_change`  says when the shard's state changes.
-    `producer`      (producer id, epoch) if the records belong to its transaction and count from its commit marker.
+                    coordinator's error if the records could not be written.
+    `state_change`  is the moment at which the shard's state changes.
+    `producer`      is (producer id, epoch) if the records belong to a transaction and take effect with its commit
+                    marker, otherwise None.
     """
 
     __slots__ = ("on_committed", "producer", "records", "response", "state_change")

@@ -1,11 +1,12 @@
-"""Single writer per partition of an internal topic: runs an operation, appends its records, responds at commit.
+"""The single writer of each partition of an internal topic: runs operations, appends their records, and responds.
 
     request -> operation(shard) -> (records, response)
                     records -> log (acks=all) -> replay into the shard
                     high watermark passes them  -> response
 
-Leadership of a partition starts a load, during which requests are refused with COORDINATOR_LOAD_IN_PROGRESS. Its loss
-unloads the shard, and the requests that still wait are refused with NOT_COORDINATOR. Everything happens on the owner
+When this broker becomes the leader of a partition, the load of the shard begins, during which requests are refused with
+COORDINATOR_LOAD_IN_PROGRESS. When it loses the leadership, the shard is unloaded, and the requests that still wait are
+refused with NOT_COORDINATOR. Everything happens on the owner
 thread; nothing blocks.
 """
 
@@ -48,9 +49,10 @@ APPEND_ERRORS = {
 
 
 class ActivePartition(ShardContext, Generic[S]):
-    """One led partition: its shard, its timers and whether it serves requests. Owner thread only.
+    """A partition that this broker leads: its shard, its timers and its state. Owner thread only.
 
-    loading -> active -> resigned, or loading -> failed (NOT_COORDINATOR until the next election).
+    The states are loading -> active -> resigned, or loading -> failed. A failed partition refuses requests with
+    NOT_COORDINATOR until the next election.
     """
 
     def __init__(self, runtime: CoordinatorRuntime[S], partition: TopicPartition, leader_epoch: int) -> None:
@@ -102,7 +104,7 @@ class ActivePartition(ShardContext, Generic[S]):
 
 
 class CoordinatorRuntime(Generic[S]):
-    """Owns the shards of one internal topic on this broker. Owner thread only."""
+    """The coordinator of one internal topic on this broker, which owns the shards. Owner thread only."""
 
     def __init__(
         self,
@@ -203,11 +205,11 @@ class CoordinatorRuntime(Generic[S]):
     # -- requests
 
     def shard(self, partition: int) -> S:
-        """Returns the loaded shard; raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
+        """Returns the partition's shard; raises ApiError NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS."""
         return self._active(partition).shard
 
     def loaded_partitions(self) -> Iterator[tuple[int, S]]:
-        """Yields the loaded shards with their partitions. Any thread."""
+        """Yields (partition, shard) of each loaded shard. Any thread may call it."""
         for partition, active in self._partitions.copy().items():
             if not active.is_loading:
                 yield partition, active.shard
@@ -227,8 +229,10 @@ class CoordinatorRuntime(Generic[S]):
         on_response: Callable[[R], None],
         on_error: ErrorResponder,
     ) -> None:
-        """Runs `operation` on the partition's shard and calls one of the callbacks once, unless the result has no
-        response because the operation keeps the caller waiting."""
+        """Runs `operation` on the partition's shard, and calls `on_response` or `on_error` once.
+
+        Calls neither if the result has no response because the operation keeps the caller waiting.
+        """
         try:
             active = self._active(partition)
         except ApiError as error:
@@ -237,7 +241,7 @@ class CoordinatorRuntime(Generic[S]):
         self.run(active, operation, on_response, on_error)
 
     def execute_on_all(self, operation: Callable[[S], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` on each loaded shard, without a response. Errors are ignored: the next run tries again."""
+        """Runs `operation` on each loaded shard, without a response. Ignores errors, because the caller repeats it."""
         for partition, _ in self.loaded_partitions():
             self.execute_unanswered(partition, operation)
 
@@ -269,7 +273,10 @@ class CoordinatorRuntime(Generic[S]):
     def end_transaction(
         self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
     ) -> None:
-        """Appends a transaction's marker to the partition and applies it; `on_done` gets the log's own error."""
+        """Appends the marker batch of a transaction to the partition and applies the marker to the shard.
+
+        `on_done` gets the error of the log, which is not translated to an error of coordinators.
+        """
         try:
             active = self._active(partition)
             base_offset = self.log.log_end_offset(active.partition)
@@ -363,7 +370,7 @@ def _ignore_error(error: Error, message: str | None) -> None:
 
 
 def _check(result: CoordinatorResult[Any]) -> None:
-    """Asserts that the result is consistent: see StateChange."""
+    """Asserts that the result's `state_change` agrees with its callback and its producer."""
     if result.state_change is StateChange.ON_COMMIT:
         assert result.on_committed is not None, "a change on commit needs on_committed"
     if result.producer is not None:

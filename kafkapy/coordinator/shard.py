@@ -10,19 +10,19 @@ from kafkapy.types import Clock
 
 
 class CoordinatorShard(Protocol):
-    """State of one partition of the internal topic. Owner thread only."""
+    """The state of a coordinator for one partition of its internal topic. Owner thread only."""
 
     def replay(self, offset: int, producer_id: int, key: bytes, value: bytes | None) -> None:
         """Applies one record of the log; `producer_id` is -1 outside transactions."""
 
     def replay_end_of_transaction(self, offset: int, producer_id: int, committed: bool) -> None:
-        """Applies one transaction marker."""
+        """Applies the marker that ends the producer's transaction."""
 
     def on_loaded(self) -> None:
         """Is notified that the whole log has been replayed; timers may start."""
 
     def on_unloaded(self) -> None:
-        """Responds to the requests that wait: this broker no longer leads the partition."""
+        """Responds to the waiting requests, because this broker no longer leads the partition."""
 
 
 class ShardContext(Protocol):
@@ -32,18 +32,18 @@ class ShardContext(Protocol):
     leader_epoch: int
 
     def run(self, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` now and appends its records as for a request; it has no response."""
+        """Runs `operation` now and appends its records as for a request, but sends no response."""
 
     def schedule(self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]) -> None:
-        """Runs `operation` after `delay_ms` as `run` does; replaces the timer of the same key."""
+        """Calls `run(operation)` after `delay_ms`; replaces the timer of the same key."""
 
     def schedule_unless_scheduled(
         self, key: str, delay_ms: int, operation: Callable[[], CoordinatorResult[Any]]
     ) -> None:
-        """Runs `operation` after `delay_ms` as `run` does, unless the key already has a timer."""
+        """Calls `run(operation)` after `delay_ms`, unless the key already has a timer."""
 
     def cancel(self, key: str) -> None:
-        """Cancels the timer of that key, if there is one."""
+        """Cancels the timer of the key, if there is one."""
 
     def committed_offset(self) -> int:
         """Returns the high watermark of the shard's partition; clients may see the records below it."""

@@ -44,10 +44,10 @@ class Response:
 
 
 class Pending:
-    """A page that waits for another thread: the response passed to `resolve`, or `otherwise` after `patience_s`.
+    """A response that another thread produces: the one passed to `resolve`, or `otherwise` after `patience_s` seconds.
 
-    The server sets `wake`, then reads `response`; `resolve` sets `response`, then reads `wake`. At least one of the two
-    threads sees both values.
+    The server sets `wake` and then reads `response`; `resolve` sets `response` and then reads `wake`. In every order at
+    least one of the two threads sees both values.
     """
 
     __slots__ = ("otherwise", "patience_s", "response", "wake")

@@ -1,10 +1,11 @@
-"""Converts the definitions into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
+"""Converts `definitions/*.msg` into `kafkapy/protocol/messages/`: one module per API, and the table of APIs.
 
-The first versions of the gated APIs also become a Cython enumeration in `_core/gate`, which may not import from here.
+It also writes a Cython enumeration to `_core/gate`, which may not import from here: the keys of the APIs in `GATED`,
+and the first version of each of their fields and behaviours.
 
 setup.py runs this file (by hand: `python kafkapy/protocol/generator.py`). It uses only the standard library. Files with
-unchanged content are not written, so that a rebuild compiles only what changed. The messages of `COMPILED` become
-Cython.
+unchanged content are not written, so that a rebuild compiles only what changed. The messages of the definitions in
+`COMPILED` become Cython.
 """
 
 import sys
@@ -120,7 +121,10 @@ def stub_module(definition: Definition) -> str:
 
 
 def gate_versions(definitions: Iterable[Definition]) -> str:
-    """Returns the enumeration of the gated APIs' keys and first versions. DefinitionError if a name has two values."""
+    """Returns the enumeration for the gate: keys of the gated APIs, first versions of their fields and behaviours.
+
+    Raises DefinitionError if a name has two values.
+    """
     by_name = {definition.name: definition for definition in definitions}
     lines = [
         "# The keys of the APIs that the gate serves, and the first versions with their fields and behaviours.",

@@ -61,7 +61,10 @@ def encode_version_prefixed(message: Message, version: int) -> bytes:
 
 
 def decode_version_prefixed(message_class: type[M], data: Any) -> M:
-    """Returns the message after its version. Raises UnknownRecordError or ProtocolViolation, as above."""
+    """Returns the message that follows its version in `data`.
+
+    Raises UnknownRecordError for a version that `message_class` lacks, ProtocolViolation for malformed data.
+    """
     reader = Reader(data)
     version = reader.read_int16()
     if version not in message_class.VERSIONS:

@@ -337,5 +337,5 @@ class EmbeddedQuorum:
             total -= before - self.log.size
 
     def close(self) -> None:
-        """Closes the log as after a clean stop. Raises StorageError."""
+        """Closes the log and writes the files that Kafka expects after a clean stop. Raises StorageError."""
         self.log.close()

@@ -22,12 +22,12 @@ class Response(Protocol):
     """A message of an API's response class, or its encoded body."""
 
     def encode_chunks(self, version: int, prefix: bytes = b"") -> list[Any]:
-        """Returns the bytes of the response after `prefix`, in parts."""
+        """Returns `prefix` and the bytes of the response, as a list of parts to send."""
         ...
 
 
 class ServedApi:
-    """One served API: versions `lowest` to `highest`, its handler, and its function for errors. Immutable."""
+    """One served API: its versions `lowest` to `highest`, its handler, and its function for errors. Immutable."""
 
     __slots__ = ("blocking", "flexible_header_from", "handler", "highest", "key", "lowest", "on_error", "request_class")
 
@@ -79,9 +79,10 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 
 
 class ApiRegistry:
-    """Finds the handler of an API and imports its module at the first request. Reactor thread, or before it runs.
+    """The table of served APIs, which imports the module of an API when it is first needed.
 
-    `modules` names the module of each served API; loading a module checks that it serves the APIs assigned to it.
+    `modules` names the module of each served API; loading a module checks that it serves the APIs assigned to it. Used
+    by the reactor's thread, and before that thread runs.
     """
 
     def __init__(self, modules: Mapping[ApiKey, str]) -> None:
@@ -97,7 +98,7 @@ class ApiRegistry:
         return served
 
     def served(self) -> list[ServedApi]:
-        """Returns all served APIs by key; loads every handler module."""
+        """Returns all served APIs in the order of their keys; loads every handler module."""
         for key in self._modules:
             self.find(key)
         return [self._served[key] for key in sorted(self._served)]

@@ -16,7 +16,7 @@ logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 
 
 def create_missing_topic(services: Services, topic: str) -> Error:
-    """Requests the topic from the controller and returns the error for the client, which will retry."""
+    """Asks the controller to create the topic, without waiting; returns the error for the client, which will retry."""
     if not is_valid_topic_name(topic):
         return Error.INVALID_TOPIC_EXCEPTION
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):

@@ -1,7 +1,7 @@
 """The thread for work that may block: checkpoints, flushes, retention scans, file deletion.
 
-One thread with a heap of due times, asleep until the earliest. A failure of a task is logged and never ends the thread;
-a periodic task runs again after its period.
+The thread sleeps until the earliest task is due. A failure of a task is logged and never ends the thread; a periodic
+task runs again after its period.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Task = Callable[[], object]
 
 
 class BackgroundTasks:
-    """Owns one thread and the queue of tasks. Every method may be called from any thread; guarded by `_condition`."""
+    """The thread and its queue of tasks, which `_condition` guards. Any thread may call every method."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -40,11 +40,11 @@ class BackgroundTasks:
         self._add(name, delay_ms, task, period_ms=0)
 
     def every(self, name: str, period_ms: int, task: Task) -> None:
-        """Runs `task` each `period_ms`, the first time after one period."""
+        """Runs `task` every `period_ms`, for the first time after one period."""
         self._add(name, period_ms, task, period_ms=max(period_ms, 1))
 
     def stop(self) -> None:
-        """Runs the tasks that are due (deferred flushes), drops the others, and waits for the running task."""
+        """Runs the tasks that are due, drops the others, and waits until the thread has ended."""
         with self._condition:
             self._stopping = True
             self._condition.notify()

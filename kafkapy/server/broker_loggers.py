@@ -34,7 +34,10 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def alter_logger_levels(changes: Sequence[ConfigChange], *, validate_only: bool) -> ErrorMessage:
-    """Sets levels; DELETE makes a logger inherit its level again. After an error no level is changed."""
+    """Sets the levels of loggers; DELETE makes a logger inherit its level again. Returns the error or success.
+
+    If one change is invalid, no level is changed; with `validate_only` none is changed either.
+    """
     try:
         for change in changes:
             _check(change)

@@ -23,9 +23,9 @@ class ClientSeries:
 
 
 class ClientSeriesTable:
-    """Owns the series. The reactor's thread stores; any thread may call `current`.
+    """The table of series. The reactor's thread calls `store`; any thread may call `current`.
 
-    At `limit` series, expired series are removed; if no series has expired, new series are dropped.
+    When the table has `limit` series, it removes expired series; if none has expired, it drops new series.
     """
 
     def __init__(self, limit: int) -> None:
@@ -35,7 +35,7 @@ class ClientSeriesTable:
         self.dropped = 0
 
     def store(self, instance_id: str, client_id: str, found: Points, monotonic_ms: int, interval_ms: int) -> None:
-        """Stores the points of one push."""
+        """Stores the points of one push. `interval_ms` is the push interval of the client."""
         self.dropped += found.dropped
         for point in found.points:
             key = (instance_id, point.name, point.attributes)

@@ -24,7 +24,7 @@ ASK_AGAIN = frozenset([Error.UNKNOWN_SUBSCRIPTION_ID, Error.UNSUPPORTED_COMPRESS
 
 
 class ClientInstance:
-    """One client with the metrics requested from it last. Reactor thread only."""
+    """One client, with the metrics that were last requested from it. Reactor thread only."""
 
     __slots__ = ("is_terminating", "last_error", "last_get_ms", "last_push_ms", "subscription_id", "wanted")
 
@@ -40,7 +40,10 @@ class ClientInstance:
         self.subscription_id = subscription_id(client_instance_id, wanted)
 
     def may_get(self, monotonic_ms: int) -> bool:
-        """Returns whether the push interval has passed since the last request; if so, records this request."""
+        """Returns whether a client may request its subscription now; if so, records this request.
+
+        It may if the push interval has passed since its last request or push, or after some errors of a push.
+        """
         last_ms = max(self.last_get_ms, self.last_push_ms)
         if last_ms != NEVER and monotonic_ms - last_ms < self.wanted.interval_ms and self.last_error not in ASK_AGAIN:
             return False
@@ -48,8 +51,11 @@ class ClientInstance:
         return True
 
     def may_push(self, monotonic_ms: int) -> bool:
-        """Returns whether a push is not early; if it is not, records the push. The first push after a
-        GetTelemetrySubscriptions is never early, because clients spread these pushes over time."""
+        """Returns whether the client may push now; if so, records the push.
+
+        It may if the push interval has passed since its last push. The first push after a GetTelemetrySubscriptions is
+        never early, because clients spread these pushes over time.
+        """
         is_early = self.last_push_ms != NEVER and monotonic_ms - self.last_push_ms < self.wanted.interval_ms
         if is_early and self.last_get_ms <= self.last_push_ms:
             return False
@@ -58,7 +64,7 @@ class ClientInstance:
 
 
 def subscription_id(client_instance_id: bytes, wanted: WantedMetrics) -> int:
-    """Returns the id of a subscription, which depends on metrics and client, as Apache Kafka computes it."""
+    """Returns the id of a client's subscription, a hash of the metrics and the client, as in Apache Kafka."""
     text = f"[{', '.join(wanted.metrics)}]{wanted.interval_ms}"
     high, low = int.from_bytes(client_instance_id[:8], "big"), int.from_bytes(client_instance_id[8:], "big")
     mixed = high ^ low
@@ -76,7 +82,7 @@ def _subscriptions(image: MetadataImage) -> Iterator[ClientMetricsSubscription]:
 
 
 class ClientTelemetry:
-    """Owns the clients' instances, the parsed subscriptions, and the counters of pushes. Reactor thread only."""
+    """The clients that push metrics, the parsed subscriptions, and the counters of pushes. Reactor thread only."""
 
     def __init__(self, largest_cache: int = LARGEST_CACHE, series_limit: int = MOST_SERIES) -> None:
         self._largest_cache = largest_cache

@@ -22,7 +22,9 @@ def answer_when_committed(
     answer: Callable[[Response], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
-    """Submits `operation` and responds with `answer(response)`, or `failure(error, message)`, on the reactor's thread.
+    """Submits `operation` to the controller, and responds on the reactor's thread once the change is committed.
+
+    The response is `answer(response)`, or `failure(error, message)` if the operation failed.
 
     The listeners of the metadata post their work before the response, so that the next request sees the change.
     """

@@ -1,4 +1,4 @@
-"""The coordinators' log on this broker's replicas, which implements the port of `coordinator/coordinator_log`."""
+"""The log of the coordinators on this broker's replicas; implements `coordinator/coordinator_log.CoordinatorLog`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.types import TopicPartition
 
 
 class ReplicatedCoordinatorLog:
-    """Owns nothing. Reactor thread only."""
+    """The CoordinatorLog of the internal topics' partitions that this broker leads. Reactor thread only."""
 
     def __init__(self, replica_manager: ReplicaManager, append_timeout_ms: int) -> None:
         self._replica_manager = replica_manager

@@ -15,15 +15,17 @@ HIGH_SHARE, LOW_SHARE = 0.8, 0.7
 
 
 def lowest_free_descriptor() -> int:
-    """Returns the lowest free descriptor; at least this number of files is open. Raises OSError (EMFILE) if no
-    descriptor is left."""
+    """Returns the lowest free descriptor, which is a lower bound of the number of open files.
+
+    Raises OSError with EMFILE if no descriptor is left.
+    """
     descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     os.close(descriptor)
     return descriptor
 
 
 class DescriptorWatch:
-    """Compares the number of open files with `limit`. One thread at a time."""
+    """A watch that compares the number of open files with `limit`. Used by one thread at a time."""
 
     def __init__(self, limit: int, lowest_free: Callable[[], int] = lowest_free_descriptor) -> None:
         self._limit = limit
@@ -31,8 +33,10 @@ class DescriptorWatch:
         self._warned = False
 
     def judge(self, partitions: int) -> None:
-        """Warns at the start if the partitions may need more files than the limit: each partition in use needs at least
-        one."""
+        """Warns at the start if the partitions may need more files than the limit.
+
+        Each partition in use needs at least one file.
+        """
         if partitions > HIGH_SHARE * self._limit:
             logger.warning(
                 "At most %d files may be open in this process, and there are %d partitions: raise the limit of open "

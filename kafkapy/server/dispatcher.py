@@ -25,7 +25,7 @@ LARGEST_KEY = max(API_TABLE)
 
 
 class Dispatcher:
-    """Decodes requests and calls their handlers. Reactor thread only; `_by_key` fills at first requests."""
+    """The decoder of requests, which calls their handlers. Reactor thread only."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -33,7 +33,7 @@ class Dispatcher:
         self._by_key: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
 
     def dispatch(self, requests: list[Request]) -> None:
-        """Serves each request; the response is sent before the return, or later by the handler."""
+        """Serves each request. A response is sent before the return, or later if the handler has to wait."""
         for request in requests:
             if request.waits:
                 self._services.replica_manager.hold_fetch(request, self._serve)
@@ -84,7 +84,10 @@ class Dispatcher:
         return served
 
     def _answers_unknown_api_versions(self, request: Request) -> bool:
-        """Responds to a negative version of ApiVersions, as Kafka does; returns False for any other request."""
+        """Responds to an ApiVersions request of a negative version, as Kafka does, and returns True.
+
+        Returns False for any other request.
+        """
         reader = Reader(request.payload)
         if reader.read_int16() != ApiKey.API_VERSIONS or reader.read_int16() >= 0:
             return False
@@ -92,7 +95,7 @@ class Dispatcher:
         return True
 
     def _refuse(self, request: Request, header: RequestHeader) -> None:
-        """Closes the connection for an API or version that is not served; ApiVersions gets a response."""
+        """Closes the connection of a request whose API or version is not served; ApiVersions gets a response."""
         if header.request_api_key == ApiKey.API_VERSIONS:
             self._respond_unsupported(request, header.correlation_id)
             return
@@ -108,7 +111,7 @@ class Dispatcher:
         request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
 
     def _submit(self, served: ServedApi, context: RequestContext, message: Any) -> None:
-        """Runs the handler on the pool; its result or error is handled on the reactor's thread."""
+        """Runs the handler on the handler pool; its result or error is handled on the reactor's thread."""
 
         def work() -> Any:
             try:
@@ -121,7 +124,10 @@ class Dispatcher:
         self._services.handler_pool.submit(work)
 
     def _fail(self, served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
-        """Responds to an error that the handler raised, by the error function of its API."""
+        """Responds to an error that the handler raised, with the result of the API's error function.
+
+        Closes the connection for a ProtocolViolation, or if there is no error function or no response.
+        """
         if isinstance(raised, ProtocolViolation):
             context.connection.close(str(raised))
             return
@@ -137,7 +143,7 @@ class Dispatcher:
             context.connection.close(f"{served.key.name} failed: {error.name}")
             return
         response = served.on_error(message, context.api_version, error, text)
-        if response is None:  # the client expects no response, so that only a close tells it of the error
+        if response is None:  # the client expects no response, so that only a closed connection shows the error
             context.connection.close(f"{served.key.name} failed: {error.name}")
             return
         context.respond(response)

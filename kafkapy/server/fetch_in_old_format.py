@@ -1,7 +1,7 @@
 """Fetch for consumers before 0.11: the log is read as for other consumers, and converted on the handler pool.
 
 Some batches contain no message for such a consumer (control batches, batches that compaction has emptied), and the
-consumer cannot skip them itself. The following offsets are then read until a message or the end of the log is found.
+consumer cannot skip them itself. In this case the broker reads on until it finds a message or the end of the log.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class PartitionConversion:
         self.error: OSError | None = None
 
     def convert(self, magic: int) -> bool:
-        """Converts the records that were read. Returns True if no record is left and the next offset is to be read."""
+        """Converts the records that were read to messages of magic `magic` or lower.
+
+        Returns True if no message is left, so that the caller has to read on from `position`; otherwise False.
+        """
         read = self.result.records
         try:
             data = read.read() if isinstance(read, FileRange) else read
@@ -68,9 +71,9 @@ class PartitionConversion:
 def fetch_in_old_format(
     context: RequestContext, params: FetchParams, partitions: list[FetchPartition], answer: Answer
 ) -> None:
-    """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, by the version of the request.
+    """Reads `partitions` and calls `answer` with message sets of magic 0 or 1, as the request's version requires.
 
-    Each request begins with another partition, since the first one with records may exceed the limits, and these
+    Each request begins with another partition: the first partition with records may use up the limits, and these
     clients always name their partitions in the same order.
     """
     magic = 1 if context.api_version >= FetchRequest.FIRST_VERSION_WITH_MAGIC1 else 0

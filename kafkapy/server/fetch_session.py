@@ -37,7 +37,7 @@ Results = list[tuple[FetchPartition, FetchResult]]
 
 
 class FetchContext:
-    """The context of a fetch without a session. `partitions` are to be read; `answer` selects from the results."""
+    """The context of a fetch without a session: the partitions to read, and the selection from their results."""
 
     __slots__ = ("partitions",)
 
@@ -118,14 +118,17 @@ class IncrementalFetchContext(FetchContext):
 
 
 class FetchSessions:
-    """Owns the cache of sessions, and opens the context of each fetch request. Owner thread only."""
+    """The sessions of a broker, which open the context of each fetch request. Owner thread only."""
 
     def __init__(self, clock: Clock, max_slots: int, random_id: Callable[[], int] | None = None) -> None:
         self._clock = clock
         self.cache = FetchSessionCache(max_slots, random_id or (lambda: random.randrange(1, 1 << 31)))
 
     def open(self, request: FetchRequest, version: int, topic_name: TopicName, *, is_follower: bool) -> FetchContext:
-        """Returns the context of `request`; `topic_name` resolves topic ids (from version 13)."""
+        """Returns the context of `request`.
+
+        `topic_name(topic_id)` returns the name of a topic, or None; it is used from version 13 on.
+        """
         session_id: int = request.session_id
         epoch: int = request.session_epoch
         uses_topic_ids = version >= FetchRequest.FIRST_VERSION_WITH_TOPIC_ID

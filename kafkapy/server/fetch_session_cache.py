@@ -1,8 +1,9 @@
 """The fetch sessions of a broker, limited in number, and the eviction of sessions (KIP-227).
 
-A session that was not used for two minutes is evicted first. Otherwise a session older than two minutes is evicted if
-the new one is more valuable: followers' sessions are more valuable than consumers', and many partitions more than few.
-A follower's session may also evict a younger session of a consumer.
+A session that was not used for two minutes is evicted first. Otherwise the new session replaces the least valuable
+session older than two minutes, unless that is more valuable than the new one. A follower's session is more valuable
+than a consumer's, and a session with more partitions than one with fewer. A follower's session may also replace a
+younger session of a consumer.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ PartitionKey = tuple[bytes | str, int]
 
 
 def next_epoch(epoch: int) -> int:
-    """Returns the epoch of the next incremental request: 1 after the largest, since 0 opens sessions."""
+    """Returns the epoch after `epoch`. The epoch after the largest one is 1, because 0 opens a session."""
     return 1 if epoch == _MAX_EPOCH else epoch + 1
 
 
 class CachedPartition(FetchPartition):
-    """A partition of a session; `sent_*` are the values that the client received last."""
+    """A partition of a session. The fields `sent_*` have the values that the client received last."""
 
     __slots__ = ()
 
@@ -36,7 +37,7 @@ class CachedPartition(FetchPartition):
         self.follow(asked)
 
     def follow(self, asked: FetchRequest.FetchPartition) -> None:
-        """Updates the client's position in the partition."""
+        """Updates the client's position and limits in the partition from its request."""
         self.move(
             asked.fetch_offset,
             asked.partition_max_bytes,
@@ -46,7 +47,7 @@ class CachedPartition(FetchPartition):
         )
 
     def remember(self, result: FetchResult) -> bool:
-        """Stores that `result` is about to be sent. Returns whether it has anything new for the client."""
+        """Records that `result` is about to be sent; returns whether it has anything new for the client."""
         is_changed = (
             len(result.records) > 0
             or result.high_watermark != self.sent_high_watermark
@@ -88,7 +89,7 @@ class FetchSession(FetchSessionState):
 
     @property
     def worth(self) -> tuple[bool, int, int]:
-        """A sort key, least valuable first: (privileged, number of partitions, session id)."""
+        """The value of the session, as a sort key: (is privileged, number of partitions, session id)."""
         return self.is_privileged, len(self.partitions), self.session_id
 
     def resolve_topics(self, topic_name: Callable[[bytes], str | None]) -> None:
@@ -104,7 +105,7 @@ class FetchSession(FetchSessionState):
 
 
 class FetchSessionCache(FetchSessionTable):
-    """Owns all sessions, never more than `max_slots`. Owner thread only."""
+    """The table of all sessions, at most `max_slots`. Owner thread only."""
 
     def __init__(self, max_slots: int, random_id: Callable[[], int]) -> None:
         self.max_slots = max_slots
@@ -123,7 +124,7 @@ class FetchSessionCache(FetchSessionTable):
         is_privileged: bool,
         uses_topic_ids: bool,
     ) -> FetchSession | None:
-        """Creates a session. Returns None if there is no room and no session to evict."""
+        """Creates a session and returns it, or returns None if there is no room and no session can be evicted."""
         if len(self) >= self.max_slots and not self._try_evict(is_privileged, len(partitions), monotonic_ms):
             return None
         session_id = self._random_id()

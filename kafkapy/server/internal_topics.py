@@ -15,10 +15,9 @@ logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
 
 
 def create_internal_topic(services: Services, topic: str) -> None:
-    """Requests the topic from the controller without waiting; clients retry.
+    """Asks the controller to create the topic, without waiting for it; clients retry.
 
-    The topic never has fewer replicas than configured: as in Kafka it is not created while there are not enough
-    brokers.
+    The topic never has fewer replicas than configured: as in Kafka, it is not created while there are fewer brokers.
     """
     wanted = _described(services.config, topic)
     rules = PlacementRules(services.config, services.node_id, policies=services.policies)

@@ -20,7 +20,10 @@ class LeaderNode(NamedTuple):
 
 
 class LeaderHint(NamedTuple):
-    """The leader that this broker knows, -1 if there is none, and its node if the client's listener reaches it."""
+    """The leader of a partition, as far as this broker knows.
+
+    `leader_id` is -1 if there is no leader. `node` is None if the client's listener does not reach the leader.
+    """
 
     leader_id: int
     leader_epoch: int

@@ -1,9 +1,9 @@
 """Applies each committed change of the metadata to logs, configuration and replicas.
 
-Runs on the controller's thread after the commit. Blocking work (creating and deleting log directories) is done there;
-work for the reactor's thread is posted to it, so that the change arrives before the response to its request.
-The controller's thread waits for the reactor's only when topics are deleted: the reactor has to release a log before
-the log is renamed and closed.
+The publisher runs on the controller's thread after the commit. It does blocking work (creating and deleting log
+directories) on that thread, and posts other work to the reactor's thread before the response to the request.
+The controller's thread waits for the reactor's only when topics are deleted, because the reactor has to release a log
+before the log is renamed and closed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ config_logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
 
 class MetadataPublisher:
-    """The controller loop's listener. It owns the set of offline partitions that were reported.
+    """The listener that the controller loop notifies of each committed change of the metadata.
 
     Controller thread only, except `take_over`.
     """
@@ -47,11 +47,13 @@ class MetadataPublisher:
         on_topics_deleted: Callable[[list[str]], None] = lambda topics: None,
         report_directories: Callable[[Directories], object] = lambda found: None,
     ) -> None:
-        """`post` and `run_on_owner` hand work to the reactor's thread; the latter waits for it.
+        """Creates a publisher for the replicas of the node `node_id`.
 
+        `post(work)` runs work on the reactor's thread later; `run_on_owner(work)` runs work on that thread and waits.
         `on_topics_deleted` is called on the reactor's thread after the replicas were removed. `report_directories` is
         called on the controller's thread with the directories of new logs, if the metadata has assigned no directory to
-        them."""
+        them.
+        """
         self._config = config
         self._log_manager = log_manager
         self._replica_manager = replica_manager
@@ -63,7 +65,7 @@ class MetadataPublisher:
         self._offline: set[TopicPartition] = set()
 
     def take_over(self, image: MetadataImage) -> None:
-        """Applies the first image, before any thread runs: dynamic configuration, and missing topic directories."""
+        """Applies the first image, before any thread runs: sets the dynamic configuration and creates missing logs."""
         self._apply_broker_config(image)
         self._create_logs(image.topics.by_name.values(), image, image)
 
@@ -89,7 +91,8 @@ class MetadataPublisher:
     def _create_logs(self, topics: Iterable[TopicImage], image: MetadataImage, before: MetadataImage) -> Directories:
         """Creates missing logs of this node's replicas and returns the directory of each.
 
-        The log of a partition that existed `before` may be in an offline directory: such a log is not created again.
+        A missing log whose partition exists in the image `before` is not created while a log directory is offline,
+        because that directory may contain the log.
         """
         created: Directories = {}
         for topic in topics:
@@ -118,7 +121,7 @@ class MetadataPublisher:
             logger.error("%s is offline: %s", topic_partition, error)
 
     def _delete_topics(self, topics: list[TopicImage]) -> None:
-        """Removes the replicas before their logs, because the reactor may append to replicas that it still has."""
+        """Removes the replicas of deleted topics, and after them the logs, to which the reactor could append before."""
         if topics:
             self._run_on_owner(lambda: self._replica_manager.drop_topics(topics))
         for topic in topics:

@@ -28,10 +28,11 @@ def open_ahead(
     entries: Mapping[TopicPartition, memoryview],
     on_opened: Callable[[Checked], None],
 ) -> None:
-    """Calls `on_opened` on this thread: at once without results, or later with the results for the batches that were
-    opened.
+    """Validates batches on the handler pool if that takes long, and calls `on_opened` on the reactor's thread.
 
-    `entries` must not change until then. Reactor thread only.
+    `on_opened` gets the result of `Log.check_records` for each partition whose batches were validated. If the work is
+    small, `on_opened` is called at once, with no results. `entries` must not change until the call. Reactor thread
+    only.
     """
     work = {topic_partition: work_to_open(records) for topic_partition, records in entries.items()}
     if sum(work.values()) <= LARGEST_WORK:

@@ -5,7 +5,7 @@
     ScopeMetrics    2: Metric*
     Metric          1: name | 5: Gauge | 7: Sum | others: histograms, which Apache Kafka's clients do not send
     Gauge           1: NumberDataPoint*
-    Sum             1: NumberDataPoint* | 2: aggregation temporality, 1: since the last push, 2: since the start
+    Sum             1: NumberDataPoint* | 2: temporality (1: since the last push, 2: since the start)
     NumberDataPoint 4: double | 6: int64 | 7: KeyValue*
     KeyValue        1: key | 2: AnyValue    (1: string, 2: bool, 3: int, 4: double)
 
@@ -34,7 +34,7 @@ class MalformedMetrics(ValueError):
 
 
 class Point(NamedTuple):
-    """One number of one metric; with `is_difference` it counts since the client's last push."""
+    """One number of one metric. With `is_difference` it is the change since the client's last push."""
 
     name: str
     attributes: str
@@ -50,7 +50,7 @@ class Points(NamedTuple):
 
 
 def read_metrics(data: bytes | memoryview, limit: int) -> Points:
-    """Returns at most `limit` points, and the number of dropped ones. Raises MalformedMetrics."""
+    """Returns at most `limit` points, and the number of dropped points. Raises MalformedMetrics."""
     points: list[Point] = []
     dropped = 0
     for resource in _messages(memoryview(data), 1):
@@ -65,7 +65,7 @@ def read_metrics(data: bytes | memoryview, limit: int) -> Points:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
-    """Yields (number, wire type, value) of each field."""
+    """Yields (number, wire type, value) of each field of a message. Raises MalformedMetrics."""
     pos = 0
     while pos < len(data):
         key, pos = _varint(data, pos)
@@ -108,7 +108,7 @@ def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
 
 
 def _points(metric: memoryview) -> Iterator[Point | None]:
-    """Yields the points of one metric; None for a point that is not a number."""
+    """Yields the points of one metric, and None for each point that is not a number."""
     name = ""
     kinds: list[tuple[int, memoryview]] = []
     for number, wire_type, value in _fields(metric):

@@ -13,8 +13,10 @@ LOOK_S = 1.0
 def run_on_owner_or_here(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Calls run_on_owner, or runs `work` on this thread while the owner does not run, because then no thread uses its
-    objects."""
+    """Runs `work` on the owner thread and returns its result.
+
+    While the owner thread does not run, runs `work` on this thread, because no other thread uses the owner's objects.
+    """
     if is_alive():
         try:
             return run_on_owner(work, post, is_alive)
@@ -26,7 +28,10 @@ def run_on_owner_or_here(
 def run_on_owner(
     work: Callable[[], object], post: Callable[[Callable[[], None]], None], is_alive: Callable[[], bool]
 ) -> object:
-    """Runs `work` on the owner's thread and returns its result. Raises CancelledError if that thread ends before."""
+    """Runs `work` on the owner thread, to which `post` passes it, and returns its result.
+
+    Raises CancelledError if the owner thread ends first. The owner thread must not call it.
+    """
     future: Future[object] = Future()
 
     def run() -> None:

@@ -1,5 +1,4 @@
-"""The record data of one partition in a produce request, with what the handler reads before the log validates the
-data."""
+"""The record data of one partition in a produce request, as the handler reads it before the log validates it."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _PRODUCER = struct.Struct(">qh")
 
 
 class ProducedRecords:
-    """Reads the header of the first batch in `data`, a batch of magic 2 or a message set. Borrows `data`."""
+    """A view of the record data of one partition, which is a batch of magic 2 or a message set. *Borrows* `data`."""
 
     __slots__ = ("data",)
 
@@ -32,12 +31,12 @@ class ProducedRecords:
 
     @property
     def is_batch(self) -> bool:
-        """True if the data begins like a record batch of magic 2."""
+        """True if the data has the magic of a record batch of magic 2."""
         return len(self.data) > LOW_ATTRIBUTES_AT and self.data[MAGIC_AT] == BATCH_MAGIC
 
     @property
     def codec(self) -> int:
-        """The codec of the first batch, whose header is complete."""
+        """The codec of the first batch, whose header must be complete."""
         return self.data[LOW_ATTRIBUTES_AT] & ATTRIBUTES_MASK
 
     @property
@@ -52,7 +51,7 @@ class ProducedRecords:
 
     @property
     def has_whole_message(self) -> bool:
-        """True if the data holds a complete message or batch. Old clients may send a truncated one at the end."""
+        """True if the data begins with a complete message or batch. Old clients may send an incomplete last message."""
         if len(self.data) < LOG_OVERHEAD:
             return False
         length = int.from_bytes(self.data[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
@@ -61,7 +60,7 @@ class ProducedRecords:
     def size_at(self, position: int) -> int:
         """Returns the size in bytes of the batch, of any magic, at `position`; 0 if no complete batch is there.
 
-        Raises ApiError, CORRUPT_MESSAGE, if a batch cannot have this length or magic.
+        Raises ApiError CORRUPT_MESSAGE if a batch cannot have the length or the magic that is there.
         """
         available = len(self.data) - position
         if available < LOG_OVERHEAD:

@@ -19,7 +19,7 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Session:
-    """The facts that hold for all requests of a connection (`connection.state`). Reactor thread only."""
+    """The facts that hold for all requests of a connection, stored in `connection.state`. Reactor thread only."""
 
     __slots__ = ("client_software_name", "client_software_version", "principal")
 
@@ -30,7 +30,7 @@ class Session:
 
 
 class RequestContext:
-    """One request in progress, made by the dispatcher. `respond` is called once, on the reactor's thread."""
+    """One request in progress, which the dispatcher creates. `respond` is called once, on the reactor's thread."""
 
     __slots__ = (
         "answered",
@@ -72,10 +72,10 @@ class RequestContext:
         self.answered = False
 
     def respond(self, response: Response | None) -> None:
-        """Sends `response`, a message of the API's response class; None if the client expects no response (acks=0).
+        """Sends `response`, a message of the API's response class, or ends the request without a response if None.
 
-        A response that cannot be encoded is a bug: it is logged and the connection is closed, because the client would
-        wait forever.
+        None is for clients that expect no response (acks=0). A response that cannot be encoded is a bug: it is logged,
+        and the connection is closed, because the client would wait forever.
         """
         if self.answered:
             raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")

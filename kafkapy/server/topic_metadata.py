@@ -1,4 +1,4 @@
-"""Brokers and partitions of an image as the clients of one listener see them."""
+"""The view of an image's brokers and partitions for the clients of one listener."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATIONS_NOT_ASKED_FOR = -(2**31)
 
 
 class DescribedPartition(NamedTuple):
-    """A partition for clients of one listener. With an error the leader is -1."""
+    """The description of a partition for clients of one listener. Without a reachable leader, `leader` is -1."""
 
     error: Error
     leader: int
@@ -32,7 +32,7 @@ class DescribedPartition(NamedTuple):
 
 
 class ClusterView:
-    """An image as the clients of one listener see it. Immutable; cheap to make."""
+    """The view of an image for the clients of one listener. Immutable; cheap to make."""
 
     __slots__ = ("_image", "endpoints")
 
@@ -50,8 +50,11 @@ class ClusterView:
     def describe(
         self, partition: PartitionImage, *, name_missing_listener: bool = True, strict: bool = False
     ) -> DescribedPartition:
-        """Describes a partition. With `strict` it names only reachable replicas (Metadata version 0); with
-        `name_missing_listener` a leader without this listener has its own error, LISTENER_NOT_FOUND."""
+        """Returns the description of a partition.
+
+        With `strict`, used by Metadata version 0, only reachable replicas are named. With `name_missing_listener` the
+        error for a leader without this listener is LISTENER_NOT_FOUND, otherwise LEADER_NOT_AVAILABLE.
+        """
         replicas, isr = list(partition.replicas), list(partition.isr)
         offline = self._offline_replicas(partition)
         if strict:

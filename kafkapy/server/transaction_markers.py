@@ -19,9 +19,9 @@ OnWritten = Callable[[Mapping[TopicPartition, Error]], None]
 
 
 class LocalMarkerWriter:
-    """Owns nothing. Reactor thread only.
+    """The MarkerWriter that appends markers to the partitions that this broker leads. Reactor thread only.
 
-    Markers for committed offsets go through the group coordinator, which applies them to its pending offsets.
+    The group coordinator appends the markers of `__consumer_offsets`, because they commit or drop its pending offsets.
     """
 
     def __init__(
@@ -37,7 +37,10 @@ class LocalMarkerWriter:
         self._timeout_ms = timeout_ms
 
     def write(self, marker: TransactionMarker, partitions: Collection[TopicPartition], on_written: OnWritten) -> None:
-        """Calls back once, with the error of each partition, when all markers are replicated or refused."""
+        """Appends the marker to each partition; calls `on_written` once when all are replicated or refused.
+
+        `on_written` gets the error of each partition, and may be called before this method returns.
+        """
         results: dict[TopicPartition, Error] = {}
         if not partitions:
             on_written(results)
@@ -73,8 +76,11 @@ class LocalMarkerWriter:
             )
 
     def _is_late(self, marker: TransactionMarker, topic_partition: TopicPartition) -> bool:
-        """Returns whether a marker is a repetition, which must not end the next transaction. In transaction version 2
-        each transaction has its own epoch, which identifies a repetition."""
+        """Returns whether a marker is a repetition, which must not end the producer's next transaction.
+
+        From transaction version 2 on each transaction has its own epoch, which identifies a repetition. Returns False
+        for older versions.
+        """
         partition = self._replica_manager.partitions.get(topic_partition)
         if partition is None or marker.transaction_version < TRANSACTION_VERSION_2:
             return False

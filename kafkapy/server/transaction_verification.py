@@ -24,17 +24,17 @@ OnVerified = Callable[[Mapping[TopicPartition, Error]], None]
 class ClientSupport(Enum):
     """The support of a client for transaction verification, which follows from the version of its request."""
 
-    VERIFY = 0  # knows only INVALID_TXN_STATE for a failed verification
-    VERIFY_ABORTABLE = 1  # knows TRANSACTION_ABORTABLE
+    VERIFY = 0  # expects INVALID_TXN_STATE for a failed verification
+    VERIFY_ABORTABLE = 1  # accepts TRANSACTION_ABORTABLE for a failed verification
     ADD_PARTITIONS = 2  # leaves adding partitions to the broker
 
 
 class TransactionVerification:
-    """Owns nothing. Reactor thread only.
+    """The verification of transactional writes with the transaction coordinator. Reactor thread only.
 
-    The callback has to append before it returns. The coordinator runs on the same thread, so nothing can end the
-    transaction between the verification and the append. Apache Kafka appends on another thread and therefore lets the
-    log check a VerificationGuard.
+    The callback of `check` has to append before it returns. The coordinator runs on the same thread, so nothing can end
+    the transaction between the verification and the append. Apache Kafka appends on another thread and therefore lets
+    the log check a VerificationGuard.
     """
 
     def __init__(
@@ -64,7 +64,10 @@ class TransactionVerification:
         support: ClientSupport,
         on_verified: OnVerified,
     ) -> None:
-        """Calls back once, possibly before it returns, with the error of each partition; NONE permits the write."""
+        """Calls `on_verified` once with the error of each partition; NONE permits the write.
+
+        The call may be made before this method returns.
+        """
         results = dict.fromkeys(partitions, Error.NONE)
         unverified = frozenset(each for each in partitions if not self._has_open_transaction(each, producer))
         if not unverified or (support is not ClientSupport.ADD_PARTITIONS and not self._is_enabled()):
@@ -127,8 +130,13 @@ _COORDINATOR_UNAVAILABLE = frozenset(
 
 
 def error_for_client(error: Error, support: ClientSupport) -> Error:
-    """Returns the error for a producer; errors of the coordinator would mislead the producer, which sent a Produce
-    request."""
+    """Translates an error of the transaction coordinator into one that the producer expects from a Produce request.
+
+    PRODUCER_FENCED becomes INVALID_PRODUCER_EPOCH. While the coordinator is not available, the producer gets
+    NOT_ENOUGH_REPLICAS, so that it tries again. TRANSACTION_ABORTABLE becomes INVALID_TXN_STATE for
+    clients with VERIFY. CONCURRENT_TRANSACTIONS becomes NOT_ENOUGH_REPLICAS unless the client has ADD_PARTITIONS. Other
+    errors are returned unchanged.
+    """
     if error is Error.PRODUCER_FENCED:
         return Error.INVALID_PRODUCER_EPOCH
     if error is Error.TRANSACTION_ABORTABLE and support is ClientSupport.VERIFY:

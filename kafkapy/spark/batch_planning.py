@@ -14,7 +14,11 @@ from kafkapy.types import TopicPartition
 
 
 def plan(cluster: SourceCluster, options: ReadOptions, filters: RowFilters) -> list[OffsetRange]:
-    """Returns a range for each task. ApiError for a topic that does not exist; DataLossError; ConfigError."""
+    """Returns a range for each task.
+
+    Raises ApiError for a topic that does not exist, DataLossError for missing records, and ConfigError for a starting
+    or ending position that does not fit the partitions.
+    """
     found = cluster.partitions()
     if found.missing:
         raise unknown_topics(found.missing)
@@ -35,7 +39,7 @@ def unknown_topics(missing: list[str]) -> ApiError:
 
 
 def within_log(cluster: SourceCluster, ranges: list[OffsetRange], *, fails: bool) -> list[OffsetRange]:
-    """Limits the ranges to the offsets that the log holds. DataLossError if `fails` and offsets are missing."""
+    """Limits the ranges to the offsets that the log holds. Raises DataLossError if `fails` and offsets are missing."""
     wanted = [each for each in ranges if each.size]
     first = cluster.earliest([each.partition for each in wanted])
     last = cluster.latest([each.partition for each in wanted])

@@ -31,7 +31,7 @@ def schema_text(*, include_headers: bool) -> str:
 
 def chosen_columns(schema: Any) -> tuple[str, ...]:
     """Returns the columns of a schema, which the user may have given: any of the columns, in any order. The others are
-    not decoded. ConfigError for an unknown column or another type.
+    not decoded. Raises ConfigError for an unknown column or another type.
     """
     for field in schema.fields:
         expected = _TYPES.get(field.name)

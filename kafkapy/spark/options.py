@@ -106,7 +106,10 @@ class WriteOptions(NamedTuple):
 
 
 def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
-    """Parses the options of a batch or streaming reader. ConfigError for an unknown, invalid or contradictory one."""
+    """Parses the options of a batch or streaming reader.
+
+    Raises ConfigError for an unknown, invalid or contradictory one.
+    """
     given = _by_name(options)
     reader = _Values(given)
     properties = _client_properties(given, _REFUSED_READING, CONSUMER_ROWS)
@@ -134,12 +137,15 @@ def read_options(options: Mapping[str, str], *, is_streaming: bool) -> ReadOptio
 
 
 def includes_headers(options: Mapping[str, str]) -> bool:
-    """Returns the option includeHeaders, the only one that the schema depends on. ConfigError for wrong options."""
+    """Returns the option includeHeaders, the only one that the schema depends on.
+
+    Raises ConfigError for wrong options.
+    """
     return _Values(_by_name(options)).flag("includeHeaders", False)
 
 
 def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """Parses the options of a batch or streaming writer. ConfigError for an unknown or invalid one."""
+    """Parses the options of a batch or streaming writer. Raises ConfigError for an unknown or invalid one."""
     given = _by_name(options)
     return WriteOptions(
         properties=_client_properties(given, _REFUSED_WRITING, PRODUCER_ROWS),
@@ -156,7 +162,7 @@ def milliseconds(name: str, text: str) -> int:
 
 
 def _by_name(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns the options by their exact names. ConfigError for an unknown one."""
+    """Returns the options by their exact names. Raises ConfigError for an unknown one."""
     given: dict[str, str] = {}
     for written, value in options.items():
         name = written.lower()
@@ -186,7 +192,10 @@ def _nearest(written: str, names: list[str]) -> str:
 
 
 def _client_properties(given: Mapping[str, str], refused: Mapping[str, str], rows: Mapping[str, Row]) -> dict[str, str]:
-    """Returns the keys below `kafka.` that this kind of client has. ConfigError for values that it does not accept."""
+    """Returns the keys below `kafka.` that this kind of client has.
+
+    Raises ConfigError for values that it does not accept.
+    """
     properties = {name.removeprefix("kafka."): given[name] for name in given if name.startswith("kafka.")}
     if not properties.get("bootstrap.servers"):
         raise ConfigError("Option 'kafka.bootstrap.servers' must be specified for configuring the data source kafkapy")

@@ -44,7 +44,7 @@ class SinkRecords(NamedTuple):
 
 
 def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
-    """Finds the columns in a DataFrame's schema. ConfigError for a schema that cannot be written."""
+    """Finds the columns in a DataFrame's schema. Raises ConfigError for a schema that cannot be written."""
     indexes: dict[str, int] = {}
     for number, field in enumerate(schema.fields):
         expected = _TYPES.get(field.name)
@@ -71,7 +71,10 @@ def sink_columns(schema: Any, options: WriteOptions) -> SinkColumns:
 
 
 def sink_records(columns: SinkColumns, batch: Any) -> Iterator[SinkRecords]:
-    """Divides a pyarrow.RecordBatch into runs of equal topic and partition. ValueError for a row without a topic."""
+    """Divides a pyarrow.RecordBatch into runs of equal topic and partition.
+
+    Raises ValueError for a row without a topic.
+    """
     count = batch.num_rows
     values = batch.column(columns.value_index).to_pylist()
     keys = _column(batch, columns.key_index)

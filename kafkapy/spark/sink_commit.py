@@ -70,7 +70,10 @@ def is_batch_pending(options: WriteOptions) -> bool:
 
 
 def commit_batch(options: WriteOptions, messages: Iterable[Any], batch_id: int) -> None:
-    """Commits a micro-batch once. SinkError if the ledger is ahead of the checkpoint or a transaction was aborted."""
+    """Commits a micro-batch once.
+
+    Raises SinkError if the ledger is ahead of the checkpoint or a transaction was aborted.
+    """
     mine = transactions_of(messages)
     with SinkLedger(options) as ledger:
         entry = ledger.read()
@@ -144,7 +147,7 @@ class SinkLedger:
         )
 
     def write(self, entry: LedgerEntry) -> None:
-        """Replaces the entry. SinkError if it has more transactions than fit into the metadata of an offset."""
+        """Replaces the entry. Raises SinkError if it has more transactions than fit into the metadata of an offset."""
         prefix = len(self._transactional_id) + 1
         listed = [[int(each.transactional_id[prefix:]), each.producer_id, each.epoch] for each in entry.pending]
         text = json.dumps(listed, separators=(",", ":")) if listed else ""

@@ -73,7 +73,7 @@ def resolve(
     """Returns the offset of each partition. `look_up` finds offsets by timestamps, EARLIEST and LATEST, and returns
     None if no record is that late.
 
-    ConfigError if the partitions of the option are not those that are read, or a strict timestamp has no record.
+    Raises ConfigError if the partitions of the option are not those that are read, or a strict timestamp has no record.
     """
     if spec.kind in (SpecKind.EARLIEST, SpecKind.LATEST):
         wanted = dict.fromkeys(partitions, EARLIEST if spec.kind is SpecKind.EARLIEST else LATEST)

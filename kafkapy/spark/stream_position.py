@@ -38,7 +38,11 @@ class StreamPosition:
         self._cluster.close()
 
     def initial(self) -> StreamOffset:
-        """Returns the offset at which a new query begins. ApiError for a topic that does not exist; ConfigError."""
+        """Returns the offset at which a new query begins.
+
+        Raises ApiError for a topic that does not exist, and ConfigError for a starting position that does not fit the
+        partitions.
+        """
         if self._initial is None:
             found = self._cluster.partitions()
             if found.missing:

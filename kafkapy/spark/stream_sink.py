@@ -15,7 +15,8 @@ from kafkapy.spark.sink_commit import abort_tasks, commit_batch, is_batch_pendin
 class StreamSink:
     """The sink of a stream. Immutable; `write` runs on the executors, the other methods on the driver.
 
-    ConfigError for transactions without the option `topic`, whose first partition the ledger of batches refers to.
+    Raises ConfigError for transactions without the option `topic`, whose first partition the ledger of batches refers
+    to.
     """
 
     def __init__(self, options: WriteOptions, columns: SinkColumns) -> None:

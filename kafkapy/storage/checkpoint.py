@@ -57,7 +57,7 @@ def is_integer(word: str) -> bool:
 
 
 def format_entries(lines: Iterable[str]) -> bytes:
-    """Returns the content of a checkpoint file with these entries."""
+    """Returns the content of a checkpoint file with one entry per item of `lines`."""
     entries = list(lines)
     return "\n".join([str(VERSION), str(len(entries)), *entries, ""]).encode()
 

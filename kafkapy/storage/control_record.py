@@ -22,7 +22,7 @@ class EndTransactionMarker(NamedTuple):
 
 
 def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
-    """Returns the marker in a control batch, or None for other types (leader change, snapshot header and so on)."""
+    """Returns the marker in a control batch, or None if the record has another type."""
     for record in batch:
         if record.key is None or len(record.key) < KEY.size:
             return None
@@ -38,7 +38,7 @@ def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
 def build_end_transaction_marker(
     producer_id: int, producer_epoch: int, marker: EndTransactionMarker, timestamp: int
 ) -> bytes:
-    """Returns a control batch with the marker, without offset and leader epoch."""
+    """Returns a control batch with the marker. The log that appends the batch sets its offset and leader epoch."""
     builder = RecordBatchBuilder(
         producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
     )

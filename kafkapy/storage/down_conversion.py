@@ -82,7 +82,10 @@ def is_old_enough(data: bytes, magic: int) -> bool:
 def _converted(
     entry: bytes, magic: int, fetch_offset: int, room: int, max_decompressed_bytes: int
 ) -> tuple[bytes, int]:
-    """Converts one entry of the log; returns the result and the offset after the entry."""
+    """Converts one entry to messages of magic `magic` or lower; returns them and the offset after the entry.
+
+    Of an uncompressed batch, the messages before `fetch_offset` and after the first `room` bytes are left out.
+    """
     if entry[MAGIC_AT] == BATCH_MAGIC:
         batch = RecordBatch(entry)
         return _from_batch(batch, magic, fetch_offset, room, max_decompressed_bytes), batch.next_offset
@@ -121,7 +124,7 @@ def _up_to(records: Iterator[LegacyFields], room: int, overhead: int) -> Iterato
 
 
 def _as_magic_0(message: LegacyRecord, max_decompressed_bytes: int) -> bytes:
-    """Returns a message of magic 1, or a wrapper of several, as magic 0 without timestamps."""
+    """Converts a message of magic 1, or a wrapper of several such messages, to magic 0, which has no timestamps."""
     if not message.compression:
         return build_message(message.offset, -1, message.key, message.value, magic=0)
     records = open_wrapper(message, max_decompressed_bytes)

@@ -43,7 +43,7 @@ class Filesystem:
         os.fdatasync(fd)
 
     def sync_path(self, path: str) -> None:
-        """Makes the content and the size of a file durable that is not open, or only mapped."""
+        """Makes the content and the size of the file at `path` durable. The caller needs no open descriptor."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.sync_file(fd)
@@ -51,7 +51,7 @@ class Filesystem:
             os.close(fd)
 
     def sync_directory(self, path: str) -> None:
-        """Makes the names in the directory durable."""
+        """Makes the names of the files in the directory durable: creations, renames and deletions."""
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(fd)
@@ -71,7 +71,7 @@ class Filesystem:
             os.close(fd)
 
     def rename(self, source: str, target: str) -> None:
-        """Renames without making it durable, for files whose old name is harmless after a power failure."""
+        """Renames a file or directory. A power failure may restore the old name, which must be harmless."""
         os.replace(source, target)
 
     def replace(self, source: str, target: str) -> None:
@@ -86,7 +86,8 @@ class Filesystem:
     def write_atomically(self, path: str, content: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
         """Replaces the content of a file: after a power failure the file has all of its old content or all of the new.
 
-        The new content is durable on return. Without `sync` the file is only safe from a kill of the process.
+        The new content is durable on return. Without `sync` the file survives a kill of the process, but not a
+        power failure.
         """
         temporary = path + ".tmp"
         self.write_file(temporary, content, mode=mode, sync=sync)
@@ -122,7 +123,7 @@ class Filesystem:
         os.truncate(path, size)
 
     def make_directory(self, path: str) -> None:
-        """Creates a directory and its missing parents, and makes their names durable; keeps an existing one."""
+        """Creates a directory and its missing parents, and makes their names durable; an existing directory is kept."""
         if not os.path.isdir(path):
             parent = os.path.dirname(path) or "."
             self.make_directory(parent)

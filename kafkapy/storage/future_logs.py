@@ -1,7 +1,8 @@
 """The future replicas of a broker: logs in `<topic>-<partition>.<unique>-future` that move to another directory.
 
-    create | copy, see future_replica | promote: in the table, then by name
-    the names: the current directory becomes `-delete`, then the future one loses its suffix
+A move creates an empty future log, copies the current log into it (module future_replica), and then makes it the
+current log: first in the table of logs, then by renaming directories. The old directory is renamed to `-delete` before
+the future directory loses its suffix.
 
 A broker that starts with both logs of a partition continues the copy; after an unclean stop it truncates the future log
 to what is durable first. If the future log was appended to instead of the current one, or the current one no longer
@@ -33,7 +34,7 @@ IsAssigned = Callable[[bytes, TopicPartition, bytes], bool]
 
 
 def assigned_everywhere(topic_id: bytes, partition: TopicPartition, directory_id: bytes) -> bool:
-    """Returns True, for callers without metadata."""
+    """Returns True for every replica. This is the IsAssigned of callers that have no metadata."""
     return True
 
 
@@ -56,7 +57,7 @@ class FutureLogs:
         self._logs: dict[TopicPartition, Log] = {}
 
     def get(self, partition: TopicPartition) -> Log | None:
-        """Returns the future log of the partition, or None."""
+        """Returns the future log of the partition, or None if the partition is not being moved."""
         return self._logs.get(partition)
 
     def logs(self) -> list[Log]:
@@ -66,7 +67,7 @@ class FutureLogs:
     # -- start ---------------------------------------------------------------------------------------------------
 
     def add(self, log: Log) -> None:
-        """Adds a future log that was found at the start. StorageError if the partition has another one."""
+        """Adds a future log that was found at the start. Raises StorageError if the partition has another one."""
         other = self._logs.setdefault(log.topic_partition, log)
         if other is not log:
             raise StorageError(
@@ -74,10 +75,10 @@ class FutureLogs:
             )
 
     def settle(self, current_logs: dict[TopicPartition, Log], is_assigned: IsAssigned) -> None:
-        """Replaces each current log that its future log had already superseded before this start.
+        """Makes each future log current that was appended to instead of the current log before this start.
 
-        A future log has superseded the current log if the metadata assigns it to its directory and it is longer than
-        the current log: records were appended to it instead of the current log. Raises OSError or StorageError.
+        This is so if the metadata assigns the replica to the directory of the future log, and the future log is longer
+        than the current log or there is no current log. Raises OSError or StorageError.
         """
         for partition, future in list(self._logs.items()):
             current = current_logs.get(partition)
@@ -128,7 +129,10 @@ class FutureLogs:
             del self._logs[partition]
 
     def take_out(self, log: Log) -> None:
-        """Removes a log that becomes the current one. ApiError REPLICA_NOT_AVAILABLE if it is not in the table."""
+        """Removes a future log from the table, because it becomes the current log.
+
+        Raises ApiError REPLICA_NOT_AVAILABLE if the log is not in the table.
+        """
         if self._logs.get(log.topic_partition) is not log:
             raise ApiError(Error.REPLICA_NOT_AVAILABLE, f"{log} is no longer the future replica")
         del self._logs[log.topic_partition]
@@ -136,7 +140,7 @@ class FutureLogs:
     def discard_files(self, log: Log, *, close: bool = True) -> None:
         """Renames the directory of a log that is in no table to `-delete`; its files are deleted later.
 
-        Raises OSError.
+        With `close` the owner thread closes the files before they are deleted. Raises OSError.
         """
         ports = self._ports
         log.mark_deleted()
@@ -153,7 +157,10 @@ class FutureLogs:
         ports.schedule(log.config.file_delete_delay_ms, remove)
 
     def rename_promoted(self, log: Log) -> None:
-        """Removes the suffix from the new current log's directory, durably. Not the owner's thread. Raises OSError."""
+        """Removes the suffix from the new current log's directory, durably. Raises OSError.
+
+        The owner thread must not call it.
+        """
         path = os.path.join(log.directory.path, str(log.topic_partition))
         self._run_on_owner(lambda: None if log.is_deleted else log.rename_to(path))
         self._ports.filesystem.sync_directory(log.directory.path)

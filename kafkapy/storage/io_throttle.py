@@ -10,7 +10,7 @@ LONGEST_WAIT_MS = 1000
 
 
 class IoThrottle:
-    """A count of the bytes in the current period. Used by one thread."""
+    """A limit on bytes per second: counts the bytes of the current period and waits. Used by one thread."""
 
     __slots__ = ("_clock", "_counted", "_period_start_ms", "_rate", "_wait_ms")
 

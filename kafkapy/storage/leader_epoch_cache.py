@@ -46,18 +46,18 @@ class LeaderEpochCache:
 
     @property
     def entries(self) -> tuple[tuple[int, int], ...]:
-        """(epoch, start offset), oldest first."""
+        """The entries as pairs (epoch, start offset), oldest first."""
         return tuple(self._entries)
 
     @property
     def latest_epoch(self) -> int:
-        """The newest epoch, or -1."""
+        """The newest epoch, or -1 if there is no entry."""
         return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Records that `epoch` begins at `start_offset` and removes entries that contradict it.
 
-        Returns False if nothing has changed. ValueError below 0.
+        Returns False if nothing has changed. Raises ValueError if `epoch` or `start_offset` is negative.
         """
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"epoch {epoch} at offset {start_offset} in {self.directory}")
@@ -99,7 +99,7 @@ class LeaderEpochCache:
         return OffsetAndEpoch(self._entries[higher][1], self._entries[higher - 1][0] if higher else epoch)
 
     def epoch_for_offset(self, offset: int) -> int:
-        """Returns the epoch that wrote `offset`, or -1."""
+        """Returns the epoch in which `offset` was written, or -1 if it is not known."""
         index = bisect_right(self._entries, offset, key=start_offset_of)
         return self._entries[index - 1][0] if index else UNDEFINED_EPOCH
 
@@ -119,14 +119,17 @@ class LeaderEpochCache:
         self._entries.clear()
 
     def is_written(self, log_end_offset: int) -> bool:
-        """Returns whether the file contains the entries; a last entry without a batch may be missing."""
+        """Returns whether the file contains the entries.
+
+        The last entry may be missing if it begins at `log_end_offset`, because no batch has its epoch yet.
+        """
         entries = self.entries
         if entries == self._written:
             return True
         return bool(entries) and entries[:-1] == self._written and entries[-1][1] >= log_end_offset
 
     def write(self, log_end_offset: int, *, sync: bool = True) -> None:
-        """Writes the file unless it contains the entries; with `sync` it is durable on return. Raises OSError."""
+        """Writes the file unless `is_written` is True; with `sync` the file is durable on return. Raises OSError."""
         with self._write_lock:
             if self.is_written(log_end_offset):
                 return

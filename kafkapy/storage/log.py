@@ -160,9 +160,9 @@ class Log(LogReader):
         )
 
     def check_records(self, records: memoryview) -> list[BatchSummary]:
-        """Validates the batches of a client as `append_as_leader` would now; raises ApiError if it would refuse them.
+        """Validates batches of a client and returns their summaries, the argument `checked` of `append_as_leader`.
 
-        Any thread may call it: it reads nothing of the log but its configuration.
+        Raises ApiError if a batch is invalid. Any thread may call it, because it reads only the log's configuration.
         """
         return self._validate(records, self._ports.clock.wall_ms(), True)
 
@@ -266,7 +266,7 @@ class Log(LogReader):
         self.producers.map_end_offset = self.log_end_offset = batches[-1].last_offset + 1
 
     def report_failed_append(self, error_number: int) -> NoReturn:
-        """Takes the directory offline and raises StorageError, after the gate failed to append."""
+        """Takes the directory offline and raises StorageError, after an append of the gate failed with this errno."""
         self._fail("append to", OSError(error_number, os.strerror(error_number)))
 
     # -- producers -----------------------------------------------------------------------------------------------
@@ -535,7 +535,10 @@ class Log(LogReader):
         return True
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Removes all batches; the log is empty and the next offset is `offset`. Raises StorageError."""
+        """Removes all batches; the next append gets `offset`. Raises StorageError.
+
+        The new log start offset is `log_start_offset`, or `offset` if it is None.
+        """
         ports = self._ports
         try:
             self._delete_segments(list(self.segments))

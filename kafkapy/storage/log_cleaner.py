@@ -1,7 +1,7 @@
 """The threads of the log cleaner: each repeatedly cleans the filthiest log, and sleeps while no log is due.
 
 A log that cannot be cleaned is marked as uncleanable, and a failed disk is taken offline; neither ends a thread. A
-thread that ends for another reason is logged and counted, because compaction would stop silently.
+thread that ends for another reason is logged and counted, because otherwise compaction would stop silently.
 """
 
 import logging
@@ -72,7 +72,7 @@ class LogCleaner:
             self._start_thread(0)
 
     def stop(self) -> None:
-        """Ends the threads, whose current passes lose only their work, and waits for them."""
+        """Aborts the current passes, which the next start repeats, and waits until all threads have ended."""
         self._stopping.set()
         first = self._threads.get(0)
         if first is not None:

@@ -1,7 +1,8 @@
 """The choice of the log that is cleaned next, the state of each cleaning, and the cleaner's checkpoints.
 
-    none -> in progress -> none            aborted: the pass stops at its next check; then paused
-            in progress -> aborted -> paused -> none
+    none -> in progress -> none                         a pass that nothing interrupts
+    none -> in progress -> aborted -> paused -> none    a pause during a pass, which stops at its next check
+    none -> paused -> none                              a pause without a pass
 
 A log whose cleaning failed is uncleanable until the broker restarts or the log is deleted: this is logged and counted,
 and the log grows.
@@ -120,11 +121,11 @@ class LogCleanerManager:
             raise CleaningAborted(f"cleaning of {partition} was aborted")
 
     def state_of(self, partition: TopicPartition) -> CleaningState | None:
-        """Returns the state of the partition's cleaning, or None."""
+        """Returns the state of the partition's cleaning, or None if it is neither being cleaned nor paused."""
         return self._states.get(partition)
 
     def pause(self, partition: TopicPartition) -> None:
-        """Aborts the pass over the partition and prevents others until the matching call of `resume`.
+        """Aborts the pass over the partition and prevents further passes until the matching call of `resume`.
 
         Waits until a running pass has ended. The owner thread must not call it.
         """
@@ -139,7 +140,7 @@ class LogCleanerManager:
         logger.info("The cleaning for partition %s is paused", partition)
 
     def resume(self, partition: TopicPartition) -> None:
-        """Ends a pause of the partition. ValueError if it is not paused."""
+        """Ends a pause of the partition. Raises ValueError if it is not paused."""
         with self._condition:
             pauses = self._pauses.get(partition, 0)
             if pauses == 0:
@@ -193,14 +194,14 @@ class LogCleanerManager:
     # -- checkpoints ---------------------------------------------------------------------------------------------
 
     def checkpoint_of(self, log: Log) -> int | None:
-        """Returns the offset at which the last pass over the log ended, or None."""
+        """Returns the offset at which the last pass over the log ended, or None if the checkpoint has no entry."""
         with self._condition:
             return self._offsets_in(log.directory).get(log.topic_partition)
 
     def advance_checkpoint(self, log: Log, first_dirty_offset: int) -> None:
-        """Writes the log's checkpoint durably, and drops those of partitions that no longer exist.
+        """Writes the log's checkpoint durably, and drops the entries of partitions that no longer exist.
 
-        Raises StorageError if the file cannot be written; the directory is offline then.
+        If the file cannot be written, takes the directory offline and raises StorageError.
         """
         directory = log.directory
         held = {other.topic_partition for other in self._log_manager.logs() if other.directory is directory}
@@ -236,9 +237,9 @@ class LogCleanerManager:
 
 
 def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """Returns the cleaner's checkpoint, or an empty one if it is damaged, which only costs another pass.
+    """Returns the cleaner's checkpoint. Raises OSError.
 
-    Raises OSError.
+    A damaged checkpoint counts as empty, because this costs no more than another pass over the logs.
     """
     try:
         return file.read()
@@ -248,7 +249,10 @@ def read_checkpoint(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
 
 
 def describe(log: Log) -> CompactedLog | None:
-    """Returns the facts by which a log is chosen; None if nothing can be cleaned. Only the owner thread may call it."""
+    """Returns the facts that decide whether a log is cleaned next, or None if nothing can be cleaned.
+
+    Only the owner thread may call it.
+    """
     config = log.config
     segments = list(log.segments)
     if log.is_deleted or len(segments) == 1:
@@ -281,7 +285,7 @@ def describe(log: Log) -> CompactedLog | None:
 
 
 def first_timestamp(segment: LogSegment) -> int:
-    """Returns the greatest timestamp of a segment's first batch, or -1. Raises OSError."""
+    """Returns the greatest timestamp of a segment's first batch, or -1 if it has none. Raises OSError."""
     fd = os.open(segment.path(LOG_SUFFIX), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return first_batch_timestamp(fd, segment.size)

@@ -12,9 +12,10 @@ from kafkapy.storage.segment_reader import scan_old_entries
 def collect_old_message(
     offsets: OffsetMap, message: bytes, last_offset: int, start_offset: int, end_offset: int
 ) -> bool:
-    """Puts the keys of a message, or of the messages in a wrapper, into the map; returns False if the map is full.
+    """Puts the keys of a message, or of the messages in a wrapper, into `offsets`; returns False if the map is full.
 
-    Raises ApiError if the message is corrupt.
+    Offsets outside of [start_offset, end_offset) are ignored. `last_offset` is the offset of the message, which for a
+    wrapper is that of its last record. Raises ApiError if the message is corrupt.
     """
     for record in iterate_records(message):
         is_wanted = record.key is not None and start_offset <= record.offset < end_offset
@@ -28,7 +29,7 @@ def collect_old_message(
 def filter_old_message(
     batch_filter: BatchFilter, message: bytes, cleaned: CleanedSegment, *, keeps_tombstones: bool
 ) -> int:
-    """Writes those records of a message to the cleaned segment that are kept; returns the bytes written.
+    """Writes the records of a message that `batch_filter` keeps to `cleaned`; returns the number of bytes written.
 
     `keeps_tombstones` is True if the segment is younger than delete.retention.ms, because these formats have no delete
     horizon. Raises ApiError if the message is corrupt, or OSError.
@@ -51,7 +52,7 @@ def filter_old_message(
 
 
 def rebuilt(message: bytes, kept: list[LegacyRecord]) -> bytes:
-    """Returns a wrapper with fewer messages, in the same format and codec."""
+    """Returns the wrapper `message` with only the messages `kept`, in the same format and codec."""
     magic, attributes = message[16], message[17]
     return build_message_set(
         fields_of(kept), magic=magic, compression=attributes & 7, timestamp_type=1 if magic and attributes & 8 else 0

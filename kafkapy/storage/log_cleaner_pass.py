@@ -34,7 +34,7 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class ActiveProducer(NamedTuple):
-    """A producer that the log knows; `last_data_offset` is -1 if the log has only markers of the producer."""
+    """A producer whose state the log stores; `last_data_offset` is -1 if the log has only markers of the producer."""
 
     producer_id: int
     producer_epoch: int
@@ -77,7 +77,7 @@ class CleaningResult(NamedTuple):
 
 
 class CleaningPass:
-    """One pass, which owns the log's `.cleaned` files while it runs. One thread, used once."""
+    """One pass, which owns the log's `.cleaned` files while it runs. Used once, by one thread."""
 
     def __init__(self, log: Log, to_clean: LogToClean, tools: CleaningTools, wall_ms: int) -> None:
         self._log = log
@@ -126,7 +126,7 @@ class CleaningPass:
     # -- the map -------------------------------------------------------------------------------------------------
 
     def _build_map(self) -> int:
-        """Fills the map; returns its end offset, from which on all records are kept."""
+        """Puts the dirty keys into the map; returns its end offset. All records at or above this offset are kept."""
         start, end = self._to_clean.first_dirty_offset, self._to_clean.first_uncleanable_offset
         offsets = self._tools.offsets
         offsets.clear(end - start)
@@ -357,7 +357,7 @@ def opened(batch: RecordBatch) -> memoryview | bytes:
 
 
 def position_of(path: str, size: int, offset: int) -> int | None:
-    """Returns the position of the batch that holds `offset` or is the next one; None if there is none.
+    """Returns the position of the batch that holds `offset`, or of the next batch; None if no batch follows.
 
     Raises OSError.
     """

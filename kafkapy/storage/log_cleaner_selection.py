@@ -12,7 +12,10 @@ NO_LAG_LIMIT = 2**63 - 1
 
 
 class SegmentAge(NamedTuple):
-    """A segment before the active one. Times in ms; -1 if no limit of the topic needs them."""
+    """The size and the age of an inactive segment.
+
+    The timestamps are in ms; they are -1 if the topic has no compaction lag that is compared with them.
+    """
 
     base_offset: int
     size: int
@@ -35,7 +38,10 @@ class CompactedLog(NamedTuple):
 
 
 class LogToClean(NamedTuple):
-    """The offsets [first dirty, first uncleanable) of a log; `must_clean` once max.compaction.lag.ms has passed."""
+    """The part of a log that may be cleaned: the offsets [first_dirty_offset, first_uncleanable_offset).
+
+    `must_clean` is True if a dirty record is older than max.compaction.lag.ms.
+    """
 
     partition: TopicPartition
     first_dirty_offset: int
@@ -58,7 +64,10 @@ class LogToClean(NamedTuple):
 
 
 def first_dirty_offset(log: CompactedLog, checkpoint: int | None) -> int:
-    """Returns the offset at which the last pass ended, or the log start offset if it is not inside the log."""
+    """Returns `checkpoint`, the offset at which the last pass ended.
+
+    Returns the log start offset if there is no checkpoint or if it is outside of the log.
+    """
     if checkpoint is None or checkpoint < log.log_start_offset or checkpoint > log.log_end_offset:
         return log.log_start_offset
     return checkpoint
@@ -89,7 +98,7 @@ def must_be_cleaned(log: CompactedLog, first_dirty: int, wall_ms: int) -> bool:
 
 
 def segments_from(log: CompactedLog, offset: int) -> list[SegmentAge]:
-    """Returns the segments from the one that holds `offset` on, without the active one."""
+    """Returns the inactive segments, beginning with the segment that holds `offset`."""
     if offset >= log.active_base_offset:
         return []
     holding = [segment for segment in log.segments if segment.base_offset <= offset][-1:]

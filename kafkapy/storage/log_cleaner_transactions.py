@@ -1,4 +1,4 @@
-"""The transactions of a log, as far as the log cleaner knows them while it reads the log in order (KIP-98).
+"""The transactions that the log cleaner has met while it reads a log in the order of offsets (KIP-98).
 
 A marker is kept until no record of its transaction is left and then, like a tombstone, until its delete horizon.
 """
@@ -12,19 +12,22 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 
 
 class CleanedTransactions:
-    """The transactions between their first batch and their marker. For one pass and one thread; batches in order."""
+    """The transactions whose first batch the pass has read, but not yet their marker.
+
+    Used for one pass, by one thread. Every batch must be presented once, in the order of offsets.
+    """
 
     __slots__ = ("_aborted", "_committed", "_known", "_ongoing_aborted", "kept")
 
     def __init__(self) -> None:
-        self.kept: list[AbortedTransaction] = []  # for the cleaned transaction index: their markers are kept
+        self.kept: list[AbortedTransaction] = []  # to be indexed again, because their markers are kept
         self._known: set[AbortedTransaction] = set()
         self._aborted: list[tuple[int, AbortedTransaction]] = []
         self._ongoing_aborted: dict[int, tuple[AbortedTransaction, bool]] = {}  # by producer; True: has records
         self._committed: set[int] = set()
 
     def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
-        """Adds aborted transactions that overlap the batches to be read; ignores known ones."""
+        """Adds aborted transactions that overlap the batches to be read; ignores transactions added before."""
         for transaction in transactions:
             if transaction not in self._known:
                 self._known.add(transaction)

@@ -34,7 +34,7 @@ _SHARED_WITH_THE_GATE = (
 class LogConfig(LogLimits):
     """The configuration of a topic's logs; immutable, shared by all logs with equal configurations.
 
-    Sizes in bytes, times in milliseconds; -1 in a retention limit means none.
+    Sizes in bytes, times in milliseconds; a retention limit of -1 means no limit.
     """
 
     __slots__ = (

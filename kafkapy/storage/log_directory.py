@@ -24,7 +24,7 @@ UNKNOWN_BROKER_EPOCH = -1
 class LogDirectory(DirectoryState):
     """A log directory; owns its lock and its checkpoint files.
 
-    The lock is a POSIX lock (`lockf`), as Kafka's: the kernel releases it when this process closes *any* descriptor of
+    The lock is a POSIX lock (`lockf`), as in Kafka: the kernel releases it when this process closes *any* descriptor of
     `.lock`, so that the file must be opened only once. `is_online` only changes from True to False, and any thread may
     read it. One thread at a time uses lock, marker and checkpoints.
     """
@@ -56,7 +56,10 @@ class LogDirectory(DirectoryState):
         self._lock_fd = -1
 
     def lock(self) -> None:
-        """Creates the directory if needed and locks it. StorageError if another process holds the lock; OSError."""
+        """Creates the directory if needed and locks it.
+
+        Raises StorageError if another process holds the lock, and OSError.
+        """
         self._filesystem.make_directory(self.path)
         if self._lock_fd >= 0:
             return

@@ -168,7 +168,13 @@ class LogManager:
         is_stray: IsStray,
         is_assigned: IsAssigned = assigned_everywhere,
     ) -> None:
-        """Loads every log. Removes the markers first, if the caller has not. StorageError if no directory is usable."""
+        """Loads every log. Removes the markers first, if the caller has not.
+
+        `topic_config(topic)` returns the topic's configuration. `is_stray(topic_id, partition)` returns whether the
+        metadata has no such replica on this broker; its log is then not loaded. `is_assigned(topic_id, partition,
+        directory_id)` returns whether the metadata assigns the replica to that directory or to no directory. Raises
+        StorageError if no directory is usable.
+        """
         self.take_clean_shutdown_markers()
         for directory in self._online():
             try:
@@ -263,7 +269,7 @@ class LogManager:
     def _partition_in(
         self, directory: LogDirectory, name: str, is_stray: IsStray
     ) -> tuple[TopicPartition, bytes] | None:
-        """Returns the partition and the topic id of a directory that has to be loaded, or None for any other.
+        """Returns the partition and the topic id of a directory that has to be loaded, or None for any other directory.
 
         Renames a stray directory, and deletes a directory whose deletion or creation was not finished. Raises OSError.
         """
@@ -363,9 +369,10 @@ class LogManager:
     ) -> Log:
         """Returns the partition's log, which is created if it does not exist. Any thread may call it.
 
-        A new log's directory and partition.metadata are durable on return. It is created in the named log directory, or
-        in the one with the fewest partitions. Raises StorageError if a partition is not new and a log directory is
-        offline: its records may be there, and an empty log would hide them.
+        A new log's directory and partition.metadata are durable on return. It is created in the log directory with the
+        id `directory_id` or, if that is None or not online, in the log directory with the fewest partitions. Without
+        `is_new`, raises StorageError if the log does not exist and a log directory is offline: the partition's records
+        may be there, and an empty log would hide them.
         """
         with self._lock:
             log = self._logs.get(partition)
@@ -449,9 +456,10 @@ class LogManager:
                     del self._preferred[next(iter(self._preferred))]
 
     def create_future_log(self, current: Log, directory: LogDirectory) -> Log:
-        """Creates an empty future log.
+        """Creates an empty future log of `current` in `directory`, and returns it.
 
-        Raises StorageError, also while a directory is offline, because that directory may contain the future log.
+        Raises StorageError if the creation fails or any log directory is offline, because an offline directory may
+        already contain the partition's future log.
         """
         self._require_all_online(current.topic_partition)
         try:
@@ -520,7 +528,10 @@ class LogManager:
         return sum(log.remove_expired_producers() for log in self.logs())
 
     def write_recovery_points(self) -> None:
-        """Checkpoints the recovery points, every `log.flush.offset.checkpoint.interval.ms`. One thread at a time."""
+        """Checkpoints the recovery points; called every `log.flush.offset.checkpoint.interval.ms`.
+
+        Only one thread at a time may call it.
+        """
         logs = [*self.logs(), *self.futures.logs()]
         self._write_checkpoints(lambda directory: directory.recovery_points, lambda log: log.recovery_point, logs)
 
@@ -536,7 +547,7 @@ class LogManager:
         )
 
     def write_high_watermarks(self) -> None:
-        """Checkpoints the high watermarks, every `replica.high.watermark.checkpoint.interval.ms`."""
+        """Checkpoints the high watermarks; called every `replica.high.watermark.checkpoint.interval.ms`."""
         self._write_checkpoints(
             lambda directory: directory.high_watermarks, lambda log: log.high_watermark, self.logs()
         )
@@ -601,7 +612,7 @@ class LogManager:
 
 
 def delete_strays_of(logs: list[Log]) -> None:
-    """Deletes the files of producer snapshots that are no longer used. Any thread may call it. Raises OSError."""
+    """Deletes the producer snapshots that the logs no longer use. Any thread may call it. Raises OSError."""
     for log in logs:
         log.producers.delete_strays()
 

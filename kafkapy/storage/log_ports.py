@@ -14,10 +14,11 @@ def run_now(work: Work) -> None:
 
 
 class LogPorts:
-    """Filesystem, clock and callbacks; immutable.
+    """The file system, the clock and the callbacks that logs use. Immutable.
 
-    `run_in_background(work)` runs work soon, on any thread (default: at once); `schedule(delay_ms, work)` later.
-    `on_io_error(directory, error)` is called before StorageError is raised, and takes the log directory offline.
+    `run_in_background(work)` runs work soon, on any thread; by default it runs the work at once. `schedule(delay_ms,
+    work)` runs work after a delay, on any thread. `on_io_error(directory, error)` is called before StorageError is
+    raised, and takes the log directory offline. `producer_expiration_ms` is `producer.id.expiration.ms`.
     """
 
     __slots__ = (

@@ -37,7 +37,7 @@ class LogReader(LogState):
 
     @property
     def latest_epoch(self) -> int:
-        """The newest leader epoch of a batch, or -1."""
+        """The newest leader epoch of the log, or -1 if it has none."""
         return self.leader_epochs.latest_epoch
 
     @property
@@ -60,10 +60,11 @@ class LogReader(LogState):
     def read(
         self, offset: int, max_bytes: int, *, max_offset: int | None = None, min_one_message: bool = True
     ) -> FetchData:
-        """Returns up to `max_bytes` of batches from the one that holds `offset`, below `max_offset`.
+        """Returns up to `max_bytes` of batches below `max_offset`, beginning with the batch that holds `offset`.
 
-        `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, however
-        large it is. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is outside the log, or StorageError.
+        `max_offset` is the log end offset by default. With `min_one_message` the first batch is returned whole, even if
+        it is larger than `max_bytes`; otherwise it is cut. Raises ApiError OFFSET_OUT_OF_RANGE if `offset` is outside
+        of the log, or StorageError.
         """
         end_offset = self.log_end_offset
         if offset > end_offset or offset < self.log_start_offset:
@@ -121,7 +122,7 @@ class LogReader(LogState):
         return LogOffsetMetadata(offset)
 
     def position_delta(self, start: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
-        """Returns the size in bytes of the batches from `start` to `end`; 0 if these are not in order or unknown."""
+        """Returns the bytes from `start` to `end`; 0 if `end` is not after `start` or a position is not known."""
         if start.position < 0 or end.position < 0 or end.offset <= start.offset:
             return 0
         if start.segment_base_offset == end.segment_base_offset:
@@ -134,7 +135,10 @@ class LogReader(LogState):
     # -- by timestamp --------------------------------------------------------------------------------------------
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """Returns the first record of the log with this timestamp (ms) or a later one. Raises StorageError."""
+        """Returns the first record of the log whose timestamp (ms) is at or after `timestamp`.
+
+        Returns None if no record is as late. Raises StorageError.
+        """
         try:
             return self._find_timestamp(timestamp)
         except OSError as error:
@@ -179,12 +183,12 @@ class LogReader(LogState):
     def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the end offset (exclusive) of the largest epoch <= `epoch`, and that epoch (KIP-279).
 
-        Both are -1 if this is not known.
+        Both are -1 if no such epoch is known.
         """
         return self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
 
     def collect_aborted_transactions(self, start_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Returns the aborted transactions with records in [start, end). Raises StorageError."""
+        """Returns the aborted transactions that overlap [start_offset, end_offset). Raises StorageError."""
         aborted: list[AbortedTransaction] = []
         try:
             for segment in self.segments.between(start_offset, self.log_end_offset):
@@ -202,7 +206,10 @@ class LogReader(LogState):
 
 
 def read_timestamps(data: bytes) -> list[tuple[int, int, int]]:
-    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`. ApiError if it is corrupt."""
+    """Returns (timestamp, offset, leader epoch) of every record of the batch in `data`.
+
+    Raises ApiError if the batch is corrupt.
+    """
     if data[MAGIC_AT] < BATCH_MAGIC:
         return [(record.timestamp, record.offset, -1) for record in iterate_records(data)]
     batch = RecordBatch(data)

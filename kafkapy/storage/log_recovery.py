@@ -300,7 +300,7 @@ class LogLoader:
         return [segment for segment in self.segments.between(start, 2**63) if not self._is_new(segment)]
 
     def _has_indexes(self, segment: LogSegment) -> bool:
-        """Returns whether the indexes exist and the transaction index, if there is one, can be read. Raises OSError."""
+        """Returns whether both indexes exist and the transaction index can be read or is missing. Raises OSError."""
         stem = f"{segment.base_offset:020d}"
         if stem + TRANSACTION_INDEX_SUFFIX in self.sizes:
             try:
@@ -326,7 +326,7 @@ class LogLoader:
             self.snapshots_taken.append(path)
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, int]:
-        """Verifies and re-indexes a segment; returns the offset after its last valid batch and the bytes cut off."""
+        """Verifies and re-indexes a segment; returns the offset after its last valid batch and the bytes removed."""
         name = os.path.basename(segment.path(TRANSACTION_INDEX_SUFFIX))
         if name in self.sizes:
             self._remove(name)
@@ -337,7 +337,10 @@ class LogLoader:
         return next_offset, self._cut(segment, position)
 
     def _read_segment(self, segment: LogSegment, indexes: RebuiltIndexes) -> tuple[int, int]:
-        """Verifies and accounts for the batches; returns the position and the offset after the last valid batch."""
+        """Verifies the batches and updates indexes, leader epochs and producers by each of them.
+
+        Returns the position and the offset after the last valid batch.
+        """
         position, next_offset = 0, segment.base_offset
         for chunk, chunk_position, batches in scan_segment(segment.file, 0, segment.size, check_crc=True):
             for batch in batches:

@@ -195,7 +195,8 @@ class LogSegment(SegmentState):
     def append(self, records: "Buffer", batches: Sequence[BatchSummary]) -> int:
         """Appends whole batches with one write, indexes them, and returns the position of the first.
 
-        `batches` describes `records`, which carry their offsets. OSError; then none of the batches is visible.
+        `batches` describes `records`, which carry their offsets. Raises OSError; none of the batches is visible in that
+        case.
         """
         assert self.base_offset <= batches[0].base_offset, (self, batches[0].base_offset)
         assert batches[-1].last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET, (self, batches[-1].last_offset)
@@ -213,7 +214,10 @@ class LogSegment(SegmentState):
         return first_position
 
     def index_batch(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Accounts for a batch at `position`, and adds index entries if they are due. Raises OSError."""
+        """Updates the greatest timestamp by a batch at `position`, and adds index entries if they are due.
+
+        Raises OSError.
+        """
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._offset_of_max_timestamp = last_offset
@@ -227,10 +231,10 @@ class LogSegment(SegmentState):
     # -- read ----------------------------------------------------------------------------------------------------
 
     def find(self, offset: int) -> tuple[int, int, int, int] | None:
-        """Returns position, size, base offset and last offset of the batch that holds `offset`, or of the next one.
+        """Returns position, size, base offset and last offset of the batch that holds `offset`, or of the next batch.
 
-        Returns None if the segment ends before `offset`. Raises ApiError CORRUPT_MESSAGE if there are bytes that are no
-        batch. Raises OSError.
+        Returns None if the segment ends before `offset`. Raises OSError, and ApiError CORRUPT_MESSAGE for bytes
+        that are no batch.
         """
         position = self.offset_index.lookup(offset)[1]
         try:
@@ -239,7 +243,10 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def find_timestamp(self, timestamp: int, starting_offset: int) -> tuple[int, int, int, int] | None:
-        """Finds the first batch at or after `starting_offset` with a record of `timestamp` or later, as `find` does."""
+        """Finds the first batch at or after `starting_offset` with a record of `timestamp` (ms) or later.
+
+        Returns and raises the same as `find`: the batch's position, size, base offset and last offset, or None.
+        """
         from_offset = max(self.time_index.lookup(timestamp)[1], starting_offset)
         position = self.offset_index.lookup(from_offset)[1]
         try:
@@ -248,7 +255,7 @@ class LogSegment(SegmentState):
             raise ApiError(Error.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)}: {error}") from error
 
     def next_offset(self) -> int:
-        """Returns the offset after the last batch; reads from the last index entry on. Raises OSError."""
+        """Returns the offset after the last batch. It reads the headers after the last index entry. Raises OSError."""
         return max(self.base_offset, self._scan_tail()[1])
 
     def next_offset_if_whole(self) -> int | None:
@@ -259,7 +266,10 @@ class LogSegment(SegmentState):
         return max(self.base_offset, next_offset) if end == self.size else None
 
     def _scan_tail(self) -> tuple[int, int, int, int, int]:
-        """Returns scan_to_end from the last index entry on; does not keep the file open. Raises OSError."""
+        """Returns the result of `scan_to_end` for the batches after the last index entry. Raises OSError.
+
+        It does not keep the file open.
+        """
         position = self._last_indexed_position()
         if self._file is not None:
             return scan_to_end(self._file.fd, position, self.size)
@@ -283,14 +293,14 @@ class LogSegment(SegmentState):
 
     @property
     def max_timestamp(self) -> int:
-        """The greatest timestamp of a record, or -1. Raises OSError."""
+        """The greatest timestamp (ms) of a record, or -1 if no record has one. Raises OSError."""
         if self._max_timestamp == NOT_LOADED:
             self._load_max_timestamp()
         return self._max_timestamp
 
     @property
     def offset_of_max_timestamp(self) -> int:
-        """The last offset of the first batch that holds the greatest timestamp; -1 without one. Raises OSError."""
+        """The last offset of the first batch with the greatest timestamp, or -1 without timestamps. Raises OSError."""
         if self._max_timestamp == NOT_LOADED:
             self._load_max_timestamp()
         return self._offset_of_max_timestamp
@@ -353,7 +363,10 @@ class LogSegment(SegmentState):
         self.bytes_since_last_index_entry = rebuilt.bytes_since_last_entry
 
     def become_inactive(self) -> None:
-        """Ends appending: adds the last time index entry and cuts the files to their contents. Raises OSError."""
+        """Adds the last time index entry and cuts the files to their contents; the log appends elsewhere from now on.
+
+        Raises OSError.
+        """
         if not self.is_open_for_append:
             return
         if self._max_timestamp >= 0:

@@ -64,7 +64,7 @@ class LogSegments(SegmentsState):
         self._note_segments()
 
     def remove(self, segment: LogSegment) -> None:
-        """Removes a segment from the list, but not its files. ValueError if it is not in the list."""
+        """Removes a segment from the list, but not its files. Raises ValueError if it is not in the list."""
         self._segments.remove(segment)
         self._base_offsets.remove(segment.base_offset)
         self._note_segments()

@@ -1,4 +1,4 @@
-"""The sequence numbers of idempotent producers (KIP-98). `_core.broker_state.producer_table` stores the producers."""
+"""Arithmetic of the sequence numbers of idempotent producers (KIP-98)."""
 
 NO_OFFSET = -1
 LARGEST_SEQUENCE = 2**31 - 1

@@ -12,9 +12,9 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 def account_for(
     producers: ProducerStateManager, batch: BatchSummary, buffer: bytes | bytearray | memoryview, position: int
 ) -> AbortedTransaction | None:
-    """Accounts for a batch of the log, which is at `position` of `buffer` and has its offsets.
+    """Updates `producers` by a batch of the log, whose bytes, with their offsets, are at `position` of `buffer`.
 
-    Returns an entry for the transaction index if the batch aborts a transaction.
+    Returns an entry for the transaction index if the batch aborts a transaction, otherwise None.
     """
     if batch.producer_id < 0:
         return None
@@ -42,7 +42,7 @@ def account_for(
 
 
 def replay_producers(segments: LogSegments, producers: ProducerStateManager, end_offset: int) -> None:
-    """Accounts for the batches in [map end offset, end offset). Raises OSError."""
+    """Updates `producers` by the log's batches from its `map_end_offset` up to `end_offset`. Raises OSError."""
     start_offset = producers.map_end_offset
     if start_offset < end_offset:
         for segment in segments.between(start_offset, end_offset):

@@ -76,7 +76,10 @@ def entry_from_fields(fields: tuple[int, ...]) -> ProducerEntry:
 def write_snapshot(
     filesystem: Filesystem, directory: str, offset: int, entries: Iterable[ProducerEntry], *, sync: bool
 ) -> str:
-    """Writes the snapshot before `offset` and returns its path; a checksum reveals a torn file. Raises OSError."""
+    """Writes the snapshot of the producers before `offset` and returns its path. Raises OSError.
+
+    With `sync` the content is durable on return; without it a checksum reveals a torn file.
+    """
     path = snapshot_path(directory, offset)
     filesystem.write_file(path, encode_snapshot(entries), sync=sync)
     return path

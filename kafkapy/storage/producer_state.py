@@ -56,10 +56,11 @@ class ProducerStateManager(ProducersState):
     def check_client_append(
         self, producer_id: int, producer_epoch: int, first_sequence: int, last_sequence: int
     ) -> BatchMetadata | None:
-        """Returns the earlier batch that this one repeats, or None if this one may be appended.
+        """Returns the earlier batch that a client's batch repeats, or None if the client's batch may be appended.
 
         Raises ApiError INVALID_PRODUCER_EPOCH if a newer epoch fences the producer, and OUT_OF_ORDER_SEQUENCE_NUMBER if
-        sequences are missing. An unknown producer (expired, or its records deleted) may begin with any sequence.
+        sequences are missing. A producer without an entry may begin with any sequence: it is new or
+        expired, or its records were deleted.
         """
         entry = self.entries.get(producer_id)
         if entry is None:
@@ -120,7 +121,7 @@ class ProducerStateManager(ProducersState):
     def append_data(
         self, producer_id: int, producer_epoch: int, batch: BatchMetadata, is_transactional: bool = False
     ) -> None:
-        """Accounts for a data batch that is in the log."""
+        """Updates the producer's entry by a data batch that was appended to the log."""
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
@@ -140,7 +141,10 @@ class ProducerStateManager(ProducersState):
         offset: int,
         timestamp: int,
     ) -> CompletedTransaction | None:
-        """Accounts for an end-of-transaction marker; returns the transaction that it ended, if one was open."""
+        """Updates the producer's entry by an end-of-transaction marker that was appended to the log.
+
+        Returns the transaction that the marker has ended, or None if no transaction was open.
+        """
         entry = self.entries.get(producer_id)
         if entry is None:
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
@@ -165,7 +169,10 @@ class ProducerStateManager(ProducersState):
         return found
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """Returns the first offset of a transaction that is open or does not end below the high watermark."""
+        """Returns the least first offset of the transactions that are open or do not end below `high_watermark`.
+
+        Returns None if there is no such transaction.
+        """
         for first_offset in [first for first, last in self._unreplicated.items() if last < high_watermark]:
             del self._unreplicated[first_offset]
         return min([*self._ongoing, *self._unreplicated], default=None)
@@ -187,9 +194,9 @@ class ProducerStateManager(ProducersState):
         return list(self._snapshots)
 
     def take_snapshot(self, *, sync: bool) -> str | None:
-        """Writes `<map end offset>.snapshot` unless an equal or later one exists; returns its path if so.
+        """Writes `<map end offset>.snapshot` and returns its path; returns None if an equal or later snapshot exists.
 
-        Raises OSError.
+        With `sync` the content is durable on return. Raises OSError.
         """
         if self.map_end_offset <= (self._snapshots[-1] if self._snapshots else 0):
             return None
@@ -206,7 +213,7 @@ class ProducerStateManager(ProducersState):
                 self._snapshots.remove(offset)
 
     def keep_snapshots_of(self, base_offsets: Iterable[int]) -> None:
-        """Drops snapshots at which no segment begins, but not the last one; `delete_strays` deletes their files."""
+        """Drops the snapshots at no base offset, except the last snapshot; `delete_strays` deletes their files."""
         wanted = {*base_offsets, *self._snapshots[-1:]}
         self._strays += [offset for offset in self._snapshots if offset not in wanted]
         self._snapshots = [offset for offset in self._snapshots if offset in wanted]
@@ -217,16 +224,17 @@ class ProducerStateManager(ProducersState):
         return bool(self._strays)
 
     def delete_strays(self) -> None:
-        """Deletes the files of dropped snapshots. Any thread that may wait for the disk. Raises OSError."""
+        """Deletes the files of dropped snapshots; any thread that may wait for the disk may call it. Raises OSError."""
         while self._strays:
             offset = self._strays.pop()
             if offset not in self._snapshots:
                 self._filesystem.unlink(snapshot_path(self.directory, offset))
 
     def reload(self, log_start_offset: int, log_end_offset: int, wall_ms: int, expiration_ms: int) -> None:
-        """Restores the newest valid snapshot in (log start offset, log end offset], or starts empty. Raises OSError.
+        """Restores the newest valid snapshot above the log start offset and at or below the log end offset.
 
-        Damaged and later snapshots are deleted. The caller replays the batches from `map_end_offset` on.
+        Without such a snapshot there are no producers. Damaged and other snapshots are deleted. The caller replays the
+        batches from `map_end_offset` on. Raises OSError.
         """
         self.delete_snapshots(before=log_start_offset + 1, after=log_end_offset)
         self.clear(log_start_offset)

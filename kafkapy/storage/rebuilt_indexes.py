@@ -14,7 +14,7 @@ LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
 
 class RebuiltIndexes:
-    """The entries of both indexes, equal to those that LogSegment.index_batch adds. Used by one thread."""
+    """The entries that appends of the same batches would have added to both indexes. Used by one thread."""
 
     __slots__ = (
         "_base_offset",
@@ -43,7 +43,7 @@ class RebuiltIndexes:
         self._most_times = (config.segment_index_bytes // TIME_ENTRY.size - 1) * TIME_ENTRY.size
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Accounts for the next batch of the segment."""
+        """Adds the index entries that are due before the next batch of the segment."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset

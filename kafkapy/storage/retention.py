@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 
 class SegmentFacts(NamedTuple):
-    """A segment; `largest_timestamp` (ms) is the file's modification time if no record has a timestamp."""
+    """The facts about one segment that decide whether it is deleted.
+
+    `largest_timestamp` (ms) is the file's modification time if no record has a timestamp.
+    """
 
     base_offset: int
     size: int
@@ -13,7 +16,11 @@ class SegmentFacts(NamedTuple):
 
 
 class RetentionLimits(NamedTuple):
-    """The limits of a topic, -1 for none. Without `delete` (cleanup.policy) only the log start offset counts."""
+    """The limits of a topic; -1 means no limit.
+
+    `delete` is True if cleanup.policy contains "delete"; otherwise segments are deleted only because of the log start
+    offset.
+    """
 
     retention_ms: int
     retention_bytes: int
@@ -46,7 +53,10 @@ def deletable_segments(
 
 
 def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, log_start_offset: int) -> int:
-    """Returns how many segments end at or below the log start offset: with bases 0, 11, 23 and a start of 25, two."""
+    """Returns how many of the first `limit` segments end at or below the log start offset.
+
+    With the base offsets 0, 11, 23 and a log start offset of 25 the result is 2.
+    """
     count = 0
     while count < min(limit, len(segments) - 1) and segments[count + 1].base_offset <= log_start_offset:
         count += 1
@@ -54,7 +64,7 @@ def breached_by_log_start_offset(segments: Sequence[SegmentFacts], limit: int, l
 
 
 def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms: int, wall_ms: int) -> int:
-    """Returns how many segments are older than the limit, up to the first that is not."""
+    """Returns the number of segments before the first that is not older than `retention_ms`, at most `limit`."""
     if retention_ms < 0:
         return 0
     count = 0
@@ -64,7 +74,7 @@ def breached_by_time(segments: Sequence[SegmentFacts], limit: int, retention_ms:
 
 
 def breached_by_size(segments: Sequence[SegmentFacts], limit: int, retention_bytes: int) -> int:
-    """Returns how many segments can be deleted without the log becoming smaller than the limit."""
+    """Returns how many of the first `limit` segments can be deleted so that `retention_bytes` are still left."""
     if retention_bytes < 0:
         return 0
     excess = sum(segment.size for segment in segments) - retention_bytes

@@ -67,7 +67,7 @@ def scan_chunk(chunk: bytes, position: int, check_crc: bool) -> "tuple[Sequence[
 
 
 def batch_size(chunk: bytes) -> int:
-    """Returns the size in the header of the first batch; 0 if the chunk is too short to contain it."""
+    """Returns the size of the first batch, as its header states; 0 if the chunk is too short to contain the size."""
     if len(chunk) < LOG_OVERHEAD:
         return 0
     return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)

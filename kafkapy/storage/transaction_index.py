@@ -27,9 +27,9 @@ class CorruptTransactionIndex(ValueError):
 
 
 class TransactionIndex:
-    """One file, opened for each use, because aborted transactions are rare. Last offsets rise strictly.
+    """The transaction index of one segment. Last offsets rise strictly.
 
-    Only the log's owner thread changes it.
+    The file is opened for each use, because aborted transactions are rare. Only the log's owner thread changes it.
     """
 
     __slots__ = ("_filesystem", "path")
@@ -59,16 +59,17 @@ class TransactionIndex:
         return not os.path.exists(self.path)
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Appends an entry; not durable on return. ValueError if the last offset does not rise, OSError."""
+        """Appends an entry; not durable on return. Raises OSError, and ValueError if the last offset does not rise."""
         entries = self.entries()
         if entries and entries[-1].last_offset >= aborted.last_offset:
             raise ValueError(f"{self.path}: last offset {aborted.last_offset} is not greater than the last entry's")
         self._filesystem.append_file(self.path, ENTRY.pack(VERSION, *aborted))
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Returns the transactions that overlap [fetch offset, upper bound), and whether these are all.
+        """Returns the transactions that overlap [fetch_offset, upper_bound_offset), and whether the list is complete.
 
-        If the second value is False, later segments may contain more. Raises CorruptTransactionIndex or OSError.
+        If the second value is False, later segments may contain more of them. Raises CorruptTransactionIndex or
+        OSError.
         """
         found = []
         for aborted in self.entries():

@@ -84,7 +84,7 @@ def packages_for(job_words: Sequence[str], submit: Path, environment: Mapping[st
 
 
 def spark_versions(submit: Path, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the versions of Spark and of Scala. ToolError if spark-submit does not print them."""
+    """Returns the versions of Spark and of Scala. Raises ToolError if spark-submit does not print them."""
     done = subprocess.run([submit, "--version"], env=dict(environment), capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     spark, scala = _VERSION.search(output), _SCALA.search(output)
@@ -121,7 +121,10 @@ def job_program(
 
 
 def driver_python(spark_words: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Returns the Python that runs the driver, chosen as spark-submit chooses it. ToolError if there is no such one."""
+    """Returns the Python that runs the driver, chosen as spark-submit chooses it.
+
+    Raises ToolError if that Python does not exist.
+    """
     chosen = (
         _setting(spark_words, "spark.pyspark.driver.python")
         or environment.get("PYSPARK_DRIVER_PYTHON")

@@ -31,9 +31,9 @@ cdef struct ArrowArray:
 cdef class ArrowBatch:
     cdef readonly tuple columns          # names, in the order of the exported columns
     cdef readonly str timestamp_unit
-    cdef readonly bint is_full           # a fill stopped because `max_bytes` was reached
-    cdef bint is_frozen                  # exported: no more rows may be added
-    cdef bint is_busy                    # a fill is running, without the interpreter lock
+    cdef readonly bint is_full           # True once a fill stopped because `max_bytes` was reached
+    cdef bint is_frozen                  # True once exported; no more rows may be added
+    cdef bint is_busy                    # True while a fill runs without the interpreter lock
     cdef RecordColumns content
 
     # Call these before and after each fill. `begin_fill` raises RuntimeError if the batch can no longer be filled.

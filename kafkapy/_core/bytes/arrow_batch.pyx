@@ -24,19 +24,20 @@ cdef struct ExportedSchema:
 
 
 cdef class ArrowBatch:
-    """Owns columns of records, all with the same number of rows. `FetchedRecords.fill` fills the batch; after that it
-    can be exported any number of times, and the readers share its memory. Not thread-safe; exported columns are
-    immutable.
+    """A table of records, whose columns have the same number of rows.
+
+    `FetchedRecords.fill` adds rows. A batch may be exported any number of times; the readers share its memory, and no
+    rows can be added after the first export. Not thread-safe; exported columns are immutable.
 
     `columns` names some of COLUMNS, in any order:
 
-        key, value      binary                  timestamp       timestamp[us or ms, UTC]; -1 ms if it has none
+        key, value      binary                  timestamp       timestamp[us or ms, UTC]; -1 ms if there is none
         topic           string                  timestampType   int32: 0 create, 1 log append, -1 no timestamp
         partition       int32                   headers         list<struct<key: string, value: binary>>, null
         offset          int64                                   without headers; keys are made valid UTF-8
 
-    All columns are nullable. At most `max_rows` rows are added and, after the first batch of records, about `max_bytes`
-    of keys, values and headers. Raises ValueError for an unknown column.
+    All columns are nullable. The batch accepts at most `max_rows` rows and about `max_bytes` bytes of keys, values and
+    headers; it always accepts the first batch of records. Raises ValueError for an unknown column.
     """
 
     def __cinit__(self, columns=COLUMNS[:7], *, int64_t max_rows=65_536, int64_t max_bytes=64 << 20,
@@ -186,7 +187,7 @@ cdef ArrowColumn *make_headers() noexcept nogil:
 # Each exported struct has memory of its own and owns a share of its column.
 
 cdef bint begin_schema(ArrowSchema *schema, const char *name, const char *format, int children) noexcept nogil:
-    """Sets the fields and allocates the children, which stay empty; returns False if memory is short."""
+    """Sets the fields and allocates the children, which stay empty; returns False if there is not enough memory."""
     cdef ExportedSchema *own = <ExportedSchema *>calloc(1, sizeof(ExportedSchema))
     cdef int index
     if own == NULL:
@@ -212,7 +213,7 @@ cdef bint export_schema(ArrowSchema *schema, const ArrowColumn *column) noexcept
 
 
 cdef void release_schema(ArrowSchema *schema) noexcept nogil:
-    """Releases a schema, on any thread; a child that was moved out has no release callback any more."""
+    """Releases a schema, on any thread; a child that its reader has moved out has no release callback."""
     cdef int64_t index
     for index in range(schema.n_children):
         if schema.children[index].release != NULL:
@@ -256,7 +257,7 @@ cdef bint export_column(ArrowArray *array, ArrowColumn *column) noexcept nogil:
 
 
 cdef void release_array(ArrowArray *array) noexcept nogil:
-    """Releases an array, on any thread; a child that was moved out has no release callback any more."""
+    """Releases an array, on any thread; a child that its reader has moved out has no release callback."""
     cdef ExportedArray *own = <ExportedArray *>array.private_data
     cdef int64_t index
     for index in range(array.n_children):

@@ -4,9 +4,9 @@
     values    `capacity` fixed-width values, or `capacity + 1` offsets into `data` (or into the child's rows)
     data      bytes
 
-Plain C memory with a reference count, because a reader may release a column on any thread without the interpreter lock.
-A column has one owner while it is filled. Functions that grow a column return a COLUMN_ status; nothing is written
-beyond the reserved memory.
+A column is plain C memory with a reference count, because a reader may release it on any thread without the
+interpreter lock. A column has one owner while it is filled. Functions that grow a column return a COLUMN_ status;
+nothing is written beyond the reserved memory.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

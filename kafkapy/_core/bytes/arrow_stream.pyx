@@ -59,7 +59,7 @@ cdef int get_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with gi
 
 
 cdef int get_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with gil:
-    """Writes the next batch to `out`; one without a release callback marks the end."""
+    """Writes the next batch to `out`, or an array without a release callback at the end. Returns 0 or an errno."""
     cdef BatchStream state = <BatchStream><PyObject *>stream.private_data
     cdef ArrowArray *array
     try:
@@ -82,7 +82,7 @@ cdef const char *get_last_error(ArrowArrayStream *stream) noexcept with gil:
 
 
 cdef void release_stream(ArrowArrayStream *stream) noexcept with gil:
-    """May be called by any thread."""
+    """Releases the stream and its batches. Any thread may call it."""
     Py_DECREF(<BatchStream><PyObject *>stream.private_data)
     stream.private_data = NULL
     stream.release = NULL

@@ -68,7 +68,9 @@ cdef struct BatchHeader:
 
 cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end,
                                    BatchHeader *header) noexcept nogil:
-    """Reads the header at `pos`; HEADER_OK means that the whole batch ends before `end`. Does not verify the checksum.
+    """Reads the header at `pos` and returns a HEADER_ status; HEADER_OK means that the batch ends at or before `end`.
+
+    Does not verify the checksum.
     """
     cdef const uint8_t *at = buf + pos
     cdef int32_t length
@@ -105,7 +107,7 @@ cdef inline int parse_batch_header(const uint8_t *buf, Py_ssize_t pos, Py_ssize_
 
 
 cdef inline int32_t last_sequence_of(const BatchHeader *header) noexcept nogil:
-    """Returns the last sequence of the batch, -1 if it has none. Sequences wrap to 0 after 2^31 - 1."""
+    """Returns the last sequence of the batch, or -1 if it has none. Sequences wrap to 0 after 2^31 - 1."""
     if header.base_sequence < 0:
         return -1
     return <int32_t>((<int64_t>header.base_sequence + header.last_offset_delta) & 0x7fffffff)

@@ -45,7 +45,7 @@ STATUS_ERRORS = {
 
 
 class RecordValidationError(ApiError):
-    """Some records of a batch are refused; `record_errors` lists (index in the batch, message) as in KIP-467.
+    """Some records of a batch are refused; `record_errors` lists pairs (index in the batch, message), as in KIP-467.
 
     At most 256 records are listed.
     """
@@ -60,7 +60,10 @@ cdef bint crc_is_valid(const uint8_t *buf, const BatchHeader *header) noexcept n
 
 
 cdef int check_batch(const uint8_t *buf, const BatchHeader *header, const BatchLimits *limits) noexcept nogil:
-    """Checks the fields in Kafka's order, which decides the error code of a batch with several faults."""
+    """Checks the fields of a header and the checksum; returns 0 or a BATCH_ status.
+
+    The checks have Kafka's order, which decides the error code of a batch with several faults.
+    """
     if limits.from_client and header.base_offset != 0:
         return BATCH_BAD_BASE_OFFSET
     if header.size > limits.max_message_bytes:
@@ -200,12 +203,12 @@ cdef class BatchSummary:
 def validate_batches(buffer, *, int32_t max_message_bytes, int64_t wall_ms, message_timestamp_type,
                      int64_t before_max_ms, int64_t after_max_ms, bint compacted, bint from_client=True,
                      topic_partition=None):
-    """Returns the batches of one partition of a produce request as BatchSummary; raises ApiError with Kafka's code.
+    """Validates the batches of one partition of a produce request; returns a BatchSummary of each.
 
-    `message_timestamp_type` is 0 or "CreateTime", 1 or "LogAppendTime". Bytes of an incomplete batch at the end are
-    ignored, as in Kafka; the summaries tell where the valid bytes end. It is an error if a client sends no batch.
-    `wall_ms` is compared with the records' timestamps. `topic_partition` only makes messages more precise. *Borrows*
-    the buffer; thread-safe.
+    `message_timestamp_type` is 0 or "CreateTime", 1 or "LogAppendTime". `wall_ms` is compared with the records'
+    timestamps. `topic_partition` is named in error messages. Bytes of an incomplete batch at the end are ignored, as in
+    Kafka; the last summary tells where the valid bytes end. Raises ApiError with Kafka's code if a batch is invalid, or
+    if a client sends no batch. *Borrows* the buffer; thread-safe.
     """
     cdef BatchLimits limits
     cdef BatchHeader header
@@ -271,7 +274,10 @@ cdef BatchSummary validate_batch(object buffer, const uint8_t *buf, const BatchH
 
 
 cdef int check_compressed(int codec, object payload, RecordCheck *check, int64_t max_bytes) except -1:
-    """Passes the decompressed chunks through the scanner; neither chunks nor records are stored."""
+    """Checks the records of a compressed batch chunk by chunk, without storing them.
+
+    Returns a RECORDS_ or RECORD_ status. Raises ApiError for data that is damaged or too large.
+    """
     cdef RecordStream stream
     cdef const uint8_t[::1] bytes_of_chunk
     cdef Py_ssize_t length
@@ -334,9 +340,9 @@ cdef object record_error(const RecordCheck *check, object topic_partition):
 def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_epoch, int64_t log_append_time_ms=-1):
     """Assigns offsets and epoch to the validated batches of a writable buffer, in place; returns the next offset.
 
-    With `log_append_time_ms`, also writes the timestamp, its type and the CRC. As in Kafka, a header is corrected if
-    its largest timestamp differs from that of its records, or its timestamp type from the topic's. The summaries then
-    hold the assigned offsets.
+    If `log_append_time_ms` is not -1, also writes this timestamp, its type and the CRC. As in Kafka, a header is
+    corrected if its largest timestamp differs from the records' largest, or its timestamp type from the topic's. The
+    summaries are updated with the assigned offsets.
     """
     cdef Py_buffer view
     cdef BatchSummary summary
@@ -364,11 +370,12 @@ def assign_offsets(buffer, list summaries, int64_t base_offset, int32_t leader_e
 
 
 def scan_batches(buffer, int64_t position_offset=0, bint check_crc=True):
-    """Returns (summaries, valid_bytes) of the batches up to the first torn or bad one; does not read record bodies.
+    """Returns (summaries, valid_bytes) of the batches before the first torn or bad batch. Reads only the headers.
 
-    Used for recovery and for data from a leader: offsets are kept, `position_offset` is added to each `position`, and
-    `max_timestamp` is the header's (its offset is the last of the batch). A batch whose offsets do not ascend is bad.
-    Magic 0 and 1 end the scan; see message_set. *Borrows* the buffer; thread-safe.
+    Used for recovery and for data from a leader: offsets are kept, and `position_offset` is added to each `position`.
+    The `max_timestamp` of a summary is that of the header; `offset_of_max_timestamp` is the last offset of the batch. A
+    batch is bad if its checksum is wrong or its offsets do not ascend. Messages of magic 0 and 1 end the scan; see
+    message_set. *Borrows* the buffer; thread-safe.
     """
     cdef Py_buffer view
     cdef BatchHeader header

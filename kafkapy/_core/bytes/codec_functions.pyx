@@ -26,7 +26,10 @@ cdef CodecFunctions *codec_functions() noexcept nogil:
 
 
 def find_codec_functions(int codec):
-    """Returns whether the codec can be decompressed without the interpreter lock; searches for its functions once."""
+    """Returns whether the codec can be decompressed without the interpreter lock.
+
+    The first call for a codec searches for its functions.
+    """
     if codec in LIBRARIES and codec not in tried:
         tried.add(codec)
         _, module, library = LIBRARIES[codec]
@@ -43,7 +46,7 @@ def missing_codecs():
 
 
 def shared_object(str name):
-    """Returns the file of a module, or None for the program itself: some Pythons have zlib built in.
+    """Returns the file of a module, or None if it has none: some Pythons have zlib built into the program itself.
 
     The packages that contain the module are not imported: zstandard alone takes 20 ms at the start of a broker.
     """

@@ -48,8 +48,9 @@ class DecompressedTooLargeError(DecompressionError):
 
 
 def compress(int codec, data, level=None):
-    """Returns a bytes-like object compressed as Kafka's own clients do; `level` is the value of
-    `compression.<codec>.level`.
+    """Returns the compressed bytes, in the framing of Kafka's own clients.
+
+    `level` is the value of `compression.<codec>.level`; None means the codec's default.
     """
     if codec == CODEC_NONE:
         return bytes(data)
@@ -83,8 +84,10 @@ def compress_snappy(data):
 
 
 def decompress(int codec, data, int64_t max_bytes):
-    """Returns all decompressed bytes. Raises DecompressionError, or DecompressedTooLargeError before it holds more than
-    `max_bytes`.
+    """Returns all decompressed bytes.
+
+    Raises DecompressionError for invalid data, and DecompressedTooLargeError if there are more than `max_bytes`, at
+    most one chunk after the limit.
     """
     chunks = []
     cdef int64_t total = 0
@@ -113,8 +116,9 @@ def decompress_chunks(int codec, data):
 
 
 def largest_decompressed_size(int codec, data):
-    """Returns an upper bound of the decompressed size in bytes, without decompressing. Damaged data ends the search
-    early.
+    """Returns an upper bound of the decompressed size in bytes, without decompressing.
+
+    For damaged data the bound covers only the part before the damage.
     """
     cdef Py_buffer view
     cdef int64_t size
@@ -138,7 +142,8 @@ def work_to_open(records):
     """Returns the size of lz4 output that takes as long to produce as the batch at the beginning of `records`
     (bytes-like).
 
-    The estimate is an upper bound, and costs little. 0 if the batch is not compressed, not of magic 2, or incomplete.
+    The estimate is an upper bound, and costs little. Returns 0 if the batch is not compressed, not of magic 2, or
+    incomplete.
     """
     cdef Py_buffer view
     cdef BatchHeader header
@@ -166,8 +171,9 @@ cdef int cost_of(int codec) noexcept nogil:
 
 
 cdef int64_t largest_lz4_size(const uint8_t *buf, Py_ssize_t end) noexcept nogil:
-    """Returns the sum over the frame's blocks: none is larger than the frame says, or than 255 times its compressed
-    size.
+    """Returns the sum of upper bounds for the frame's blocks.
+
+    A block is at most as large as the frame's header says, and at most 255 times its compressed size.
     """
     cdef int64_t size = 0, block, of_block, largest
     cdef Py_ssize_t pos = LZ4_FLAGS_AT + 3
@@ -284,9 +290,7 @@ def zstd_chunks(view):
 
 
 def check_zstd_frames(data):
-    """Walks over frames and blocks without decompressing; raises DecompressionError if they do not fill the data
-    exactly.
-    """
+    """Raises DecompressionError if whole frames do not fill the data exactly. Does not decompress."""
     cdef Py_buffer view
     cdef Py_ssize_t pos = 0
     cdef int64_t blocks = 0
@@ -305,7 +309,7 @@ cdef inline uint32_t load_little(const uint8_t *at) noexcept nogil:
 
 
 cdef Py_ssize_t pass_zstd_frame(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int64_t *blocks) noexcept nogil:
-    """Returns the end of the frame at `pos` (RFC 8878, 3.1), or -1, and adds the number of its blocks."""
+    """Returns the end of the frame at `pos` (RFC 8878, 3.1), or -1 if it is invalid; adds its blocks to `blocks`."""
     cdef uint32_t magic, block
     cdef uint8_t descriptor
     cdef int64_t size
@@ -372,7 +376,7 @@ def snappy_block_chunks(view):
 
 
 def snappy_length(data):
-    """Returns the decompressed length that a raw snappy block claims, or -1."""
+    """Returns the decompressed length that a raw snappy block claims, or -1 if the length cannot be read."""
     cdef Py_buffer view
     cdef uint32_t length = 0
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)

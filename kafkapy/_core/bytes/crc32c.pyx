@@ -18,12 +18,18 @@ cdef uint32_t crc32c_update(uint32_t crc, const uint8_t *bytes, size_t length) n
 
 
 def crc32c(buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """Returns the CRC-32C of `buffer[start:]`, continuing `crc`. Raises IndexError if start is outside the buffer."""
+    """Returns the CRC-32C of `buffer[start:]`; `crc` is the checksum of the bytes before, 0 if there are none.
+
+    Raises IndexError if `start` is outside the buffer.
+    """
     return crc32c_with(fastest, buffer, start, crc)
 
 
 def crc32c_with(int variant, buffer, Py_ssize_t start=0, uint32_t crc=0):
-    """Returns the same checksum, computed by a given variant (see VARIANTS): for tests and measurements."""
+    """Returns the result of `crc32c`, computed by one of VARIANTS. Used by tests and measurements.
+
+    Raises ValueError if the processor does not support the variant.
+    """
     if variant < 0 or variant > fastest:
         raise ValueError(f"CRC-32C by {variant} is not possible on this processor")
     cdef Py_buffer view

@@ -7,5 +7,5 @@ cdef enum:
 
 
 cdef inline bint frame_size_is_valid(int32_t size, int32_t limit) noexcept nogil:
-    """Returns whether a request of `size` bytes may be received: it holds a header and stays within the limit."""
+    """Returns whether a request of `size` bytes may be received: at least a header, and at most `limit` bytes."""
     return size >= FRAME_SMALLEST and size <= limit

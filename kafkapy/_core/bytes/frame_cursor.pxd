@@ -1,7 +1,7 @@
 """Inline leaf functions that read the fields of a request frame without the interpreter lock; they *borrow*.
 
-A cursor has `failed` if it reached the end, or a field that the gate leaves to Python. Its values are then meaningless
-and its position does not advance. Callers test `failed` once, and at the latest before they use a pointer.
+`failed` is set when a cursor reaches the end of the frame, or a field that the gate leaves to Python. From that moment
+its values are meaningless and its position does not advance. A caller tests `failed` once, before it uses a pointer.
 """
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 
@@ -69,7 +69,7 @@ cdef inline const uint8_t *take_bytes(FrameCursor *cursor, Py_ssize_t count) noe
 
 
 cdef inline int32_t take_length(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Returns the length of an array or of bytes; -1 is null. Compact lengths count from one."""
+    """Returns the length of an array or of bytes, -1 for null. With `flexible` the length has the compact encoding."""
     if flexible:
         return <int32_t> (take_unsigned_varint(cursor) - 1)
     return take_int32(cursor)
@@ -82,13 +82,13 @@ cdef inline int32_t take_string_length(FrameCursor *cursor, bint flexible) noexc
 
 
 cdef inline void expect_no_tags(FrameCursor *cursor, bint flexible) noexcept nogil:
-    """Skips an empty tag section; tagged fields are left to Python."""
+    """Skips an empty tag section if `flexible`; sets `failed` if the section has tagged fields."""
     if flexible and take_unsigned_varint(cursor) != 0:
         cursor.failed = True
 
 
 cdef inline void skip_plain_string(FrameCursor *cursor, int32_t length) noexcept nogil:
-    """Skips a short ASCII string or a null. Any other string may be malformed, which Python decides."""
+    """Skips an ASCII string of at most 255 bytes, or null; sets `failed` for any other string."""
     cdef const uint8_t *at
     cdef int32_t index
     if length < -1 or length > 255:

@@ -19,7 +19,7 @@ cdef enum:
 
 
 cdef class IndexFile:
-    cdef str located_at                  # the present path; set it after renaming by other means
+    cdef str located_at                  # the present path; the setter of `path` changes it
     cdef bytes encoded_path              # the path in the filesystem's encoding, and a pointer to its characters
     cdef const char *path_for_kernel
     cdef readonly int64_t base_offset    # entries hold offsets relative to it

@@ -27,13 +27,14 @@ cdef uint8_t ZEROS[PAGE + 16]            # a page and an entry that extends into
 
 
 class CorruptIndexError(Exception):
-    """The file is not a valid index: the caller deletes it and rebuilds it from the log."""
+    """The file is not a valid index; it has to be rebuilt from the log."""
 
 
 cdef class IndexFile:
-    """Owns one index file and its mapping. Base class of OffsetIndex and TimeIndex.
+    """One index file, with its mapping. Base class of OffsetIndex and TimeIndex.
 
-    Invariant: entries * entry_size <= length <= max_size rounded down, or the length of the file that was found.
+    Invariant: entries * entry_size <= length. `length` is at most `max_size` rounded down to whole entries, unless the
+    file was longer when it was opened.
     Threading: lookups by any thread, everything else by the owner thread (all under the interpreter lock).
     """
 
@@ -54,7 +55,7 @@ cdef class IndexFile:
             self.data = NULL
 
     def __init__(self, path, int64_t base_offset, int64_t max_size, bint writable=True):
-        """Opens the index, or creates it preallocated to `max_size` bytes (rounded down to whole entries).
+        """Opens the index, or creates it with `max_size` bytes, rounded down to whole entries.
 
         An existing file counts as full, as in Kafka; `sanity_check` decides whether its entries are valid.
         """
@@ -161,7 +162,7 @@ cdef class IndexFile:
 
     @property
     def path(self):
-        """The present path of the file; set it after renaming by other means."""
+        """The present path of the file; the caller sets it if the file was renamed by other means than `rename_to`."""
         return self.located_at
 
     @path.setter
@@ -207,8 +208,9 @@ cdef class IndexFile:
         self.resize(self.size_in_bytes)
 
     def resize(self, int64_t size):
-        """Resizes the file to `size` bytes (rounded down to whole entries) and keeps the entries. Returns False if
-        unchanged.
+        """Resizes the file to `size` bytes, rounded down to whole entries, and keeps the entries.
+
+        Returns False if the file already has this size, otherwise True. Raises ValueError if the entries do not fit.
         """
         self.require_open()
         size = self._rounded(size)
@@ -254,7 +256,10 @@ cdef class IndexFile:
         self.path = path
 
     def close(self, bint trim=True):
-        """Trims the file (unless its log directory has failed) and unmaps it. Closing twice is allowed."""
+        """Unmaps the file; with `trim` cuts it after the last entry. Closing twice is allowed.
+
+        `trim` must be False if the log directory has failed.
+        """
         if self.closed:
             return
         try:

@@ -1,5 +1,6 @@
-"""Ordered objects without the interpreter lock: partitions of a fetch session in reading order, sessions in order of
-use.
+"""An order of objects that changes without the interpreter lock.
+
+Used for the partitions of a fetch session in reading order, and for sessions in the order of their use.
 """
 
 
@@ -11,7 +12,7 @@ cdef class Linked:
 
 
 cdef class LinkedOrder:
-    """Base class of collections that own their members by other means. Used by the owner thread only."""
+    """Base class of ordered collections. The collection must own its members otherwise. Owner thread only."""
 
     cdef void append(self, Linked member) noexcept nogil:
         member.previous = self.last

@@ -14,7 +14,7 @@ EMPTY = object()
 
 
 def absent(message, str field, int version):
-    """Returns the error for a field that `version` of the message cannot carry."""
+    """Returns an EncodeError for a field that is set, but does not exist in `version` of the message."""
     return EncodeError(f"{type(message).__qualname__} version {version} has no field {field}, which is set")
 
 
@@ -24,7 +24,7 @@ cdef class Message:
     Every generated class has
 
         read(cls, reader, version)       returns the message at the position of `reader`
-        write(self, writer, version)     appends the message; EncodeError if this version cannot carry it
+        write(self, writer, version)     appends the message; raises EncodeError if this version cannot carry it
     """
 
     FIELDS = ()
@@ -33,8 +33,9 @@ cdef class Message:
 
     @classmethod
     def decode(cls, buffer, int version, Py_ssize_t pos=0, end=None):
-        """Returns the message that fills `buffer[pos:end]`. Raises ProtocolViolation if the bytes are not such a
-        message.
+        """Returns the message that fills `buffer[pos:end]`.
+
+        Raises ProtocolViolation if the bytes are not a message of this class and version.
         """
         if version not in cls.VERSIONS:
             raise ProtocolViolation(f"{cls.__qualname__} has no version {version}")

@@ -6,8 +6,8 @@
        then: key length int32 (-1 null), key, value length int32 (-1 null), value
 
 A compressed message (wrapper) has a whole message set as its value, and the offset of its last inner message. With
-magic 0, inner offsets are absolute. With magic 1 they are relative to the first absolute offset, which follows from the
-wrapper's offset and the last inner one. A wrapper with log append time gives its timestamp to all its messages.
+magic 0, inner offsets are absolute. With magic 1 they are relative to the first absolute offset, which is the wrapper's
+offset minus the last inner offset. A wrapper with log append time gives its timestamp to all its messages.
 Wrappers do not nest.
 """
 import zlib
@@ -33,7 +33,7 @@ cdef enum:
 
 
 cdef class LegacyRecord:
-    """One message, copied from its set. Immutable. `timestamp` in ms since 1970, -1 with magic 0.
+    """One message, copied from its set. Immutable. `timestamp` is in ms since 1970, and -1 with magic 0.
 
     `position` is the position in the buffer, or -1 for a message from a wrapper.
     """
@@ -121,7 +121,10 @@ cdef LegacyRecord read_message(object window, const uint8_t *buf, Py_ssize_t pos
 
 
 cdef bytes read_field(const uint8_t *buf, Py_ssize_t *at, Py_ssize_t end):
-    """Returns the bytes after a length prefix; None for a negative length."""
+    """Returns the bytes after the length prefix at `at`, or None for a negative length; advances `at`.
+
+    Raises ApiError CORRUPT_MESSAGE if the bytes end early.
+    """
     cdef int32_t length
     if end - at[0] < 4:
         raise corrupt("A message ends inside its key or value")
@@ -159,9 +162,10 @@ def iterate_messages(buffer, Py_ssize_t position=0):
 
 
 def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """Yields the messages of a set and of its wrappers: absolute offsets, effective timestamps, CRCs checked.
+    """Yields the messages of a set, and instead of each wrapper its inner messages.
 
-    Raises ApiError CORRUPT_MESSAGE, and the errors of `wrapped_messages`.
+    The offsets are absolute, and the timestamps of a wrapper with log append time are that of the wrapper. Raises
+    ApiError CORRUPT_MESSAGE for a malformed message or a wrong CRC, and the errors of `wrapped_messages`.
     """
     cdef LegacyRecord outer
     for outer in iterate_messages(buffer, position):
@@ -173,7 +177,10 @@ def iterate_records(buffer, Py_ssize_t position=0, int64_t max_bytes=LARGEST_DEC
 
 
 def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """Returns the inner messages of a compressed message, as a list, with absolute offsets."""
+    """Returns a list of the inner messages of a compressed message, with absolute offsets.
+
+    Raises the errors of `wrapped_messages`.
+    """
     cdef LegacyRecord inner
     cdef int64_t first_offset
     cdef list records = list(wrapped_messages(wrapper, max_bytes))
@@ -185,13 +192,14 @@ def open_wrapper(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMP
 
 
 def wrapped_messages(LegacyRecord wrapper not None, int64_t max_bytes=LARGEST_DECOMPRESSED_BYTES):
-    """Yields the checked inner messages of a compressed message, with the stored offsets (magic 1: relative) and
-    effective timestamps.
+    """Yields the inner messages of a compressed message, with the stored offsets, which are relative with magic 1.
 
-    Error codes as in Kafka: INVALID_RECORD for a wrapper that is empty, nested or mixes magics, UNKNOWN_SERVER_ERROR
-    for one that does not decompress, CORRUPT_MESSAGE for a wrong CRC, MESSAGE_TOO_LARGE for more than `max_bytes` of
-    output. An inner message that is cut off at the end is left out. Holds the decompressed bytes, and creates one
-    message at a time.
+    If the wrapper has log append time, the inner messages get its timestamp. An inner message that is cut off at the
+    end is left out. The decompressed bytes are in memory, and one message at a time is created.
+
+    Raises ApiError with Kafka's codes: INVALID_RECORD for a wrapper that is empty, nested or mixes magics,
+    UNKNOWN_SERVER_ERROR if it does not decompress, CORRUPT_MESSAGE for a wrong CRC, and MESSAGE_TOO_LARGE if it
+    decompresses to more than `max_bytes`.
     """
     cdef LegacyRecord inner
     cdef int codec = wrapper.attributes & CODEC_MASK
@@ -249,7 +257,7 @@ def build_message(int64_t offset, int64_t timestamp, key, value, *, int magic, i
 
 
 def build_message_set(records, *, int magic, int compression=0, level=None, int timestamp_type=0):
-    """Returns a message set of (offset, timestamp, key, value) with ascending offsets; compressed sets are one wrapper.
+    """Returns a message set of (offset, timestamp, key, value) with ascending offsets; a compressed set is one wrapper.
 
     A wrapper of magic 1 has the largest timestamp of its messages. The records are consumed one by one. Raises
     ValueError for zstd.

@@ -49,19 +49,21 @@ cdef class OffsetIndex(IndexFile):
         return INDEX_OK
 
     def append(self, int64_t offset, int64_t position):
-        """Adds an entry. Raises ValueError if full, not ascending or out of range of int32; OSError if the disk is
-        full.
+        """Adds an entry.
+
+        Raises ValueError if the index is full, the offset does not ascend or a number does not fit int32, and OSError
+        if the disk is full.
         """
         self.check_status(self.append_entry(offset, position), offset)
 
     def lookup(self, int64_t offset):
-        """Returns (offset, position) of the last entry at or below the offset, or (base_offset, 0)."""
+        """Returns (offset, position) of the last entry at or below the offset, or (base_offset, 0) without one."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int32(OFFSET_AT, offset - self.base_offset)
         return (self.base_offset, 0) if slot < 0 else self.entry(slot)
 
     def entry(self, Py_ssize_t slot):
-        """Returns (offset, position) of the n-th entry. Raises IndexError if there is none."""
+        """Returns (offset, position) of the entry at index `slot`. Raises IndexError if there is none."""
         self.require_open()
         if slot < 0 or slot >= self.entries:
             raise IndexError(f"index {self.path} has {self.entries} entries, not {slot + 1}")
@@ -78,10 +80,10 @@ cdef class OffsetIndex(IndexFile):
         self.load_last()
 
     def sanity_check(self):
-        """Raises CorruptIndexError unless the file has whole entries, and the last is above the first and not below the
-        base.
+        """Raises CorruptIndexError if the file is not a valid index.
 
-        The comparison with the first entry finds what an unclean stop leaves: entries followed by zeros.
+        A valid index has whole entries; its last offset is above the first and not below the base offset. The
+        comparison with the first entry finds what an unclean stop leaves: entries followed by zeros.
         """
         self.require_open()
         if self.entries > 1 and self.last_offset <= self.entry(0)[0]:

@@ -71,14 +71,15 @@ def siphash(bytes secret not None, bytes data not None):
 
 
 cdef class OffsetMap:
-    """Owns the memory of the map, which exists between `clear` and `release`.
+    """A map of keys to offsets. Its memory exists between `clear` and `release`.
 
     Invariant: entries <= max_entries < slot_count, so that a search ends. Used by one thread.
     """
 
     def __init__(self, int64_t memory_bytes, double load_factor=0.9, bytes secret=None):
-        """Uses at most `memory_bytes`, and a share of `load_factor` of its slots. Raises ValueError if that is less
-        than one slot.
+        """Creates a map that uses at most `memory_bytes`, of whose slots at most the share `load_factor` is filled.
+
+        `secret` has 16 bytes and is random by default. Raises ValueError if the map could not hold one key.
         """
         self.largest_slots = memory_bytes // sizeof(Slot)
         if not 0 < load_factor < 1 or self.largest_slots * load_factor < 1:
@@ -99,8 +100,9 @@ cdef class OffsetMap:
         return <int64_t>(self.largest_slots * self.load_factor)
 
     def clear(self, int64_t expected=-1):
-        """Empties the map and allocates slots for `expected` keys, or for as many as the memory holds. Raises
-        MemoryError.
+        """Empties the map and allocates slots for `expected` keys, at most as many as `memory_bytes` allows.
+
+        By default allocates all of `memory_bytes`. Raises MemoryError.
         """
         self.release()
         slots = self.largest_slots
@@ -157,11 +159,14 @@ cdef class OffsetMap:
         return -1
 
     def note_offset(self, int64_t offset):
-        """Records that everything up to `offset` has been seen."""
+        """Records that the pass has read the log up to `offset`, inclusive."""
         self.latest_offset = max(self.latest_offset, offset)
 
     def put(self, key, int64_t offset):
-        """Stores the offset, 0 or more, as the key's newest. Returns False and changes nothing if the map is full."""
+        """Stores `offset`, 0 or more, as the newest offset of the key.
+
+        Returns False and changes nothing if the key is new and the map is full, otherwise True.
+        """
         cdef Py_buffer view
         if offset < 0:
             raise ValueError(f"{offset} is no offset")
@@ -175,7 +180,7 @@ cdef class OffsetMap:
         return True
 
     def get(self, key):
-        """Returns the newest offset of the key, or -1."""
+        """Returns the newest offset of the key, or -1 if the map does not have the key."""
         cdef Py_buffer view
         PyObject_GetBuffer(key, &view, PyBUF_SIMPLE)
         try:

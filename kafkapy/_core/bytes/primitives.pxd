@@ -1,9 +1,9 @@
-"""Big-endian loads and stores, and varints with bounds checks: inline leaf functions without the lock that *borrow*.
+"""Big-endian loads and stores, and varints with bounds checks: inline leaf functions that *borrow*.
 
 A varint is little-endian base 128: seven bits a byte, the top bit says that another byte follows. `varint` and
 `varlong` are zig-zag coded (KIP-98 records); `unsigned_varint` is not (KIP-482 compact types).
-Every read takes `(buf, pos, end)`, tests `end` per byte and returns the new position, or -1 if the bytes end early or
-the number is longer than its type allows (5 bytes for 32 bits, 10 for 64).
+Every read of a varint checks each byte against `end` and returns the new position, or -1 if the bytes end early or the
+number is longer than its type allows (5 bytes for 32 bits, 10 for 64).
 """
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -113,7 +113,7 @@ cdef inline Py_ssize_t read_varlong(const uint8_t *buf, Py_ssize_t pos, Py_ssize
 
 
 cdef inline Py_ssize_t write_unsigned_varlong(uint8_t *buf, Py_ssize_t pos, uint64_t value) noexcept nogil:
-    """Writes a varint; the caller provides 10 bytes (5 if the value fits 32 bits)."""
+    """Writes a varint and returns the new position. The caller provides 10 bytes, or 5 if the value fits 32 bits."""
     while value >= 0x80:
         buf[pos] = <uint8_t>(value & 0x7f) | 0x80
         value >>= 7

@@ -28,8 +28,10 @@ PRODUCER_ID_AT = layout.PRODUCER_ID_AT
 
 
 cdef class Record:
-    """One record, copied from its batch. Immutable. `timestamp` in ms since 1970; key, value and headers' values are
-    bytes or None; a header key that is not valid UTF-8 has its bytes escaped as surrogates.
+    """One record, copied from its batch. Immutable.
+
+    `timestamp` is in ms since 1970. The key, the value and the values of headers are bytes or None. In a header key
+    that is not valid UTF-8, surrogates stand for the invalid bytes.
     """
 
     cdef readonly int64_t offset
@@ -61,9 +63,10 @@ cdef class Record:
 
 @cython.no_gc  # excluded from garbage collection, which could release the memoryview before its buffer
 cdef class RecordBatch:
-    """A view of one batch in a buffer, which it *pins*. Immutable; any thread.
+    """A view of one batch in a buffer, which it *pins*. Immutable; any thread may use it.
 
-    The constructor checks that the batch lies within the buffer (ApiError CORRUPT_MESSAGE), but not its checksum.
+    The constructor raises ApiError CORRUPT_MESSAGE if the buffer does not contain the whole batch; it does not verify
+    the checksum.
     """
 
     cdef object buffer
@@ -192,8 +195,10 @@ cdef class RecordBatch:
         return self.records()
 
     def records(self, max_bytes=LARGEST_DECOMPRESSED_BYTES):
-        """Returns an iterator over the records. Raises ApiError INVALID_RECORD if they do not fill the batch exactly,
-        and CORRUPT_MESSAGE if they do not decompress to at most `max_bytes`.
+        """Returns an iterator over the records.
+
+        Raises ApiError CORRUPT_MESSAGE if they do not decompress to at most `max_bytes`. The iterator raises ApiError
+        INVALID_RECORD if the records do not fill the batch exactly.
         """
         cdef int codec = self.header.attributes & CODEC_MASK
         payload = self.data[BATCH_OVERHEAD:]
@@ -210,7 +215,7 @@ cdef class RecordBatch:
 
 
 cdef class RecordIterator:
-    """Owns the decompressed records of one batch and the position in them. Not thread-safe."""
+    """An iterator over the decompressed records of one batch. Not thread-safe."""
 
     cdef const uint8_t[::1] payload
     cdef Py_ssize_t pos
@@ -247,7 +252,10 @@ cdef class RecordIterator:
         return ApiError(Error.INVALID_RECORD, "Found invalid record structure")
 
     cdef Record parse(self, Py_ssize_t end):
-        """Returns the record whose attributes are at `pos`; `end` is inside the payload."""
+        """Returns the record whose attributes are at `self.pos` and which ends at `end`, inside the payload.
+
+        Raises ApiError INVALID_RECORD if it is malformed.
+        """
         cdef const uint8_t *buf = &self.payload[0]
         cdef int64_t timestamp_delta = 0
         cdef int32_t offset_delta = 0, headers = 0
@@ -275,7 +283,10 @@ cdef class RecordIterator:
         return record
 
     cdef bytes field(self, Py_ssize_t end):
-        """Returns the bytes after a length prefix; None if null or, with `pos` then -1, if they end early."""
+        """Returns the bytes after a length prefix, or None for null.
+
+        Returns None and sets `pos` to -1 if the bytes end early.
+        """
         cdef int32_t length = 0
         cdef const uint8_t *buf = &self.payload[0]
         if self.pos < 0:
@@ -304,8 +315,9 @@ cdef class RecordIterator:
 
 
 def iterate_batches(buffer, Py_ssize_t position=0):
-    """Yields the batches of a buffer from `position`, up to an incomplete tail. Raises ApiError CORRUPT_MESSAGE for a
-    malformed one.
+    """Yields the batches of a buffer from `position`, up to an incomplete last batch.
+
+    Raises ApiError CORRUPT_MESSAGE for a malformed batch.
     """
     cdef Py_buffer view
     cdef BatchHeader header

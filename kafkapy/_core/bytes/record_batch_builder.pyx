@@ -18,7 +18,10 @@ from kafkapy._core.bytes.compression import compress
 
 
 cdef class RecordBatchBuilder:
-    """Owns the encoded records appended so far. Not thread-safe. `build` may be called any number of times."""
+    """A batch under construction, with the encoded records appended so far. Not thread-safe.
+
+    `build` may be called any number of times.
+    """
 
     def __init__(self, int64_t base_offset=0, *, int compression=0, level=None, int timestamp_type=0,
                  int64_t producer_id=-1, int16_t producer_epoch=-1, int32_t base_sequence=-1,
@@ -54,10 +57,10 @@ cdef class RecordBatchBuilder:
         return 0
 
     def append(self, int64_t timestamp, key, value, headers=(), *, offset=None):
-        """Adds a record at the next offset, or at `offset` if that is higher (gaps are allowed). Returns its offset.
+        """Adds a record at the next offset, or at `offset`, which may be higher but not lower. Returns its offset.
 
-        `timestamp` in ms since 1970. Key and value are bytes-like or None; headers are pairs of a name (str or bytes)
-        and a bytes-like value or None. A str is written as UTF-8, in which surrogates become the bytes that they
+        `timestamp` is in ms since 1970. Key and value are bytes-like or None; headers are pairs of a name (str or
+        bytes) and a bytes-like value or None. A str is written as UTF-8, in which surrogates become the bytes that they
         escape.
         """
         cdef int64_t at = self.base_offset + self.last_offset_delta + 1 if offset is None else offset

@@ -20,7 +20,7 @@ cdef class RecordDecompressor:
 
     # Starts a new wake-up, with its full amount of work.
     cdef void renew(self) noexcept nogil
-    # Returns whether all records comply with `check`, whose result is then filled in. False leaves the batch to Python.
+    # Returns whether all records comply with `check`, and fills in the result. False leaves the batch to Python.
     cdef bint check_records(self, int codec, const uint8_t *data, Py_ssize_t size, RecordCheck *check) noexcept nogil
     # Passes the decompressed bytes to `feed`, chunk by chunk. Returns False if this or `feed` declined.
     cdef bint pass_codec(self, int codec, const uint8_t *data, Py_ssize_t size) noexcept nogil

@@ -31,7 +31,7 @@ cdef const uint8_t *XERIAL_MAGIC = b"\x82SNAPPY\x00"
 
 
 cdef class RecordDecompressor:
-    """Owns its memory and the libraries' contexts. One thread at a time."""
+    """A decompressor with its memory and the libraries' contexts. Used by one thread at a time."""
 
     def __cinit__(self):
         self.allowance = WAKE_UP_ALLOWANCE
@@ -47,10 +47,10 @@ cdef class RecordDecompressor:
             free(self.gzip)
 
     def largest_timestamp(self, batch):
-        """Returns the largest timestamp of a batch's records, -1 without timestamps; None if they are invalid or left
-        to Python.
+        """Returns the largest timestamp of the records of a compressed batch, or -1 if they have none.
 
-        Any timestamp is accepted. Each call is a wake-up of its own. *Borrows* the bytes-like object.
+        Returns None if the batch is invalid or has to be handled by Python. Any timestamp is accepted. Each call starts
+        with a full amount of work. *Borrows* the bytes-like object.
         """
         cdef BatchHeader header
         cdef BatchLimits limits
@@ -87,7 +87,7 @@ cdef class RecordDecompressor:
         return codec == CODEC_SNAPPY and self.check_snappy(data, size)
 
     cdef bint reserve(self, Py_ssize_t size) noexcept nogil:
-        """Reserves the given bytes for output; earlier output is lost."""
+        """Reserves `size` bytes for output, and drops earlier output; returns False if there is not enough memory."""
         if size <= self.output_size:
             return True
         free(self.output)
@@ -96,12 +96,18 @@ cdef class RecordDecompressor:
         return self.output != NULL
 
     cdef bint feed(self, Py_ssize_t length, int cost) noexcept nogil:
-        """Passes the output to the scanner. Returns False if a record is invalid or the work limit is reached."""
+        """Passes the output to the scanner; returns False if a record is invalid or the work limit is reached.
+
+        `cost` is the relative cost of one byte of output.
+        """
         self.allowance -= <int64_t> length * cost
         return self.allowance > 0 and feed_records(&self.stream, self.output, length) == RECORDS_OK
 
     cdef bint check_lz4(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one frame of independent blocks that fills the data; no client in Java could read another."""
+        """Decompresses one frame of independent blocks that fills the data; returns False for anything else.
+
+        Clients in Java cannot read a frame of dependent blocks.
+        """
         if size <= LZ4_FLAGS_AT or not data[LZ4_FLAGS_AT] & LZ4_INDEPENDENT_BLOCKS:
             return False
         if self.lz4 == NULL and codec_functions().lz4_create(&self.lz4, LZ4F_VERSION) != 0:
@@ -129,7 +135,7 @@ cdef class RecordDecompressor:
         return pos == size
 
     cdef bint check_zstd(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses whole frames that fill the data."""
+        """Decompresses whole frames that fill the data; returns False for anything else."""
         cdef ZstdInput source
         cdef ZstdOutput target
         cdef size_t wanted, taken
@@ -154,7 +160,7 @@ cdef class RecordDecompressor:
                 return False  # cut short
 
     cdef bint check_gzip(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one member that fills the data."""
+        """Decompresses one member that fills the data; returns False for anything else."""
         cdef int status = ZLIB_OK
         if <size_t> size > UINT_MAX or not self.open_gzip():
             return False
@@ -181,7 +187,7 @@ cdef class RecordDecompressor:
         return self.gzip != NULL
 
     cdef bint check_snappy(self, const uint8_t *data, Py_ssize_t size) noexcept nogil:
-        """Decompresses one raw block, or blocks in xerial's framing that fill the data."""
+        """Decompresses one raw block, or blocks in xerial's framing that fill the data; returns False otherwise."""
         cdef Py_ssize_t pos = XERIAL_HEADER_BYTES
         cdef int32_t length
         if size < XERIAL_MAGIC_BYTES or memcmp(data, XERIAL_MAGIC, XERIAL_MAGIC_BYTES) != 0:

@@ -1,5 +1,6 @@
-"""The positions of the record fields that the log cleaner reads. Inline leaf functions; they *borrow*. See
-record_scanner.pxd for the layout; headers are skipped by the record's length.
+"""The positions of the record fields that the log cleaner reads. Inline leaf functions; they *borrow*.
+
+The layout of a record is in record_scanner.pxd. Headers are skipped by the length of the record.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -1,4 +1,4 @@
-"""Checks the records of a batch without keeping them, in one piece or as a stream of decompressed chunks.
+"""Checks the records of a batch, in one piece or as a stream of decompressed chunks, without storing them.
 
     record: length varint | attributes int8 | timestamp delta varlong | offset delta varint
             | key length varint, key | value length varint, value | header count varint

@@ -26,7 +26,7 @@ cdef void prepare_result(RecordCheck *check) noexcept nogil:
 
 
 cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, int64_t timestamp) noexcept nogil:
-    """Checks one well-formed record. The key is checked first: a record has at most one error."""
+    """Checks the key and then the timestamp of a well-formed record; adds at most one error to `check`."""
     cdef int kind = 0
     if check.has_log_append_time:
         timestamp = check.log_append_time
@@ -51,14 +51,14 @@ cdef inline void note_record(RecordCheck *check, int32_t index, bint has_key, in
 
 
 cdef inline int64_t added(int64_t base, int64_t delta) noexcept nogil:
-    """Returns the sum with wrap-around, as Kafka does; a hostile delta then fails the limits like any other timestamp.
-    """
+    """Returns the sum with wrap-around, as in Kafka; the limits apply to the result, even if the delta is hostile."""
     return <int64_t>(<uint64_t>base + <uint64_t>delta)
 
 
 cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t *length) noexcept nogil:
-    """Skips a length and that number of bytes; a negative length means null, without bytes. Returns the new position or
-    -1.
+    """Skips a length and that number of bytes; returns the new position, or -1 if the bytes end early.
+
+    Sets `length`, which is negative for null.
     """
     pos = read_varint(buf, pos, end, length)
     if pos < 0 or length[0] > end - pos:
@@ -68,7 +68,7 @@ cdef inline Py_ssize_t pass_bytes(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t
 
 cdef int check_record(const uint8_t *buf, Py_ssize_t pos, Py_ssize_t end, int32_t index,
                       RecordCheck *check) noexcept nogil:
-    """Parses one record, from its attributes to its end."""
+    """Checks one record, from its attributes at `pos` to its `end`; returns RECORDS_OK or a RECORD_ status."""
     cdef int64_t timestamp_delta = 0
     cdef int32_t offset_delta = 0, key_length = 0, length = 0, headers = 0
     if pos >= end:
@@ -149,7 +149,7 @@ cdef int skip_body(RecordStream *stream, int64_t length, int next_state) noexcep
 
 
 cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
-    """Handles the complete varint of the current state."""
+    """Handles the varint that is complete in the current state; returns a RECORDS_ or RECORD_ status."""
     cdef int status
     cdef int state = stream.state
     if state == AT_LENGTH:
@@ -188,7 +188,7 @@ cdef int take_number(RecordStream *stream, int64_t number) noexcept nogil:
 
 
 cdef int take_byte(RecordStream *stream, uint8_t byte) noexcept nogil:
-    """Handles a byte outside keys and values."""
+    """Handles one byte outside of keys and values; returns a RECORDS_ or RECORD_ status."""
     cdef uint64_t raw
     cdef bint wide = stream.state == AT_TIMESTAMP_DELTA
     if stream.state != AT_LENGTH:

@@ -36,7 +36,7 @@ cdef void descriptor_unpin(void *descriptor) noexcept nogil
 cdef class SegmentFile:
     cdef FileDescriptor *descriptor      # pinned until close()
     cdef readonly int64_t size           # end of the valid bytes; a preallocated file is longer
-    cdef public str path                 # the present path; set it after renaming by other means
+    cdef public str path                 # the present path; the caller sets it after renaming by other means
     cdef bint closing                    # close() was called and has released this object's pin
     cdef bint preallocated               # the file is longer than `size` until it is trimmed
 

@@ -1,7 +1,7 @@
 """Segment file: vectored append, positioned read, and file ranges for sendfile.
 
 `pwritev` writes at the end position that this class tracks, so that preallocated files and files shared with readers
-need no seek. An append is all or nothing: the remains of a failed one are cut off before the error is raised.
+need no seek. An append is all or nothing: the bytes of a failed append are cut off before the error is raised.
 """
 import os
 
@@ -100,7 +100,7 @@ cdef void drop_holder(FileDescriptor *descriptor) noexcept nogil:
 
 
 cdef class SegmentFile:
-    """Owns the descriptor of one segment file.
+    """The open file of one segment, which owns the descriptor.
 
     Invariant: 0 <= size <= length on disk; bytes before `size` never change except by `truncate`.
     Threading: append, truncate, rename and close belong to the owner thread; reads and slices to any thread.
@@ -134,7 +134,7 @@ cdef class SegmentFile:
 
     @property
     def fd(self):
-        """The descriptor, or -1 after the last pin was released."""
+        """The descriptor, or -1 after `close` once no FileRange pins it."""
         return self.descriptor.fd
 
     cdef int append_vectors(self, iovec *vectors, Py_ssize_t count, int64_t total) noexcept nogil:
@@ -150,7 +150,7 @@ cdef class SegmentFile:
     def append(self, buffers):
         """Appends the bytes-like objects of a sequence as one write; returns the position of the first byte.
 
-        Raises OSError with nothing appended. Only the owner thread may call it. Borrows the buffers for the call.
+        Raises OSError and appends nothing if the write fails. Only the owner thread may call it. *Borrows* the buffers.
         """
         self._check_open()
         cdef list held = list(buffers)
@@ -307,8 +307,9 @@ cdef class FileRange:
         return result if done == self.length else result[:done]
 
     def send(self, int socket_fd, int64_t already_sent=0):
-        """Sends with one sendfile to a socket, after `already_sent` bytes; returns bytes sent. BlockingIOError if it
-        would block.
+        """Sends the range after its first `already_sent` bytes to a socket with one sendfile; returns the bytes sent.
+
+        Raises BlockingIOError if the call would block.
         """
         if already_sent < 0 or already_sent > self.length:
             raise ValueError(f"{already_sent} bytes sent of a range of {self.length}")

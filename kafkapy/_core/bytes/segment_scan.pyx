@@ -1,5 +1,4 @@
-"""Walks over the batch headers of a log file by pread, without the interpreter lock: by offset, by timestamp, to the
-end.
+"""Searches the batch headers of a log file by offset or by timestamp, or walks to the end. Reads by pread.
 
 All formats have the same framing, so one walk serves magic 0, 1 and 2:
 
@@ -44,7 +43,10 @@ cdef struct Walk:
 
 
 cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
-    """Loads `length` bytes at walk.position into the chunk (length <= SCAN_CHUNK, position + length <= end)."""
+    """Loads `length` bytes at `walk.position` into the chunk, unless it has them; returns STEP_OK, _END or _ERROR.
+
+    `length` is at most SCAN_CHUNK and does not exceed the end of the walk.
+    """
     cdef int64_t have = walk.chunk_position + walk.chunk_length - walk.position
     cdef int64_t want
     cdef ssize_t got
@@ -69,7 +71,7 @@ cdef Step ensure(Walk *walk, int64_t length) noexcept nogil:
 
 
 cdef Step current(Walk *walk) noexcept nogil:
-    """Reads the header at walk.position."""
+    """Reads the header at `walk.position` into `walk`; returns STEP_OK, or why there is no batch."""
     cdef const uint8_t *header
     cdef int64_t remaining = walk.end - walk.position
     cdef int32_t size
@@ -133,10 +135,10 @@ cdef object finish(Walk *walk, Step step):
 
 
 def find_batch(int fd, int64_t position, int64_t end, int64_t offset):
-    """Returns (position, size, base offset, last offset) of the first batch whose last offset is at least `offset`, or
-    None.
+    """Returns (position, size, base offset, last offset) of the first batch whose last offset is at least `offset`.
 
-    Starts at `position`, which must be the start of a batch. Raises ValueError for bytes that are no batch header.
+    Returns None if there is no such batch. Starts at `position`, which must be the start of a batch. Raises ValueError
+    for bytes that are no batch header.
     """
     cdef Walk walk
     cdef Step step
@@ -150,7 +152,11 @@ def find_batch(int fd, int64_t position, int64_t end, int64_t offset):
 
 
 def find_batch_by_timestamp(int fd, int64_t position, int64_t end, int64_t timestamp, int64_t offset):
-    """Returns the first batch, as find_batch does, with max timestamp >= `timestamp` and last offset >= `offset`."""
+    """Finds the first batch with a max timestamp >= `timestamp` (ms) and a last offset >= `offset`.
+
+    Returns (position, size, base offset, last offset), or None if there is no such batch. Starts at `position`, which
+    must be the start of a batch. Raises ValueError for bytes that are no batch header.
+    """
     cdef Walk walk
     cdef Step step
     with nogil:
@@ -163,10 +169,11 @@ def find_batch_by_timestamp(int fd, int64_t position, int64_t end, int64_t times
 
 
 def scan_to_end(int fd, int64_t position, int64_t end):
-    """Walks to the last complete batch and returns (its end, next offset or -1 without a batch, greatest timestamp or
-    -1, last offset of the batch with that timestamp, bytes of the last batch).
+    """Reads all headers from `position` on, up to the last complete batch.
 
-    Stops without an error at broken framing; does not check CRCs.
+    Returns (end of that batch, next offset, greatest timestamp, last offset of the batch with this timestamp, bytes of
+    the last batch). The next offset is -1 without a batch, the timestamp and its offset are -1 without timestamps.
+    Stops without an error at a header that is no batch; does not verify checksums. Raises OSError.
     """
     cdef Walk walk
     cdef Step step
@@ -191,7 +198,7 @@ def scan_to_end(int fd, int64_t position, int64_t end):
 
 
 def first_batch_timestamp(int fd, int64_t end):
-    """Returns the greatest timestamp of the first batch of the file, or -1."""
+    """Returns the greatest timestamp (ms) of the first batch of the file, or -1 if there is none."""
     cdef Walk walk
     cdef Step step
     with nogil:

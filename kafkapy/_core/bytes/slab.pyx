@@ -72,7 +72,7 @@ cdef void slab_destroy(Slab *slab) noexcept nogil:
 
 
 cdef SlabPool *slab_pool_create(size_t cache_limit) noexcept nogil:
-    """Creates a pool, *owned* by the caller until `slab_pool_destroy`. NULL when out of memory."""
+    """Creates a pool, *owned* by the caller until `slab_pool_destroy`; returns NULL without enough memory."""
     cdef SlabPool *pool = <SlabPool *> calloc(1, sizeof(SlabPool))
     if pool != NULL:
         pool.cache_limit = cache_limit
@@ -151,8 +151,9 @@ cdef Slab *slab_take_cached(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
-    """Returns a slab of at least `capacity` bytes, pinned once; NULL when out of memory. Only the owner thread may call
-    it.
+    """Returns a slab of at least `capacity` bytes, pinned once, or NULL without enough memory.
+
+    Only the owner thread may call it.
     """
     cdef Slab *slab = slab_take_cached(pool, capacity)
     cdef int index
@@ -178,7 +179,9 @@ cdef Slab *slab_take(SlabPool *pool, size_t capacity) noexcept nogil:
 
 
 cdef int slab_grow(Slab *slab, size_t capacity) noexcept nogil:
-    """Enlarges a slab that only the caller pins to `capacity` bytes, with its contents. Returns 0, or -1 out of memory.
+    """Enlarges a slab that only the caller pins to `capacity` bytes, and keeps its contents.
+
+    Returns 0, or -1 without enough memory.
     """
     cdef int index = class_of(capacity)
     cdef size_t wanted
@@ -219,7 +222,7 @@ cdef bint slab_is_sole(Slab *slab) noexcept nogil:
 
 
 cdef void slab_release(Slab *slab) noexcept nogil:
-    """Releases one pin, on any thread; the last one returns the slab to its pool."""
+    """Releases one pin, on any thread; the release of the last pin returns the slab to its pool."""
     cdef SlabPool *pool = slab.pool
     cdef Slab *head
     if atomic_add_int(&slab.references, -1) != 0:

@@ -1,6 +1,4 @@
-"""Snappy decompression without a library. Every step is checked against the ends of the input and of the claimed
-output.
-"""
+"""Snappy decompression without a library. Every step is checked against the ends of the input and the output."""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
@@ -36,7 +34,10 @@ cdef inline uint32_t load_little(const uint8_t *at, Py_ssize_t count) noexcept n
 
 
 cdef inline void copy_back(uint8_t *out, Py_ssize_t offset, Py_ssize_t length) noexcept nogil:
-    """Copies `length` bytes from `offset` bytes before; they may overlap. Up to SNAPPY_SLACK more bytes are written."""
+    """Copies `length` bytes to `out` from `offset` bytes before `out`; both ranges may overlap.
+
+    Up to SNAPPY_SLACK more bytes are overwritten.
+    """
     cdef Py_ssize_t done = 0
     if offset >= 16:
         while done < length:

@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef class TimeIndex(IndexFile):
-    """The `.timeindex` file of one segment. Invariant: see the layout. Threading: see IndexFile."""
+    """The `.timeindex` file of one segment. Timestamps rise strictly, offsets do not fall. Threading: see IndexFile."""
 
     def __cinit__(self, *arguments, **keywords):
         self.entry_size = ENTRY_SIZE
@@ -58,23 +58,23 @@ cdef class TimeIndex(IndexFile):
         return INDEX_OK
 
     def maybe_append(self, int64_t timestamp, int64_t offset, bint skip_full_check=False):
-        """Adds an entry if the timestamp is above the last one; returns whether it did.
+        """Adds an entry if the timestamp (ms) is above the last entry's; returns whether it has added one.
 
-        The last free entry is reserved for the end of a rolled segment (`skip_full_check`). Raises ValueError if the
-        index is full, or if offset or timestamp decrease; OSError if the disk is full.
+        The last free entry is reserved for the end of a rolled segment, and used with `skip_full_check`. Raises
+        ValueError if the index is full, or if offset or timestamp decrease, and OSError if the disk is full.
         """
         cdef int status = self.append_entry(timestamp, offset, skip_full_check)
         self.check_status(status, offset)
         return status == INDEX_OK
 
     def lookup(self, int64_t timestamp):
-        """Returns (timestamp, offset) of the last entry at or below the timestamp, or (-1, base_offset)."""
+        """Returns (timestamp, offset) of the last entry at or below the timestamp, or (-1, base_offset) without one."""
         self.require_open()
         cdef Py_ssize_t slot = self.slot_of_int64(TIMESTAMP_AT, timestamp)
         return (NO_TIMESTAMP, self.base_offset) if slot < 0 else self.entry(slot)
 
     def entry(self, Py_ssize_t slot):
-        """Returns (timestamp, offset) of the n-th entry. Raises IndexError if there is none."""
+        """Returns (timestamp, offset) of the entry at index `slot`. Raises IndexError if there is none."""
         self.require_open()
         if slot < 0 or slot >= self.entries:
             raise IndexError(f"time index {self.path} has {self.entries} entries, not {slot + 1}")
@@ -82,7 +82,7 @@ cdef class TimeIndex(IndexFile):
         return load_int64(entry + TIMESTAMP_AT), self.base_offset + load_int32(entry + OFFSET_AT)
 
     def truncate_to(self, int64_t offset):
-        """Removes the entries whose offset is at or above the offset."""
+        """Removes the entries whose offset is at or above `offset`."""
         self.require_open()
         self._keep(self.slot_of_int32(OFFSET_AT, offset - self.base_offset - 1) + 1)
 
@@ -91,8 +91,10 @@ cdef class TimeIndex(IndexFile):
         self.load_last()
 
     def sanity_check(self):
-        """Raises CorruptIndexError if the file has no whole entries, or its last entry is older than its first or its
-        base.
+        """Raises CorruptIndexError if the file is not a valid index.
+
+        A valid index has whole entries; its last timestamp is not below the first, and its last offset is not below the
+        base offset.
         """
         self.require_open()
         if self.entries and self.last_timestamp < load_int64(self.data + TIMESTAMP_AT):

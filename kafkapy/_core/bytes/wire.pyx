@@ -1,9 +1,9 @@
 # cython: language_level=3
 """Reader and Writer of the protocol's types: big-endian numbers, and strings, bytes and arrays with their lengths.
 
-The third step of the data path: a request's fields are decoded, record bytes stay a slice. A length has two encodings:
-plain (int16 for a string, int32 otherwise, -1 is null) and compact (KIP-482: an unsigned varint of length + 1, 0 is
-null).
+This is the third step of the data path: a request's fields are decoded, and record bytes stay a slice. A length has two
+encodings: plain (int16 for a string, int32 otherwise, -1 is null) and compact (KIP-482: an unsigned varint of
+length + 1, 0 is null).
 
     tagged fields:  count | tag | size | size bytes | tag | size | ...        all unsigned varints, tags ascending
 
@@ -48,7 +48,10 @@ cdef Py_ssize_t OWN_CHUNK_BYTES = 1024
 
 
 class EncodeError(ValueError):
-    """The message cannot be written in this version: a field or a null that the version lacks, or a value out of range.
+    """The message cannot be written in the requested version.
+
+    The version does not exist or lacks a field that is set, a field that must not be null is null, or a value is
+    outside of the range of its type.
     """
 
 
@@ -107,7 +110,10 @@ cdef class Reader:
         return length
 
     cdef Py_ssize_t read_count(self, bint compact, bint nullable, Py_ssize_t element_size) except -2:
-        """Returns the number of elements of an array, -1 for null."""
+        """Returns the number of elements of an array, or -1 for null.
+
+        Raises ProtocolViolation if the elements, of at least `element_size` bytes each, do not fit the remaining bytes.
+        """
         cdef Py_ssize_t count = self.read_length(compact, False)
         if count > 0:
             self.claim(count, element_size)
@@ -208,7 +214,7 @@ cdef class Reader:
         return records
 
     cpdef object read_nullable_records(self, bint compact):
-        """Returns a memoryview slice of the buffer (*pins* it), or None."""
+        """Returns a memoryview slice of the buffer, which it *pins*, or None for null."""
         cdef Py_ssize_t length = self.read_length(compact, False)
         cdef Py_ssize_t pos = self.pos
         if length < 0:
@@ -220,7 +226,7 @@ cdef class Reader:
         return self.read_count(compact, False, 1)
 
     cpdef Py_ssize_t read_nullable_array_length(self, bint compact) except -2:
-        """Returns the number of elements, each of at least one byte; -1 for null."""
+        """Returns the number of elements, each of at least one byte, or -1 for null."""
         return self.read_count(compact, True, 1)
 
     cpdef list read_int8_array(self, bint compact, bint nullable):
@@ -248,11 +254,11 @@ cdef class Reader:
         return None if count < 0 else [self.read_string(compact) for _ in range(count)]
 
     cpdef bint read_present(self) except? -1:
-        """Returns the byte before a nullable struct: negative means null."""
+        """Reads the byte before a nullable struct; returns False if the struct is null."""
         return self.read_int8() >= 0
 
     cpdef bint read_tagged_present(self) except? -1:
-        """Returns the varint before a nullable struct in a tagged field: 0 means null."""
+        """Reads the varint before a nullable struct in a tagged field; returns False if the struct is null."""
         return self.read_unsigned_varint() != 0
 
     cpdef Py_ssize_t read_tag_count(self) except -1:
@@ -284,7 +290,7 @@ cdef class Reader:
         return PyBytes_FromStringAndSize(<const char *>self.buf + pos, end - pos)
 
     cpdef tuple read_unknown_tags(self):
-        """Returns a tag section of unknown fields: ((tag, bytes), ...)."""
+        """Returns the fields of a tag section, all of them unknown, as a tuple of pairs (tag, bytes)."""
         cdef Py_ssize_t count = self.read_tag_count()
         cdef list unknown
         if count == 0:
@@ -307,7 +313,7 @@ cdef class Reader:
 cdef class Writer:
     """Writes the types of the protocol one after another. Not thread-safe. `capacity` is the initial size in bytes.
 
-    A value that its type cannot carry raises EncodeError (or OverflowError, TypeError from the conversion to C).
+    A method raises EncodeError, OverflowError or TypeError for a value that its type cannot carry.
     """
 
     def __cinit__(self, Py_ssize_t capacity=256):
@@ -322,7 +328,7 @@ cdef class Writer:
         PyMem_Free(self.buf)
 
     cdef uint8_t *reserve(self, Py_ssize_t size) except NULL:
-        """Returns space for `size` more bytes, counted as written: *borrows*, until the next call."""
+        """Returns space for `size` more bytes, which count as written. The pointer is valid until the next call."""
         cdef Py_ssize_t at = self.size
         cdef Py_ssize_t capacity
         cdef uint8_t *grown
@@ -511,7 +517,7 @@ cdef class Writer:
         return 0
 
     cdef bint begin_array(self, elements, bint compact, bint nullable) except -1:
-        """Writes the count; returns False for null, which has no elements to write."""
+        """Writes the number of elements, or null; returns False for null, which has no elements to write."""
         if elements is None and nullable:
             self.write_length(-1, compact, False)
             return False
@@ -519,11 +525,11 @@ cdef class Writer:
         return True
 
     cpdef int write_present(self, value) except -1:
-        """Writes the byte before a nullable struct."""
+        """Writes the byte before a nullable struct, which is -1 if `value` is None, otherwise 1."""
         return self.write_int8(-1 if value is None else 1)
 
     cpdef int write_tagged_present(self, value) except -1:
-        """Writes the varint before a nullable struct in a tagged field."""
+        """Writes the varint before a nullable struct in a tagged field: 0 if `value` is None, otherwise 1."""
         return self.write_unsigned_varint(0 if value is None else 1)
 
     cpdef Py_ssize_t begin_tag(self, uint32_t tag) except -1:
@@ -533,7 +539,10 @@ cdef class Writer:
         return self.size - 1
 
     cpdef int end_tag(self, Py_ssize_t mark) except -1:
-        """Writes the size of a tagged field. A tagged field never contains record bytes."""
+        """Writes the size of the tagged field that `begin_tag` started; `mark` is its result.
+
+        A tagged field never contains record bytes.
+        """
         cdef Py_ssize_t size = self.size - mark - 1
         cdef int width = size_of_unsigned_varlong(size)
         if width > 1:
@@ -543,7 +552,7 @@ cdef class Writer:
         return 0
 
     cpdef Py_ssize_t write_unknown_tags_below(self, unknown, Py_ssize_t index, int64_t below) except -1:
-        """Writes `unknown[index:]` while the tag is less than `below`; returns the index of the next one."""
+        """Writes `unknown[index:]` while the tag is less than `below`; returns the index of the next field."""
         cdef int64_t number
         cdef Py_ssize_t total = len(unknown)
         while index < total:
@@ -567,7 +576,7 @@ cdef class Writer:
         return 0
 
     cpdef bytes getvalue(self):
-        """Returns everything written in one piece: record bytes are copied, file ranges are read."""
+        """Returns everything written as one bytes object; copies record bytes and reads file ranges."""
         if self.cuts is None:
             return PyBytes_FromStringAndSize(<const char *>self.buf, self.size)
         return b"".join([chunk if PyObject_CheckBuffer(chunk) else chunk.read() for chunk in self.chunks()])

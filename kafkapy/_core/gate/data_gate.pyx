@@ -153,7 +153,7 @@ cdef class DataGate(GateContext):
         return verdict, awaited, self.max_wait_ms
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
-        """Presents a held fetch again, in phase 2, and returns the verdict.
+        """Presents a held fetch to the gate again, in phase 2, and returns the GateVerdict.
 
         ANSWERED: the answer is in the output, or the connection was closed and needs no answer. DECLINED: nothing has
         changed, and Python has to serve the fetch. WAITS: there is still too little to read. With `at_deadline` the

@@ -78,8 +78,8 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
 
 cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
-    """Reads one segment as LogReader._read does. Returns 1 if done, 0 if the segment ends before the offset, and -1 if
-    Python has to read."""
+    """Finds the bytes to send from one segment. Returns 1 if done, 0 if the segment ends before the offset, and -1 if
+    Python has to read. Python path: LogReader._read."""
     cdef int64_t position, size, length
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
@@ -101,7 +101,7 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
 
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
-    """Reads as LogReader.read does. Returns False if Python has to read."""
+    """Finds the bytes to send from a log. Returns False if Python has to read. Python path: LogReader.read."""
     cdef Py_ssize_t index
     cdef int status = 0
     if log.producers.may_have_transactions or log.high_watermark != log.log_end_offset or not log.directory.is_online:
@@ -249,9 +249,9 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
-    """Returns the verdict on a fetch whose `count` partitions have been read.
+    """Returns the GateVerdict for a fetch whose `count` partitions have been read.
 
-    A held fetch counts as DelayedFetch does: a batch larger than its partition's limit counts only up to the limit.
+    In a held fetch a batch larger than its partition's limit counts only up to the limit, as in DelayedFetch.
     """
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
@@ -394,8 +394,10 @@ cdef void advance(FetchSessionTable sessions, FetchSessionState session) noexcep
 
 cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *cursor,
                       FetchSessionState session, int *count) noexcept nogil:
-    """Serves a fetch in a session as FetchSessions._incremental and IncrementalFetchContext.answer do. Returns the
-    verdict; `count` becomes the number of partitions in the answer.
+    """Serves an incremental fetch of a session. Returns the GateVerdict.
+
+    If the fetch is answered, the session advances to its next epoch, and `count` becomes the number of partitions in
+    the answer. Python path: FetchSessions._incremental and IncrementalFetchContext.answer.
     """
     cdef int verdict
     if (session.epoch != request.session_epoch or session.has_unknown_topics
@@ -414,7 +416,7 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
 
 
 cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor, int *count) noexcept nogil:
-    """Serves a fetch without a session. Returns the verdict; `count` becomes the number of its partitions."""
+    """Serves a fetch without a session. Returns the GateVerdict; `count` becomes the number of its partitions."""
     cdef int verdict, index
     count[0] = take_topics(gate, request, cursor)
     if count[0] < 0 or not take_rest(request, cursor):

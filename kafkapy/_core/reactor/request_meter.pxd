@@ -31,7 +31,7 @@ cdef inline int meter_bucket(int64_t elapsed_us) noexcept nogil:
 
 
 cdef inline RequestMeter *meter_of(RequestMeter **meters, int api_key) noexcept nogil:
-    """Returns the meter of an API, allocated on first use. NULL if memory is short: nothing is counted then."""
+    """Returns the meter of an API, allocated on first use. NULL if memory is short: the request is not counted."""
     cdef int index = api_key if 0 <= api_key < OTHER_METER else OTHER_METER
     if meters[index] == NULL:
         meters[index] = <RequestMeter *> calloc(1, sizeof(RequestMeter))

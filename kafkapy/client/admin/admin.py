@@ -29,11 +29,11 @@ class Admin(
     """Administers a cluster of kafkapy or of Apache Kafka. Thread-safe; `close` or a `with` block ends it.
 
     `properties` has Apache Kafka's configuration keys of an admin client; a key can also be a keyword argument with `_`
-    for `.`: `Admin(bootstrap_servers="localhost:9092")`. ConfigError for an invalid configuration.
+    for `.`: `Admin(bootstrap_servers="localhost:9092")`. Raises ConfigError for an invalid configuration.
 
     Every operation blocks until the brokers have responded, at most `timeout` seconds (`default.api.timeout.ms` unless
     given). An operation on several keys returns `Results`, with a value or an ApiError for each:
     `admin.delete_topics(["a", "b"]).check()` raises the first error, `.errors` has all of them. An error that concerns
-    the whole operation is raised: ApiError, or RequestTimedOut (a TimeoutError) if no broker responds in time;
+    the whole operation is raised: ApiError, RequestTimedOut (a TimeoutError) if no broker responds in time, or
     ClientClosed after `close`. An operation that a broker is too old for raises ApiError with UNSUPPORTED_VERSION.
     """

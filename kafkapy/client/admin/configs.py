@@ -92,7 +92,7 @@ class ConfigOperations(AdminLookups):
     ) -> Results[ConfigResource, dict[str, ConfigEntry]]:
         """Returns the configuration keys of each resource by name, in the broker's order. Blocks.
 
-        ValueError for the name of a broker that is not an id.
+        Raises ValueError for the name of a broker that is not an id.
         """
         groups = _by_target(resources)
         requests = []
@@ -132,7 +132,7 @@ class ConfigOperations(AdminLookups):
     ) -> Results[ConfigResource, None]:
         """Changes single keys. For each resource either all changes are made or none. Blocks.
 
-        With `validate_only` the broker only checks the changes. INVALID_CONFIG for an invalid value.
+        With `validate_only` the broker only checks the changes. An invalid value has the error INVALID_CONFIG.
         """
         groups = _by_target(changes)
         requests = []

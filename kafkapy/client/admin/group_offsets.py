@@ -59,7 +59,7 @@ class GroupOffsetOperations(AdminLookups):
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata | int], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Sets the offsets of a group; UNKNOWN_MEMBER_ID if the group has members. Blocks."""
+        """Sets the offsets of a group. The error is UNKNOWN_MEMBER_ID if the group has members. Blocks."""
         committed = {
             topic_partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for topic_partition, offset in as_partition_keys(offsets).items()
@@ -78,7 +78,10 @@ class GroupOffsetOperations(AdminLookups):
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> Results[TopicPartition, None]:
-        """Deletes offsets of a group; GROUP_SUBSCRIBED_TO_TOPIC for a topic that a member is subscribed to. Blocks."""
+        """Deletes offsets of a group. Blocks.
+
+        The error is GROUP_SUBSCRIBED_TO_TOPIC for a topic that a member is subscribed to.
+        """
         topics = [
             OffsetDeleteRequest.OffsetDeleteRequestTopic(
                 name=topic,

@@ -115,7 +115,7 @@ class GroupOperations(AdminLookups):
     def describe_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, GroupDescription]:
         """Describes groups of the consumer protocol, and classic groups of consumers or without members. Blocks.
 
-        GROUP_ID_NOT_FOUND for a group that does not exist; before Apache Kafka 3.9 it is described as Dead instead.
+        A group that does not exist has the error GROUP_ID_NOT_FOUND; before Apache Kafka 3.9 its state is Dead instead.
         """
         deadline_ms = self._deadline_ms(timeout)
         results = self._describe_consumer_groups(list(groups), deadline_ms)
@@ -135,7 +135,7 @@ class GroupOperations(AdminLookups):
         return self._describe_classic_groups(list(groups), self._deadline_ms(timeout), any_protocol=True)
 
     def delete_groups(self, groups: Iterable[str], *, timeout: float | None = None) -> Results[str, None]:
-        """Deletes groups and their offsets; NON_EMPTY_GROUP for a group that has members. Blocks."""
+        """Deletes groups and their offsets. A group with members has the error NON_EMPTY_GROUP. Blocks."""
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:
             request = DeleteGroupsRequest(groups_names=keys)

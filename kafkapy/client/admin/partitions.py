@@ -63,7 +63,10 @@ class PartitionOperations(AdminLookups):
         *,
         timeout: float | None = None,
     ) -> Results[TopicPartition, None]:
-        """Elects leaders of partitions (None: all); ELECTION_NOT_NEEDED for one that has the right leader. Blocks."""
+        """Elects leaders of partitions (None: all). Blocks.
+
+        The error is ELECTION_NOT_NEEDED for a partition that has the right leader already.
+        """
         deadline_ms = self._deadline_ms(timeout)
         wanted = None
         if partitions is not None:

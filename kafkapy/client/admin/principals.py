@@ -35,7 +35,7 @@ QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
 class ScramCredential(NamedTuple):
-    """The public part of a credential."""
+    """A user's SCRAM credential as a broker describes it: without salt and keys."""
 
     mechanism: ScramMechanism
     iterations: int
@@ -122,7 +122,7 @@ class PrincipalOperations(AdminLookups):
     def describe_user_scram_credentials(
         self, users: Sequence[str] | None = None, *, timeout: float | None = None
     ) -> Results[str, list[ScramCredential]]:
-        """Returns the credentials of users, or of all users; RESOURCE_NOT_FOUND for a user without one. Blocks."""
+        """Returns the credentials of users (None: all). A user without one has the error RESOURCE_NOT_FOUND. Blocks."""
         named = None if users is None else [DescribeUserScramCredentialsRequest.UserName(name=each) for each in users]
         response = self._request(
             self._any_broker,

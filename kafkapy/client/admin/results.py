@@ -23,7 +23,10 @@ class Results(Generic[K, V]):
         self.errors: dict[K, ApiError] = {}
 
     def __getitem__(self, key: K) -> V:
-        """Returns the key's value; raises its ApiError if the operation has failed for it. KeyError for another key."""
+        """Returns the key's value; raises its ApiError if the operation has failed for it.
+
+        Raises KeyError for another key.
+        """
         if key in self.errors:
             raise self.errors[key]
         return self.values[key]

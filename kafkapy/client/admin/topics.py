@@ -109,7 +109,7 @@ class TopicOperations(AdminLookups):
     ) -> Results[str, CreatedTopic]:
         """Creates topics; with `validate_only` the broker only checks the request. Blocks.
 
-        TOPIC_ALREADY_EXISTS for an existing topic. TypeError if a topic is not a NewTopic.
+        An existing topic has the error TOPIC_ALREADY_EXISTS. Raises TypeError if a topic is not a NewTopic.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted = [_creatable(topic) for topic in topics]
@@ -186,8 +186,8 @@ class TopicOperations(AdminLookups):
     ) -> Results[str, TopicDescription]:
         """Describes topics by name; None means all topics, including internal ones. Blocks.
 
-        `page_size` is the number of partitions in one response. UNKNOWN_TOPIC_OR_PARTITION for a topic that does not
-        exist.
+        `page_size` is the number of partitions in one response. A topic that does not exist has the error
+        UNKNOWN_TOPIC_OR_PARTITION.
         """
         deadline_ms = self._deadline_ms(timeout)
         names = sorted(set(topics)) if topics is not None else None
@@ -226,7 +226,7 @@ class TopicOperations(AdminLookups):
     ) -> Results[str, None]:
         """Adds partitions up to a total number for each topic, which cannot be undone. Blocks.
 
-        INVALID_PARTITIONS if a topic has that many partitions already.
+        The error is INVALID_PARTITIONS if a topic has that many partitions already.
         """
         deadline_ms = self._deadline_ms(timeout)
         wanted = []

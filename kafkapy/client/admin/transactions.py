@@ -93,7 +93,7 @@ class TransactionOperations(AdminLookups):
     def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> Results[str, TransactionDescription]:
-        """Describes transactional ids; TRANSACTIONAL_ID_NOT_FOUND for an unknown one. Blocks."""
+        """Describes transactional ids. An unknown id has the error TRANSACTIONAL_ID_NOT_FOUND. Blocks."""
         coordinators: dict[str, int] = {}
 
         def make_request(node_id: int, keys: list[str]) -> AdminRequest:

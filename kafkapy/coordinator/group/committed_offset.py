@@ -6,7 +6,9 @@ from kafkapy.types import ZERO_UUID
 
 
 class CommittedOffset:
-    """Immutable except `previous`, the older commit that readers see while this one is above the high watermark.
+    """An offset that a group has committed for a partition.
+
+    Immutable except `previous`, the older commit that readers see while the newer commit is above the high watermark.
 
     `log_offset` is the offset of the record in `__consumer_offsets`; `is_deleted` marks a tombstone.
     """

@@ -1,6 +1,6 @@
 """The assignors that run on the broker (KIP-848): `uniform` and `range`. Pure.
 
-uniform    every member gets as many partitions as the others, plus or minus one, and keeps what it had
+uniform    the members' numbers of partitions differ by at most one, and each member keeps what it had if possible
 range      every member gets a range of each topic, the same range in topics with the same members and partitions
 """
 
@@ -39,7 +39,10 @@ Assignor = Callable[[Sequence[AssignedMember], Topics], Result]
 
 
 def assign_range(members: Sequence[AssignedMember], topics: Topics) -> Result:
-    """Sorts static members first, by their instance ids, so that a restart changes no assignment."""
+    """Assigns each member a range of the partitions of each topic.
+
+    Static members come first, in the order of their instance ids, so that a restart changes no assignment.
+    """
     ordered = sorted(members, key=lambda m: (m.instance_id is None, m.instance_id or m.member_id))
     result: Result = {member.member_id: {} for member in members}
     for topic_id, topic in topics.items():
@@ -90,7 +93,7 @@ def _share_equally(members: Sequence[AssignedMember], topics: Topics) -> dict[st
 def _keep(
     members: Sequence[AssignedMember], everything: Sequence[Partition], quotas: Mapping[str, int]
 ) -> tuple[dict[str, set[Partition]], list[Partition]]:
-    """Returns the partitions that each member keeps of its previous target, and the partitions that are left over."""
+    """Returns the partitions of its previous target that each member keeps, and the partitions that are left over."""
     free = set(everything)
     owned: dict[str, set[Partition]] = {}
     for member in members:

@@ -30,7 +30,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembers:
-    """The requests of classic members. Owner thread only, keeps no state; members change by replay alone."""
+    """The handlers of requests of classic members. Owner thread only. It has no state; only replay changes members."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ClassicMembers:
     # -- JoinGroup
 
     def join(self, group: ConsumerGroup, call: JoinCall) -> CoordinatorResult[None]:
-        """Responds through `call.respond` when the member's change is committed."""
+        """Handles JoinGroup; responds through `call.respond` when the member's change is committed."""
         try:
             return self._join(group, call)
         except ApiError as error:
@@ -126,7 +126,7 @@ class ClassicMembers:
     def sync(
         self, group: ConsumerGroup, request: SyncGroupRequest, respond: SyncResponder
     ) -> CoordinatorResult[SyncGroupResponse]:
-        """Responds at once: the broker has the assignment already."""
+        """Handles SyncGroup; responds at once, because the broker has the assignment already."""
         member, classic = _classic_member(group, request.member_id, request.group_instance_id, request.generation_id)
         if (request.protocol_type is not None and request.protocol_type != CONSUMER_PROTOCOL_TYPE) or (
             request.protocol_name is not None and request.protocol_name != classic.protocols[0][0]

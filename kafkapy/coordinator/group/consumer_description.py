@@ -54,7 +54,7 @@ def _consumed(member: ConsumerMember) -> Assignment:
 
 
 def _assignment(assignment: Assignment, topics: Mapping[bytes, TopicImage]) -> ConsumerGroupDescribeResponse.Assignment:
-    """Leaves out deleted topics, because they have no name."""
+    """Returns the assignment for the response, without deleted topics, because they have no name."""
     return ConsumerGroupDescribeResponse.Assignment(
         topic_partitions=[
             ConsumerGroupDescribeResponse.TopicPartitions(

@@ -1,9 +1,11 @@
 """A consumer group's state (KIP-848): members, epochs, target assignment, owners. Pure: no clock, no log.
 
-                 group epoch    counts changes of members, subscriptions and topics
-assigning        assignment epoch < group epoch: the target has to be computed again
-reconciling      a member's epoch < assignment epoch, or it has to revoke, or waits for others to release
-stable           every member has its target
+The group epoch counts the changes of members, subscriptions and topics. The assignment epoch is the group epoch for
+which the target assignment was computed.
+
+assigning      the assignment epoch is behind the group epoch, so that the target has to be computed again
+reconciling    a member is behind the assignment epoch, has to revoke partitions, or waits for others to release them
+stable         every member has its target
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class ResolvedRegex(NamedTuple):
 
 
 class ConsumerGroup:
-    """Owns the members of one group; changed by replay alone. Owner thread only.
+    """A group of the consumer protocol, with its members. Only replay changes it. Owner thread only.
 
     Invariants: `static_members` maps each member's instance id to its member id; `owners` has, for each partition, the
     only member that may consume it; `topic_subscribers` counts the members that subscribe to each topic, by name or by
@@ -120,8 +122,10 @@ class ConsumerGroup:
         return names if resolved is None else names | resolved.topics
 
     def subscribed_topics(self, changed: ConsumerMember | None = None, without: Iterable[str] = ()) -> set[str]:
-        """Returns the topics that the group subscribes to when `changed` has replaced its old state and the ids in
-        `without` have left."""
+        """Returns the topics that the group would subscribe to after a change.
+
+        In this change the member `changed` replaces its old state, and the members with the ids in `without` leave.
+        """
         topics = set(self.topic_subscribers)
         gone = [self.members[member_id] for member_id in without if member_id in self.members]
         if changed is not None:
@@ -148,7 +152,7 @@ class ConsumerGroup:
 
     @property
     def state_name(self) -> str:
-        """The state in ConsumerGroupDescribe and ListGroups. Any thread: the members are copied in one step."""
+        """The state in ConsumerGroupDescribe and ListGroups. Any thread may read it."""
         if not self.members:
             return "Empty"
         if self.group_epoch > self.assignment_epoch:
@@ -158,8 +162,11 @@ class ConsumerGroup:
         return "Reconciling"
 
     def preferred_assignor(self, assignors: Sequence[str], changed: ConsumerMember | None = None) -> str:
-        """Returns the element of `assignors` that most members name; the first of the list when several or none are
-        named."""
+        """Returns the element of `assignors` that most members name.
+
+        Of elements that are named equally often, or not at all, the first wins. The new state of the member `changed`
+        counts.
+        """
         members = dict(self.members)
         if changed is not None:
             members[changed.member_id] = changed
@@ -178,7 +185,7 @@ class ConsumerGroup:
     # -- validation
 
     def member(self, member_id: str) -> ConsumerMember:
-        """Returns the member; raises ApiError UNKNOWN_MEMBER_ID."""
+        """Returns the member with this id; raises ApiError UNKNOWN_MEMBER_ID if there is none."""
         member = self.members.get(member_id)
         if member is None:
             message = f"Member {member_id} is not a member of group {self.group_id}."
@@ -186,7 +193,10 @@ class ConsumerGroup:
         return member
 
     def static_member(self, instance_id: str, member_id: str) -> ConsumerMember:
-        """Returns the member with that instance id; raises ApiError UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID."""
+        """Returns the member with this instance id.
+
+        Raises ApiError UNKNOWN_MEMBER_ID if there is none, and FENCED_INSTANCE_ID if it has another member id.
+        """
         current = self.static_members.get(instance_id)
         if current is None:
             raise ApiError(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -196,8 +206,11 @@ class ConsumerGroup:
         return self.members[current]
 
     def validate_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Returns the error of each offset. An older epoch is accepted if it is not older than the partition's
-        assignment (KIP-1251). Raises ApiError when the member itself cannot commit."""
+        """Returns the error of each offset, or an empty sequence when all may be committed.
+
+        An older member epoch is accepted for a partition that the member already had in that epoch (KIP-1251). Raises
+        ApiError when the member may not commit any offset.
+        """
         if call.generation_id < 0 and self.is_empty:
             return ()  # An administrator commits the offsets.
         member = self.member(call.member_id)
@@ -206,14 +219,17 @@ class ConsumerGroup:
         return _commit_errors(member, call)
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Validates TxnOffsetCommit like `validate_commit`; ILLEGAL_GENERATION replaces the error for stale epochs."""
+        """Validates TxnOffsetCommit like `validate_commit`, but with ILLEGAL_GENERATION for a stale epoch."""
         if not call.names_member or (call.generation_id < 0 and self.is_empty):
             return ()
         errors = _commit_errors(self.member(call.member_id), call)
         return [Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error for error in errors]
 
     def validate_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises ApiError UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH when the member is not in the group in this epoch."""
+        """Raises ApiError if the request names a member that is not in the group in this epoch.
+
+        The error is UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
+        """
         if member_id is None and epoch < 0:
             return
         if member_id is None:
@@ -223,7 +239,7 @@ class ConsumerGroup:
             raise ApiError(Error.STALE_MEMBER_EPOCH)
 
     def validate_offset_deletion(self) -> None:
-        """Raises nothing: offsets of topics that no member subscribes to can be deleted at any time."""
+        """Does nothing, because offsets of topics that no member subscribes to can be deleted at any time."""
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
         """Returns the time of the commit, or None while a member subscribes to the topic."""

@@ -16,7 +16,7 @@ STATIC_LEAVE_EPOCH = -2
 
 
 class MemberState(IntEnum):
-    """The progress of a member toward its target; the value is the one in the log."""
+    """The progress of a member toward its target; the values are those in the log."""
 
     STABLE = 0
     # The member has to revoke partitions first.
@@ -27,17 +27,21 @@ class MemberState(IntEnum):
 
 
 class ClassicMetadata(NamedTuple):
-    """The metadata of a member of the classic protocol: (protocol, metadata), the preferred protocol first."""
+    """The metadata of a member that uses the classic protocol.
+
+    The protocols are pairs (name, metadata), the preferred protocol first.
+    """
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
 
 
 class ConsumerMember(NamedTuple):
-    """Immutable. The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
+    """A member of a consumer group. Immutable.
 
-    `subscribed_topic_names` are sorted; `subscribed_topic_regex` is empty for none; `classic` is None for members of
-    the consumer protocol. Epoch -2 is that of a static member that has left temporarily.
+    The member may consume `assigned`; it may still consume `pending_revocation`, but has to revoke it.
+    `subscribed_topic_names` are sorted. `subscribed_topic_regex` is empty if the member uses no expression. `classic`
+    is None for members of the consumer protocol. The epoch of a static member that has left temporarily is -2.
     """
 
     member_id: str

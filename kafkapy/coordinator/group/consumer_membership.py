@@ -51,7 +51,10 @@ ResolveRegexes = Callable[[list[str], list[str], Callable[[dict[str, frozenset[s
 
 
 class HeartbeatCall(NamedTuple):
-    """One validated ConsumerGroupHeartbeat. None (and -1 for the timeout) means that a field has not changed."""
+    """One validated ConsumerGroupHeartbeat.
+
+    None, or -1 for the timeout, means that the field has not changed since the member's previous request.
+    """
 
     group_id: str
     member_id: str
@@ -68,7 +71,7 @@ class HeartbeatCall(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """True if the request has all fields: after a join or an error the member does not know its assignment."""
+        """True if the member joins or the request has all fields, so that the response must have the assignment."""
         has_subscription = self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None
         return self.member_epoch == 0 or (
             self.rebalance_timeout_ms != -1 and has_subscription and self.owned is not None
@@ -76,9 +79,9 @@ class HeartbeatCall(NamedTuple):
 
 
 class ConsumerMembership:
-    """The heartbeats of consumer groups; the shard owns `groups`. Owner thread only.
+    """The handler of the heartbeats of consumer groups; the shard owns `groups`. Owner thread only.
 
-    Members change by replay alone: a method reads the group and returns the records of the change.
+    Only replay changes members: a method reads the group and returns the records of the change.
     """
 
     def __init__(
@@ -124,8 +127,11 @@ class ConsumerMembership:
         return group
 
     def _group_for(self, call: HeartbeatCall, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """Returns the group. A member that joins creates it, replaces an empty classic group, or upgrades a classic
-        group."""
+        """Returns the group of the request; raises ApiError GROUP_ID_NOT_FOUND if it is not a consumer group.
+
+        For a member that joins, creates the group, replaces an empty classic group, or upgrades a classic group; the
+        records of this change are appended to `records`.
+        """
         group = self._groups.get(call.group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -184,7 +190,7 @@ class ConsumerMembership:
     def replace_static(
         self, group: ConsumerGroup, owner: ConsumerMember, member_id: str, records: list[CoordinatorRecord]
     ) -> ConsumerMember:
-        """Moves the place, the target and the partitions of a static member to another member id."""
+        """Returns the static member under another member id, to which its place, target and partitions move."""
         self.cancel_timers(group.group_id, owner.member_id)
         member = owner._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
         records += member_tombstones(group.group_id, owner.member_id)
@@ -254,7 +260,7 @@ class ConsumerMembership:
         return CoordinatorResult(records, response, on_committed)
 
     def is_last_of_new_protocol(self, group: ConsumerGroup, member_id: str) -> bool:
-        """Returns whether the group may become a classic group when a classic member replaces that member."""
+        """Returns whether the group may become a classic group when a classic member replaces `member_id`."""
         if group.members[member_id].classic is not None:
             return False
         is_alone = len(group.members) == 1 and self._settings.can_downgrade
@@ -274,13 +280,15 @@ class ConsumerMembership:
     # -- timers
 
     def start_timers(self, group: ConsumerGroup) -> None:
-        """Starts the timers after a load: every member has one session timeout to send a heartbeat."""
+        """Starts the timers after a load. Every member has one session timeout to send a heartbeat."""
         for member in group.members.values():
             self.after_change(group, member, has_progressed=True)
 
     def after_change(self, group: ConsumerGroup, member: ConsumerMember, *, has_progressed: bool) -> None:
-        """Renews the session, starts the rebalance timer if the member's new state needs it, and resolves
-        expressions."""
+        """Renews the member's session and starts the evaluation of its expressions.
+
+        If the member has progressed, starts or cancels the rebalance timer, as its new state requires.
+        """
         group_id, member_id = group.group_id, member.member_id
         self.reschedule_session(group_id, member)
         key = _rebalance_key(group_id, member_id)
@@ -378,8 +386,8 @@ def check_regex(expression: str) -> None:
 def _validate_epoch(member: ConsumerMember, call: HeartbeatCall) -> None:
     """Raises ApiError FENCED_MEMBER_EPOCH if the request does not have the member's epoch.
 
-    The previous epoch is accepted if the member reports only partitions that it still has: the response with the new
-    epoch was lost.
+    The previous epoch is accepted if the member reports only partitions that it still has, because in that case the
+    response with the new epoch may have been lost.
     """
     epoch, current = call.member_epoch, member.member_epoch
     if epoch == current:
@@ -419,10 +427,10 @@ def _rebalance_key(group_id: str, member_id: str) -> str:
 
 
 def join_key(group_id: str, member_id: str) -> str:
-    """Returns the key of the timer by which a classic member has to join again."""
+    """Returns the key of the timer that removes a classic member if it does not join again."""
     return f"consumer-join\0{group_id}\0{member_id}"
 
 
 def sync_key(group_id: str, member_id: str) -> str:
-    """Returns the key of the timer by which a classic member that has joined has to sync."""
+    """Returns the key of the timer that removes a classic member if it has joined and does not sync."""
     return f"consumer-sync\0{group_id}\0{member_id}"

@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 class GroupMigration:
-    """The migrations of groups. Owner thread only, keeps no state."""
+    """The changes of groups between both protocols. Owner thread only. It has no state."""
 
     def __init__(self, context: ShardContext, settings: ConsumerGroupSettings, rebalance: ClassicRebalance) -> None:
         self._context = context
@@ -38,10 +38,10 @@ class GroupMigration:
     # -- classic -> consumer
 
     def upgrade(self, group: ClassicGroup, records: list[CoordinatorRecord]) -> ConsumerGroup:
-        """Returns the consumer group, and appends its records to `records`. Raises ApiError GROUP_ID_NOT_FOUND if the
-        group cannot change.
+        """Returns the consumer group that replaces `group`, and appends its records to `records`.
 
-        Members that wait in a rebalance have to join again, and find a consumer group.
+        Members that wait in a rebalance have to join again, and find a consumer group. Raises ApiError
+        GROUP_ID_NOT_FOUND if the group cannot become a consumer group.
         """
         upgraded = self._upgraded(group)
         logger.info("Group %s is upgraded from classic to consumer.", group.group_id)
@@ -119,8 +119,8 @@ class GroupMigration:
         """Replaces the group in `groups` by a classic group, which rebalances.
 
         If `replacement`, a classic member, replaces the member in `gone`, no assignment changes and there is no
-        rebalance. The change takes effect at once, like all changes of classic groups; the records are for the next
-        load of the log.
+        rebalance. The change takes effect at once, like all changes of classic groups; the records are only read
+        by the next load of the log.
         """
         logger.info("Group %s is downgraded from consumer to classic.", group.group_id)
         topics = self._settings.image().topics

@@ -24,10 +24,10 @@ from kafkapy.metadata.image import MetadataImage
 
 
 class MemberChange(NamedTuple):
-    """A member before and after its request. `owned` are the partitions that it reports as its own, None for no report.
+    """A member before and after its request.
 
-    `replaced` is the member id whose place it takes (a static member that has come back), with its target and
-    partitions.
+    `owned` are the partitions that the member reports as its own, or None if it reports none. If a static member has
+    come back, `replaced` is its old member id, whose place, target and partitions the new id takes.
     """
 
     before: ConsumerMember
@@ -45,7 +45,7 @@ def progress(
 ) -> ConsumerMember:
     """Returns the member after its next step, and appends the records of the change to `records`.
 
-    The group itself changes when the records are replayed, except `checked_topics`.
+    The group itself changes when the records are replayed; only `checked_topics` changes at once.
     """
     image = settings.image()
     before, after = change.before, change.after
@@ -106,7 +106,7 @@ def _check_step(
 def epoch_after_removal(
     group: ConsumerGroup, removed: Iterable[str], settings: ConsumerGroupSettings
 ) -> list[CoordinatorRecord]:
-    """Returns the records that follow from the removal: unused regular expressions, and a new group epoch."""
+    """Returns the records that follow the removal: tombstones of unused expressions, and a new group epoch."""
     gone = set(removed)
     records = []
     kept = {member.subscribed_topic_regex for member in group.members.values() if member.member_id not in gone}

@@ -29,10 +29,11 @@ def next_step(
     reported: Assignment | None,
     subscribed_topic_ids: frozenset[bytes] | None,
 ) -> ConsumerMember:
-    """Returns the member in its next state, or an equal one when there is nothing to do.
+    """Returns the member in its next state, or an equal member when there is nothing to do.
 
-    `reported` are the partitions that the member reports as its own, None for no report. `subscribed_topic_ids` is not
-    None when the subscription has changed and the target is older: then other topics are revoked at once.
+    `reported` are the partitions that the member reports as its own, or None if it reports none. `subscribed_topic_ids`
+    is None unless the subscription has changed after the target was computed; partitions of other topics are revoked at
+    once in that case.
     """
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return _without_unsubscribed(member, reported, subscribed_topic_ids)

@@ -241,8 +241,10 @@ LEFT = -1
 
 
 def _from(entries: Iterable[Any], member_epoch: int) -> dict[bytes, dict[int, int]]:
-    """Returns the owned partitions. Records from before 4.3 have no assignment epochs: the member epoch of the
-    record is the safe choice."""
+    """Returns the partitions that a record lists, with their assignment epochs.
+
+    Records from before 4.3 have no assignment epochs; the member epoch of the record is the safe choice for them.
+    """
     owned = {}
     for entry in entries:
         epochs = entry.assignment_epochs

@@ -1,4 +1,4 @@
-"""The settings of consumer groups: those of the broker, and overrides of single groups (resource type GROUP)."""
+"""The settings of consumer groups: the broker's settings, and the overrides of single groups (resource type GROUP)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class _Defaults(BrokerKeys):
 
 
 class ConsumerGroupSettings:
-    """Reads the broker's configuration at each use, because some of it is dynamic. Reactor thread only, keeps no state.
+    """The settings of consumer groups. Reactor thread only.
 
-    `image` returns the newest metadata: topics, racks, feature levels and the overrides of groups.
+    The broker's configuration is read at each use, because some of it is dynamic. `image` returns the newest metadata:
+    topics, racks, feature levels and the overrides of groups.
     """
 
     def __init__(

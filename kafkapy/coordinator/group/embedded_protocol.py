@@ -24,7 +24,10 @@ class Subscription(NamedTuple):
 
 
 def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
-    """Returns the subscription; raises ValueError for other bytes. Owned partitions of unknown topics are left out."""
+    """Returns the subscription in `data`, without owned partitions of unknown topics.
+
+    Raises ValueError if `data` is not a subscription.
+    """
     try:
         reader = Reader(data)
         version = _version(reader)
@@ -36,7 +39,10 @@ def decode_subscription(data: bytes, topics: TopicsImage) -> Subscription:
 
 
 def decode_assignment(data: bytes, topics: TopicsImage) -> dict[bytes, frozenset[int]]:
-    """Returns the assigned partitions, none for no bytes; raises ValueError for other bytes."""
+    """Returns the assigned partitions in `data`; an empty `data` contains none.
+
+    Raises ValueError if `data` is not an assignment.
+    """
     if not data:
         return {}
     try:

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ForeignGroup:
-    """Owns the keys of the group's records that are not deleted. Owner thread only.
+    """A group whose protocol this broker does not serve: the keys of its records. Owner thread only.
 
     Its members cannot reach this broker, so the group counts as empty and an administrator can delete it.
     """
@@ -60,7 +60,7 @@ class ForeignGroup:
         return False
 
     def validate_deletion(self) -> None:
-        """Raises nothing: the group counts as empty."""
+        """Does nothing, because the group counts as empty."""
 
 
 class ShareGroup(ForeignGroup):
@@ -94,7 +94,7 @@ class StreamsGroup(ForeignGroup):
             raise ApiError(Error.UNKNOWN_MEMBER_ID)
 
     def validate_offset_deletion(self) -> None:
-        """Raises nothing: the group counts as empty."""
+        """Does nothing, because the group counts as empty."""
 
 
 # Record types by the version in front of the key. Records of other types belong to no group that this broker knows.
@@ -107,7 +107,7 @@ GROUP_EPOCH_KEYS = frozenset({11, 17})
 
 
 class ForeignProtocol:
-    """The classic APIs of foreign groups, which have no members that could be served. Keeps no state."""
+    """The classic APIs of foreign groups, which have no members that could be served. It has no state."""
 
     def join(self, group: ForeignGroup, call: JoinCall) -> CoordinatorResult[None]:
         call.respond(join_error(UNKNOWN_MEMBER_ID, Error.INCONSISTENT_GROUP_PROTOCOL))

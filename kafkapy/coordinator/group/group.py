@@ -1,4 +1,4 @@
-"""The interface of a group, whatever its protocol, to the shard that owns it."""
+"""The interface through which a shard uses its groups, whatever their protocol."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Group(Protocol):
 
     @property
     def state_name(self) -> str:
-        """The state in ListGroups. Any thread."""
+        """The state in ListGroups. Any thread may read it."""
 
     def describe_classic(self) -> DescribeGroupsResponse.DescribedGroup:
-        """Returns the response of DescribeGroups; raises ApiError GROUP_ID_NOT_FOUND for other protocols."""
+        """Returns the response of DescribeGroups; raises ApiError GROUP_ID_NOT_FOUND if the group is not classic."""
 
     # -- offsets
 
@@ -46,11 +46,13 @@ class Group(Protocol):
         may be committed."""
 
     def validate_transactional_commit(self, call: CommitCall) -> Sequence[Error]:
-        """Validates TxnOffsetCommit, where clients from before KIP-447 name no member; otherwise like
-        `validate_commit`."""
+        """Returns the error of each offset of a TxnOffsetCommit; clients from before KIP-447 name no member.
+
+        Returns and raises otherwise the same as `validate_commit`.
+        """
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Raises ApiError when the member may not fetch offsets, or the group has none."""
+        """Raises ApiError when the member may not fetch offsets, or the kind of group has no offsets."""
 
     def validate_offset_deletion(self) -> None:
         """Raises ApiError when OffsetDelete may delete no offset of the group."""
@@ -59,7 +61,7 @@ class Group(Protocol):
         """Returns whether a member consumes the topic, as far as the broker knows."""
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the wall-clock time from which the offset's retention counts; None: the offset does not expire."""
+        """Returns the wall-clock time (ms) from which the offset's retention counts, or None if it does not expire."""
 
     # -- deletion
 
@@ -96,14 +98,14 @@ class GroupProtocol(Protocol[G]):
         """Handles LeaveGroup. Raises ApiError."""
 
     def on_commit(self, group: G, member_id: str) -> None:
-        """Is notified of a valid OffsetCommit of that member, or of an administrator ("")."""
+        """Is notified of a valid OffsetCommit of the member; `member_id` is "" for an administrator."""
 
     def on_loaded(self, group: G) -> None:
         """Starts the timers of a group that was read from the log: each member has one session timeout to send a
         heartbeat."""
 
     def on_unloaded(self, group: G) -> None:
-        """Responds to the members that wait: this broker no longer leads the partition."""
+        """Responds to the waiting members, because this broker no longer leads the partition."""
 
     def tombstones(self, group: G) -> list[CoordinatorRecord]:
         """Returns the records that delete the group, without its offsets."""

@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 
 class GroupCoordinator:
-    """Owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
+    """The group coordinator, which owns the runtime of `__consumer_offsets`. Reactor thread only; nothing blocks.
 
     Each request takes a callback and calls it exactly once, perhaps before the call returns.
     """
@@ -57,8 +57,11 @@ class GroupCoordinator:
         settings: ConsumerGroupSettings | None = None,
         resolve_regexes: ResolveRegexes = evaluate_here,
     ) -> None:
-        """`settings` are those of consumer groups; None means the defaults, without topics. `resolve_regexes`
-        evaluates regular expressions of clients, in the broker on another thread."""
+        """Creates a coordinator that leads no partition yet.
+
+        `settings` are the settings of consumer groups; None means the defaults and no topics. `resolve_regexes`
+        evaluates regular expressions of clients; the broker passes a function that uses another thread.
+        """
         consumer_settings = settings or ConsumerGroupSettings()
         self.settings = consumer_settings
         self._config = config
@@ -80,7 +83,7 @@ class GroupCoordinator:
         return coordinator_partition(group_id, self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads that partition of `__consumer_offsets`, which this broker leads now, in slices."""
+        """Loads the partition of `__consumer_offsets`, which this broker leads now, in slices."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:
@@ -182,7 +185,10 @@ class GroupCoordinator:
     # -- administration
 
     def describe_consumer_group(self, group_id: str) -> ConsumerGroupDescribeResponse.DescribedGroup:
-        """Returns the description of the group. Raises ApiError GROUP_ID_NOT_FOUND, or the error of the coordinator."""
+        """Returns the description of the group.
+
+        Raises ApiError GROUP_ID_NOT_FOUND, NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS.
+        """
         from kafkapy.coordinator.group.consumer_description import described_group
 
         shard = self._runtime.shard(self.partition_for(group_id))
@@ -221,19 +227,19 @@ class GroupCoordinator:
         return ListGroupsResponse(groups=listed)
 
     def all_groups(self) -> Iterator[Group]:
-        """Yields the groups of all loaded partitions. Any thread."""
+        """Yields the groups of all loaded partitions. Any thread may call it."""
         for _, shard in self._runtime.loaded_partitions():
             yield from list(shard.groups.values())
 
     def all_offsets(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yields (group, topic, partition, offset) of every loaded commit. Any thread."""
+        """Yields (group, topic, partition, offset) of every committed offset. Any thread may call it."""
         for _, shard in self._runtime.loaded_partitions():
             for group_id in shard.offsets.group_ids():
                 for topic, partition, entry in shard.offsets.committed(group_id):
                     yield group_id, topic, partition, entry.offset
 
     def delete_groups(self, group_ids: Sequence[str], respond: Callable[[Mapping[str, Error]], None]) -> None:
-        """Deletes groups; responds with the error of each when all deletions are committed."""
+        """Deletes groups; responds with the error of each group when all deletions are committed."""
         unique = list(dict.fromkeys(group_ids))
         errors: dict[str, Error] = {}
 
@@ -253,8 +259,7 @@ class GroupCoordinator:
     # -- offsets
 
     def commit_offsets(self, call: CommitCall, respond: Callable[[list[Error]], None]) -> None:
-        """Commits offsets; responds with the error of each of the call's offsets, in their order, when they are
-        durable."""
+        """Commits offsets; responds when they are durable, with one error for each offset of the call, in order."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -264,7 +269,10 @@ class GroupCoordinator:
     def commit_transactional_offsets(
         self, call: CommitCall, producer: tuple[int, int], respond: Callable[[list[Error]], None]
     ) -> None:
-        """Commits offsets within the transaction of `producer` (id, epoch), which was verified before."""
+        """Commits offsets within the transaction of `producer` (id, epoch), which the caller has verified.
+
+        Responds when the offsets are durable, with one error for each offset of the call, in order.
+        """
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond([error] * len(call.offsets))
@@ -274,8 +282,10 @@ class GroupCoordinator:
     def end_transaction(
         self, partition: int, marker: bytes, producer_id: int, *, committed: bool, on_done: Callable[[Error], None]
     ) -> None:
-        """Writes a transaction's marker to that partition of `__consumer_offsets`, which commits or discards its
-        offsets."""
+        """Writes the marker batch of a transaction to the partition of `__consumer_offsets`.
+
+        With `committed` the offsets of the transaction take effect; otherwise they are discarded.
+        """
         self._runtime.end_transaction(partition, marker, producer_id, committed=committed, on_done=on_done)
 
     def fetch_offsets(self, call: FetchCall) -> list[FetchedOffset]:

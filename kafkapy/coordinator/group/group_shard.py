@@ -59,10 +59,10 @@ G = TypeVar("G")
 
 
 class GroupShard:
-    """Owns the groups of one partition. Owner thread only.
+    """The groups and offsets of one partition. Owner thread only.
 
-    Operations return a CoordinatorResult and never append to the log themselves. `replay` changes the offsets and the
-    groups that are in the log; the members of classic groups change in the operation itself.
+    An operation returns a CoordinatorResult and does not append to the log. `replay` changes the offsets and the groups
+    that are in the log; the members of classic groups change in the operation itself.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class GroupShard:
 
     @cached_property
     def consumers(self) -> ConsumerMembership:
-        """The heartbeats of consumer groups."""
+        """The handler of the heartbeats of consumer groups."""
         from kafkapy.coordinator.group.consumer_membership import ConsumerMembership
         from kafkapy.coordinator.group.consumer_migration import GroupMigration
 
@@ -111,7 +111,7 @@ class GroupShard:
         return FOREIGN_PROTOCOL
 
     def _find(self, group_id: str, kind: type[G]) -> G | None:
-        """Returns the group if it exists and is of that kind."""
+        """Returns the group, or None if it does not exist or is not of the class `kind`."""
         group = self.groups.get(group_id)
         return group if isinstance(group, kind) else None
 
@@ -255,7 +255,7 @@ class GroupShard:
     # -- offsets
 
     def commit(self, call: CommitCall) -> CoordinatorResult[list[Error]]:
-        """Commits offsets. The response has the error of each of the call's offsets, in their order."""
+        """Commits offsets. The response has one error for each offset of the call, in order. Raises ApiError."""
         group = self.groups.get(call.group_id)
         if group is not None:
             errors = group.validate_commit(call)
@@ -266,7 +266,10 @@ class GroupShard:
         return self._commit_result(call, None, ())  # A simple consumer or an administrator commits the offsets.
 
     def commit_transactional(self, call: CommitCall, producer: tuple[int, int]) -> CoordinatorResult[list[Error]]:
-        """Commits offsets within the transaction of `producer`. The response is that of `commit`."""
+        """Commits offsets within the transaction of `producer` (id, epoch).
+
+        The response has one error for each offset of the call, in order. Raises ApiError.
+        """
         group = self.groups.get(call.group_id)
         if group is not None:
             return self._commit_result(call, producer, group.validate_transactional_commit(call))
@@ -277,7 +280,7 @@ class GroupShard:
     def _commit_result(
         self, call: CommitCall, producer: tuple[int, int] | None, member_errors: Sequence[Error]
     ) -> CoordinatorResult[list[Error]]:
-        """Builds the records of the valid offsets; no `member_errors` means that the member may commit all of them."""
+        """Builds the records of the valid offsets; an empty `member_errors` means that the member may commit all."""
         wall_ms = self._context.clock.wall_ms()
         expire_ms = -1 if call.retention_ms == -1 else wall_ms + call.retention_ms
         errors: list[Error] = []
@@ -294,7 +297,10 @@ class GroupShard:
         return CoordinatorResult(records, response=errors, producer=producer)
 
     def fetch(self, call: FetchCall) -> list[FetchedOffset]:
-        """Returns the offsets that are committed; raises ApiError when the member may not fetch them."""
+        """Returns the committed offsets, with -1 for a partition without one.
+
+        Raises ApiError when the member may not fetch them.
+        """
         group = self.groups.get(call.group_id)
         if group is not None:
             try:

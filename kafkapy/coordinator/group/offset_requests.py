@@ -18,8 +18,10 @@ class OffsetToCommit(NamedTuple):
 
 
 class CommitCall(NamedTuple):
-    """An OffsetCommit. `retention_ms` -1 means the broker's retention; `is_new_protocol` is True from version 9 on,
-    whose clients know GROUP_ID_NOT_FOUND."""
+    """An OffsetCommit. A `retention_ms` of -1 means the broker's retention.
+
+    `is_new_protocol` is True from version 9 on, in which the response may have the error GROUP_ID_NOT_FOUND.
+    """
 
     group_id: str
     member_id: str
@@ -36,9 +38,10 @@ class CommitCall(NamedTuple):
 
 
 class FetchCall(NamedTuple):
-    """An OffsetFetch. `partitions` has topic, partition and topic id (zero if not given); None means all offsets.
+    """An OffsetFetch. `partitions` has topic, partition and topic id, which is zero if not given; None means all
+    offsets of the group.
 
-    `member_id` and `member_epoch` are those of a member of a consumer group (KIP-848).
+    `member_id` and `member_epoch` name a member of a consumer group (KIP-848).
     """
 
     group_id: str
@@ -49,7 +52,7 @@ class FetchCall(NamedTuple):
 
 
 class FetchedOffset(NamedTuple):
-    """The response for one partition. `offset` -1 means that nothing is committed."""
+    """The response for one partition. An `offset` of -1 means that nothing is committed."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Committed offsets of all groups of one partition, readable as of the high watermark while newer ones wait."""
+"""The committed offsets of all groups of one partition, of which readers see those below the high watermark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OffsetKey = tuple[str, str, int]
 
 
 class OffsetStore:
-    """Owns the offsets. Owner thread only.
+    """The committed offsets of all groups of one partition. Owner thread only, except `committed`.
 
     An entry above the high watermark refers to the older entry as `previous`, so that a reader never sees a commit that
     a new leader may not have. Deletions are stored as entries until they are committed. Offsets committed in an open
@@ -55,8 +55,11 @@ class OffsetStore:
         self._pending.setdefault(producer_id, {})[(group_id, topic, partition)] = entry
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
-        """Applies a marker: the pending offsets take effect, unless a later commit outside the transaction has
-        replaced them."""
+        """Applies the marker of the producer's transaction.
+
+        With `committed` each pending offset takes effect, unless a later commit outside the transaction has replaced
+        it; otherwise the pending offsets are dropped.
+        """
         pending = self._pending.pop(producer_id, {})
         if not committed:
             return
@@ -68,12 +71,12 @@ class OffsetStore:
     # -- reads
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """Returns the committed entry as of the high watermark."""
+        """Returns the entry as of the high watermark, or None if there is none."""
         entry = self._groups.get(group_id, {}).get((topic, partition))
         return None if entry is None else self._visible(entry, self._committed_offset())
 
     def committed(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields all committed entries of a group as of the high watermark. Any thread, because it reads a copy."""
+        """Yields (topic, partition, entry) of each entry as of the high watermark. Any thread: it reads a copy."""
         horizon = self._committed_offset()
         for (topic, partition), entry in self._groups.get(group_id, {}).copy().items():
             visible = self._visible(entry, horizon)
@@ -81,7 +84,7 @@ class OffsetStore:
                 yield topic, partition, visible
 
     def newest(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
-        """Yields all entries of a group that are not deleted, committed or not."""
+        """Yields (topic, partition, entry) of each entry that is not deleted, even above the high watermark."""
         for (topic, partition), entry in list(self._groups.get(group_id, {}).items()):
             if not entry.is_deleted:
                 yield topic, partition, entry
@@ -115,7 +118,7 @@ class OffsetStore:
         return None if found is None or found.is_deleted else found
 
     def _purge(self, horizon: int) -> None:
-        """Removes deletions that are committed."""
+        """Removes the entries of deletions below `horizon`, which are committed."""
         while self._tombstones and self._tombstones[0][1].log_offset < horizon:
             (group_id, topic, partition), entry = self._tombstones.popleft()
             offsets = self._groups.get(group_id)

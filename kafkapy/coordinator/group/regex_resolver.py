@@ -14,7 +14,10 @@ Job = tuple[list[str], list[str], Callable[[Matches], None]]
 
 
 def evaluate(expressions: list[str], names: list[str]) -> Matches:
-    """Returns the names that each expression matches as a whole, internal topics included, as in Apache Kafka."""
+    """Returns, for each expression, the names that it matches as a whole.
+
+    Internal topics are included, as in Apache Kafka. An expression that is too expensive matches no name.
+    """
     from kafkapy.coordinator.group.topic_pattern import PatternError, TopicPattern
 
     matches: Matches = {}
@@ -30,12 +33,15 @@ def evaluate(expressions: list[str], names: list[str]) -> Matches:
 
 
 def evaluate_here(expressions: list[str], names: list[str], on_matches: Callable[[Matches], None]) -> None:
-    """Evaluates at once, on the caller's thread."""
+    """Evaluates the expressions and calls `on_matches` at once, on the caller's thread."""
     on_matches(evaluate(expressions, names))
 
 
 class RegexResolver:
-    """Owns the jobs that wait, and a thread while there are any. `post` passes the matches to the owner thread."""
+    """A queue of expressions to evaluate, with a thread while it is not empty.
+
+    `post(work)` runs work on the owner thread.
+    """
 
     def __init__(self, post: Callable[[Callable[[], None]], None]) -> None:
         self._post = post

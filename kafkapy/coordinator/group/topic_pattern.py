@@ -2,8 +2,8 @@
 
 A client chooses the expression, so a match must take a bounded time: no backtracking, a bounded program, and one step
 for each character, whatever the expression is. A set of characters is an int with a bit for each code point below 128;
-the bits above are for the characters beyond ASCII that the expression names, and for those between two of them. Classes
-such as `\\pL`, and `(?i)`, know the letters of ASCII only.
+the bits above are for the characters beyond ASCII that the expression names, and for the ranges between two of them.
+Classes such as `\\pL`, and `(?i)`, apply to the letters of ASCII only.
 
 expression -> tree (`_Parser`) -> instructions (`_compile`) -> states of a deterministic automaton, on first use
 """
@@ -26,7 +26,7 @@ MAX_WORK = 20_000_000
 
 
 class PatternError(ValueError):
-    """Raised for an expression that is not valid in RE2, or too large."""
+    """An expression that is not valid in RE2, too large, or too expensive to match."""
 
 
 def _bits(characters: Iterable[str]) -> int:
@@ -101,7 +101,10 @@ class TopicPattern:
     """A compiled expression. Not thread-safe, because a match stores states of the automaton."""
 
     def __init__(self, expression: str, max_work: int = MAX_WORK) -> None:
-        """Compiles the expression; raises PatternError with RE2's text."""
+        """Compiles the expression; raises PatternError with RE2's text.
+
+        `max_work` bounds the number of steps that all matches together may take to compute states.
+        """
         program = _Program()
         self._alphabet = _Alphabet(expression)
         program.emit(_checked_tree(expression, self._alphabet))
@@ -114,12 +117,14 @@ class TopicPattern:
 
     @staticmethod
     def check(expression: str) -> None:
-        """Raises PatternError like the constructor, at a tenth of its cost."""
+        """Raises PatternError if the constructor would raise it, at a tenth of the constructor's cost."""
         _checked_tree(expression, _Alphabet(expression))
 
     def matches(self, name: str) -> bool:
-        """Returns whether the expression matches the whole name; raises PatternError when it has become too
-        expensive."""
+        """Returns whether the expression matches the whole name.
+
+        Raises PatternError when the matches so far have taken more work than `max_work`.
+        """
         threads, before = self._start, ""
         for character in name:
             known = self._states.get(threads)
@@ -151,7 +156,7 @@ class TopicPattern:
         return self._closure(taken)
 
     def _closure(self, start: Iterable[int]) -> frozenset[int]:
-        """Follows jumps up to characters, the match, and assertions, which need the next character."""
+        """Returns the instructions that jumps lead to: characters, the match, and assertions."""
         seen: set[int] = set()
         stack = list(start)
         while stack:
@@ -167,7 +172,7 @@ class TopicPattern:
         return frozenset(pc for pc in seen if self._instructions[pc][0] in (_SET, _MATCH, _AT))
 
     def _resolve(self, threads: frozenset[int], before: str, after: str) -> set[int]:
-        """Returns the threads after the assertions that hold between two characters ("" for an end of the name)."""
+        """Returns the threads after the assertions that hold between two characters; "" means an end of the name."""
         resolved: set[int] = set()
         stack = list(threads)
         while stack:
@@ -191,7 +196,7 @@ def _checked_tree(expression: str, alphabet: _Alphabet) -> _Tree:
 
 
 def _size(tree: _Tree) -> int:
-    """Returns a size that is at least the number of instructions, and of the calls that emit them."""
+    """Returns an upper bound of the number of instructions, and of the calls that emit them."""
     kind = tree[0]
     if kind in ("set", "at"):
         return 1
@@ -223,8 +228,10 @@ _BEGIN, _END, _BEGIN_LINE, _END_LINE, _BOUNDARY, _NO_BOUNDARY = range(6)
 
 
 class _Program:
-    """Emits the instructions (kind, first, second) of a tree. Repetitions are written out, so the size is checked
-    before."""
+    """The instructions (kind, first, second) of an expression.
+
+    Repetitions are written out, so that the caller must check the size of the tree before it calls `emit`.
+    """
 
     def __init__(self) -> None:
         self.instructions: list[tuple[int, int, int]] = []
@@ -276,7 +283,7 @@ class _Program:
 
 
 class _Parser:
-    """A parser by recursive descent; the flags are those of `(?imsU)`."""
+    """A recursive-descent parser of RE2's syntax. `_flags` has the active flags of `(?imsU)`."""
 
     def __init__(self, expression: str, alphabet: _Alphabet) -> None:
         self._text = expression
@@ -396,7 +403,7 @@ class _Parser:
         return tree
 
     def _group_start(self) -> bool:
-        """Reads the part after `(?`; returns False for flags without a group."""
+        """Reads the part after `(?`; returns True at the start of a group, and False if flags were set without one."""
         start = self._pos - 1
         self._pos += 1
         if self._peek() == "<" or self._peek(2) == "P<":
@@ -434,7 +441,7 @@ class _Parser:
         return ("set", self._folded(mask))
 
     def _escaped_set(self) -> tuple[int, str | None]:
-        """Returns the set that a backslash escape stands for, and the character if it is one."""
+        """Returns the set that a backslash escape means, and the character, or None if the set is a class."""
         start = self._pos - 1
         if self._pos >= len(self._text):
             raise PatternError("trailing backslash at end of expression: ``")

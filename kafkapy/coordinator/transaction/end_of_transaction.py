@@ -17,8 +17,10 @@ _S = TransactionState
 
 
 class EndRequest(NamedTuple):
-    """An EndTxn request. `client_transaction_version` is the client's transaction.version: 2 from EndTxn version 5 on,
-    otherwise 0."""
+    """An EndTxn request.
+
+    `client_transaction_version` is 2 from EndTxn version 5 on, whose clients use KIP-890; otherwise it is 0.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -27,7 +29,10 @@ class EndRequest(NamedTuple):
 
 
 def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """Returns whether the request ends the transaction; False if it is a repeated request. Raises ApiError."""
+    """Returns whether the request ends the transaction; returns False for a repeated request that has succeeded.
+
+    Raises ApiError if the request is refused.
+    """
     if request.client_transaction_version >= TRANSACTION_VERSION_2:
         return _ends_bumping_epoch(metadata, request)
     if metadata.producer_id != request.producer_id:
@@ -43,8 +48,10 @@ def ends_transaction(metadata: TransactionMetadata, request: EndRequest) -> bool
 
 
 def _ends_bumping_epoch(metadata: TransactionMetadata, request: EndRequest) -> bool:
-    """Decides for clients of KIP-890: the current epoch belongs to the next transaction, and a repeated request names
-    the epoch before."""
+    """Returns the result of `ends_transaction` for clients of KIP-890.
+
+    Each end of a transaction raises their epoch, so that a repeated request names the epoch before.
+    """
     # The response to the first request moved the client to a new producer id.
     follows_overflow = (
         metadata.previous_producer_id == request.producer_id != metadata.producer_id

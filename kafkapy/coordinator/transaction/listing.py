@@ -1,4 +1,4 @@
-"""Transactions as administrators see them: DescribeTransactions and ListTransactions (KIP-664)."""
+"""The responses of DescribeTransactions and ListTransactions, for administrators (KIP-664)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def described(transactional_id: str, found: TransactionMetadata) -> DescribeTran
 def listed(
     transactions: Iterable[tuple[str, TransactionMetadata]], wanted: ListFilter, wall_ms: int
 ) -> ListTransactionsResponse:
-    """Returns the transactions that match states, producer ids and duration; the caller applies the pattern."""
+    """Returns the transactions with the states, producer ids and duration of `wanted`; does not filter by id."""
     known = {STATES_BY_TITLE[title] for title in wanted.states if title in STATES_BY_TITLE}
     unknown = sorted(title for title in wanted.states if title not in STATES_BY_TITLE)
     found = []
@@ -56,9 +56,9 @@ def listed(
 
 
 def keep_matching(response: ListTransactionsResponse, expression: str) -> None:
-    """Removes the ids that the pattern does not match as a whole. Any thread: the match may take long.
+    """Removes the transactional ids that the expression does not match as a whole.
 
-    Raises ApiError INVALID_REGULAR_EXPRESSION.
+    Any thread may call it, because a match may take long. Raises ApiError INVALID_REGULAR_EXPRESSION.
     """
     found = response.transaction_states
     try:

@@ -32,12 +32,14 @@ class MarkerWriter(Protocol):
         partitions: Collection[TopicPartition],
         on_written: Callable[[MarkerResults], None],
     ) -> None:
-        """Writes the marker to each partition. Calls back once with the error of each partition, perhaps before this
-        method returns."""
+        """Writes the marker to each partition.
+
+        Calls `on_written` once with the error of each partition, perhaps before this method returns.
+        """
 
 
 class MarkerDelivery:
-    """Owns the partitions that still wait for their marker. Owner thread only."""
+    """The delivery of markers, with the partitions that still wait for one. Owner thread only."""
 
     def __init__(
         self, context: ShardContext, writer: MarkerWriter, complete: Callable[[str], CoordinatorResult[None]]

@@ -38,7 +38,7 @@ class ProducerIds(Protocol):
 
 
 class TransactionCoordinator:
-    """Owns the runtime of `__transaction_state`. Reactor thread only; nothing blocks.
+    """The transaction coordinator; owns the runtime of `__transaction_state`. Reactor thread only; nothing blocks.
 
     Each request takes a callback and calls it exactly once, perhaps before the call returns.
     """
@@ -55,8 +55,11 @@ class TransactionCoordinator:
         transaction_version: Callable[[], int],
         partition_count: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`transaction_version` returns the finalized feature level. `partition_count` returns the number of partitions
-        of `__transaction_state`, or None before the topic exists."""
+        """Creates a coordinator that leads no partition yet.
+
+        `transaction_version` returns the finalized level of transaction.version. `partition_count` returns the number
+        of partitions of `__transaction_state`, or None before the topic exists.
+        """
         self._config = config
         self._schedule = schedule
         self._producer_ids = producer_ids
@@ -80,7 +83,7 @@ class TransactionCoordinator:
         return coordinator_partition(transactional_id, self._partition_count() or self._config.partition_count)
 
     def elect(self, partition: int, leader_epoch: int) -> None:
-        """Loads that partition of `__transaction_state`, which this broker leads now, in slices."""
+        """Loads the partition of `__transaction_state`, which this broker leads now, in slices."""
         self._runtime.elect(partition, leader_epoch)
 
     def is_coordinator_of(self, partition: int) -> bool:
@@ -163,8 +166,10 @@ class TransactionCoordinator:
         client_transaction_version: int,
         respond: Callable[[Error], None],
     ) -> None:
-        """Adds the partitions to the producer's transaction; responds NONE once all are added, or the error for which
-        none is."""
+        """Adds the partitions to the producer's transaction.
+
+        Responds NONE once all partitions are added, or the error because of which none was added.
+        """
         if not transactional_id:
             respond(Error.INVALID_REQUEST)
             return
@@ -179,8 +184,10 @@ class TransactionCoordinator:
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> dict[TopicPartition, Error]:
-        """Returns NONE for each partition in the producer's transaction and TRANSACTION_ABORTABLE for others. Raises
-        ApiError."""
+        """Returns NONE for each partition in the producer's transaction, and TRANSACTION_ABORTABLE for the others.
+
+        Raises ApiError if the producer does not own the id, or this broker cannot serve the id.
+        """
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         shard = self._runtime.shard(self.partition_for(transactional_id))
@@ -194,7 +201,7 @@ class TransactionCoordinator:
         operation: Callable[[TransactionShard, int], CoordinatorResult[ProducerResponse]],
         respond: Respond,
     ) -> None:
-        """Runs the operation. If the operation needs a new producer id, generates it first."""
+        """Runs `operation(shard, producer_id)`, with a new producer id if `needs_one` returns True, otherwise -1."""
 
         def refuse(error: Error, message: str | None = None) -> None:
             respond(ProducerResponse(error))
@@ -218,7 +225,7 @@ class TransactionCoordinator:
     # -- administration
 
     def find(self, transactional_id: str) -> TransactionMetadata:
-        """Returns the metadata of the id. Raises ApiError."""
+        """Returns the metadata of the id. Raises ApiError if the id or its shard is not found."""
         if not transactional_id:
             raise ApiError(Error.INVALID_REQUEST)
         metadata = self._runtime.shard(self.partition_for(transactional_id)).transactions.get(transactional_id)
@@ -227,13 +234,16 @@ class TransactionCoordinator:
         return metadata
 
     def transactions(self) -> Iterator[tuple[str, TransactionMetadata]]:
-        """Returns the transactional ids of all partitions led here. Raises ApiError COORDINATOR_LOAD_IN_PROGRESS."""
+        """Returns (transactional id, metadata) of all partitions that this broker leads.
+
+        Raises ApiError COORDINATOR_LOAD_IN_PROGRESS while one of them is loading.
+        """
         if self._runtime.is_any_loading:
             raise ApiError(Error.COORDINATOR_LOAD_IN_PROGRESS)
         return (each for _, shard in self._runtime.loaded_partitions() for each in shard.transactions.items())
 
     def all_transactions(self) -> Iterator[TransactionMetadata]:
-        """Yields the transactions of all loaded partitions. Any thread."""
+        """Yields the metadata of each id of all loaded partitions. Any thread may call it."""
         for _, shard in self._runtime.loaded_partitions():
             yield from list(shard.transactions.values())
 

@@ -23,8 +23,9 @@ TRANSACTION_VERSION_2 = 2
 class TransactionMetadata(NamedTuple):
     """The metadata of one transactional id, as of its newest record. Immutable; `_replace` makes the next one.
 
-    `last_producer_epoch` is the epoch before the newest increment, which a retried request still names. It is not in
-    the log. While a transaction is prepared, `next_producer_id` is the id that replaces one whose epochs are used up.
+    `last_producer_epoch` is the epoch before the newest increment, which a retried request still names; it is not in
+    the log. While a transaction is prepared, `next_producer_id` is the id that will replace a producer id whose epochs
+    are used up, or -1.
     """
 
     producer_id: int = NO_PRODUCER_ID
@@ -44,7 +45,7 @@ class TransactionMetadata(NamedTuple):
         return self.producer_epoch >= LAST_CLIENT_EPOCH
 
     def moved_to(self, state: TransactionState, **changes: object) -> TransactionMetadata:
-        """Returns the metadata in another state; raises ValueError for a transition that is not in the table."""
+        """Returns the metadata in another state; raises ValueError for an impossible transition."""
         if self.state not in VALID_PREVIOUS_STATES[state]:
             raise ValueError(f"a transaction does not go from {self.state.title} to {state.title}")
         return self._replace(state=state, previous_producer_id=self.producer_id, **changes)  # type: ignore[arg-type]
@@ -55,8 +56,8 @@ def initialized(
 ) -> TransactionMetadata:
     """Returns the metadata after InitProducerId, with no transaction open.
 
-    `new_producer_id` is used for a new id, and when the epochs of the current producer id are used up. Raises ApiError
-    PRODUCER_FENCED if `expected_epoch` is neither the current epoch nor the last one.
+    `new_producer_id` is used if the transactional id is new, or if the epochs of its producer id are used up. Raises
+    ApiError PRODUCER_FENCED if `expected_epoch` is neither the current epoch nor the last one.
     """
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     producer_id, previous = metadata.producer_id, metadata.producer_id
@@ -86,14 +87,14 @@ def initialized(
 
 
 def takes_new_producer_id(metadata: TransactionMetadata, expected_epoch: int | None) -> bool:
-    """Returns whether InitProducerId needs another producer id because the epochs of this one are used up."""
+    """Returns whether InitProducerId needs a new producer id because the epochs of the current id are used up."""
     return metadata.is_epoch_exhausted and expected_epoch in (None, metadata.producer_epoch)
 
 
 def with_partitions(
     metadata: TransactionMetadata, partitions: frozenset[TopicPartition], client_transaction_version: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata with more partitions in the transaction, which begins with the first of them."""
+    """Returns the metadata with more partitions in the transaction, which begins if it was not open."""
     return metadata.moved_to(
         TransactionState.ONGOING,
         partitions=metadata.partitions | partitions,
@@ -106,8 +107,10 @@ def with_partitions(
 def prepared(
     metadata: TransactionMetadata, *, commit: bool, client_transaction_version: int, next_producer_id: int, wall_ms: int
 ) -> TransactionMetadata:
-    """Returns the metadata with a decided outcome. From version 2 on, the markers carry the next epoch, so that late
-    writes are refused."""
+    """Returns the metadata with a decided outcome.
+
+    From `client_transaction_version` 2 on, the markers carry the next epoch, so that late writes are refused.
+    """
     epoch, last = metadata.producer_epoch, metadata.last_producer_epoch
     if client_transaction_version >= TRANSACTION_VERSION_2:
         epoch, last = epoch + 1, epoch

@@ -19,8 +19,10 @@ from kafkapy.types import TopicPartition
 
 
 def transaction_record(transactional_id: str, metadata: TransactionMetadata, version: int) -> CoordinatorRecord:
-    """Returns the record of an id. `version` is the version of the value: 0 while transaction.version is 0, otherwise
-    1."""
+    """Returns the record of an id.
+
+    `version` is the version of the value: 0 while transaction.version is 0, otherwise 1.
+    """
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(metadata.partitions):
         by_topic.setdefault(topic, []).append(partition)

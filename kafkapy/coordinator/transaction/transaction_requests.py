@@ -27,7 +27,10 @@ class ProducerResponse(NamedTuple):
 
 
 class TransactionMarker(NamedTuple):
-    """The marker that ends a transaction in each of its partitions. `transaction_version` is the client's."""
+    """The marker that ends a transaction in each of its partitions.
+
+    `transaction_version` is the level of transaction.version that the client uses.
+    """
 
     producer_id: int
     producer_epoch: int
@@ -37,7 +40,7 @@ class TransactionMarker(NamedTuple):
 
 
 class ListFilter(NamedTuple):
-    """The filter of ListTransactions; an empty set and -1 match all transactions."""
+    """The filter of ListTransactions. An empty set and a `duration_ms` of -1 match all transactions."""
 
     states: frozenset[str] = frozenset()
     producer_ids: frozenset[int] = frozenset()

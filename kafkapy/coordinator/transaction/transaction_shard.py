@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 class TransactionShard:
-    """Owns the transactional ids of one partition. Owner thread only.
+    """The transactional ids of one partition, with their metadata. Owner thread only.
 
     The metadata of an id changes when its record is committed, not before. Until then (`_in_transit`), other requests
     for the id are refused with CONCURRENT_TRANSACTIONS.
@@ -99,7 +99,10 @@ class TransactionShard:
     def init_producer_id(
         self, call: InitCall, new_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Initializes the producer of an id. Raises ApiError."""
+        """Initializes the producer of a transactional id; aborts its open transaction instead, if there is one.
+
+        Raises ApiError if the request is refused.
+        """
         metadata = self.transactions.get(call.transactional_id) or TransactionMetadata(timeout_ms=call.timeout_ms)
         if call.transactional_id in self._in_transit:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -126,7 +129,7 @@ class TransactionShard:
         partitions: frozenset[TopicPartition],
         client_transaction_version: int,
     ) -> CoordinatorResult[Error]:
-        """Adds partitions to the transaction, and begins it if none is open. Raises ApiError."""
+        """Adds partitions to the transaction, which begins if none is open. Raises ApiError for a refused request."""
         metadata = self._owned(transactional_id, producer)
         if transactional_id in self._in_transit or metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -138,7 +141,10 @@ class TransactionShard:
     def missing_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> frozenset[TopicPartition]:
-        """Returns the elements of `partitions` that are not in the producer's transaction. Raises ApiError."""
+        """Returns the elements of `partitions` that are not in the producer's transaction.
+
+        Raises ApiError if the producer does not own the id or its transaction is ending.
+        """
         metadata = self._owned(transactional_id, producer)
         if metadata.state in PREPARED_STATES:
             raise ApiError(Error.CONCURRENT_TRANSACTIONS)
@@ -155,7 +161,7 @@ class TransactionShard:
     # -- EndTxn
 
     def needs_next_producer_id(self, transactional_id: str, request: EndRequest) -> bool:
-        """Returns whether `end` uses up the epochs of the producer id, and so needs another producer id."""
+        """Returns whether `end` would use up the epochs of the producer id, so that it needs a new producer id."""
         metadata = self.transactions.get(transactional_id)
         return (
             metadata is not None
@@ -168,10 +174,9 @@ class TransactionShard:
     def end(
         self, transactional_id: str, request: EndRequest, next_producer_id: int = NO_PRODUCER_ID
     ) -> CoordinatorResult[ProducerResponse]:
-        """Ends a transaction. The response has the producer's id and epoch for the next transaction, and is sent when
-        the outcome is durable.
+        """Ends a transaction. The response is sent when the outcome is durable.
 
-        Raises ApiError.
+        It has the producer's id and epoch for the next transaction. Raises ApiError if the request is refused.
         """
         metadata = self.transactions.get(transactional_id)
         if metadata is None:
@@ -256,7 +261,7 @@ class TransactionShard:
         response: R | None,
         on_failure: Callable[[], None] = lambda: None,
     ) -> CoordinatorResult[R]:
-        """Writes the next metadata of the id, which takes effect at its commit."""
+        """Writes the next metadata of the id, which takes effect when the record is committed."""
         assert transactional_id not in self._in_transit, f"two changes of {transactional_id} at once"
         current = self.transactions.get(transactional_id)
         assert current is None or not _goes_back(current, changed), f"{transactional_id}: {current} -> {changed}"
@@ -282,10 +287,10 @@ def _goes_back(current: TransactionMetadata, changed: TransactionMetadata) -> bo
 
 
 def _is_known_producer(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> bool:
-    """Returns whether the producer id is the current or the previous one, or the transactional id has no epoch yet.
+    """Returns whether the producer id is the current or the previous id, or the transactional id has no epoch yet.
 
-    As in Apache Kafka, the epoch is compared only when no transaction is open (`initialized`): an open one is aborted
-    first.
+    As in Apache Kafka, the epoch of the current id is compared only when no transaction is open (`initialized`),
+    because an open transaction is aborted first.
     """
     if metadata.producer_epoch == NO_PRODUCER_EPOCH or producer.producer_id == metadata.producer_id:
         return True

@@ -1,9 +1,11 @@
 """The metrics page of a broker and its health pages, which the metrics listener serves.
 
-    /metrics  the page       /live  the reactor answers       /ready  the broker serves clients
+    /metrics    the page of metrics
+    /live       succeeds if the reactor's thread runs
+    /ready      succeeds if the broker serves clients
 
-The numbers are read from other threads' objects while these threads run: each number is correct at one moment, but
-not all at the same one. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread
+The numbers are read from other threads' objects while these threads run: each number is correct at one moment, but not
+all at the same moment. Containers are copied in one step (`dict.copy`, `list(dict.values())`), which no other thread
 can interrupt.
 """
 
@@ -35,12 +37,12 @@ PATIENCE_S = 5.0
 
 
 class BrokerPage:
-    """Owns the last page and the state between pages. The metrics listener's thread only."""
+    """The metrics page, with the state that is kept between requests. The metrics listener's thread only."""
 
     def __init__(
         self, services: Services, log_cleaner: LogCleaner, socket_server: SocketServer, state: Callable[[], int]
     ) -> None:
-        """`state` returns the broker's state as Kafka's number; 3 is running."""
+        """Creates the page. `state` returns the broker's state as Kafka's number, in which 3 is running."""
         self._services = services
         self._state = state
         limit = services.config.kafkapy_metrics_series_limit
@@ -56,7 +58,7 @@ class BrokerPage:
         self._cpu_s = 0.0
 
     def render(self) -> MetricsPage:
-        """Returns a new page."""
+        """Returns a page with the present numbers."""
         began_s = time.thread_time()
         page = Page()
         services = self._services
@@ -83,7 +85,7 @@ class BrokerPage:
         return Response(memoryview(self._page), content_type=PAGE_TYPE)
 
     def live(self) -> Pending:
-        """Returns a page that the reactor's thread resolves, if it runs."""
+        """Returns a page that succeeds when the reactor's thread resolves it, and fails if the thread does not run."""
         silence = Response(f"the reactor has not answered for {PATIENCE_S:g} seconds\n".encode(), 503)
         pending = Pending(silence, PATIENCE_S)
         self._services.reactor.post(lambda: pending.resolve(Response(b"live\n")))

@@ -19,7 +19,7 @@ class _Counts(NamedTuple):
 
 
 class ClusterMetrics:
-    """Stores the counts, and the topics that they belong to. One thread."""
+    """The cluster's metrics: the counts, and the topics for which they were counted. Used by one thread."""
 
     def __init__(self, services: Services, state: Callable[[], int]) -> None:
         self._services = services

@@ -42,7 +42,10 @@ def api_name(key: int) -> str:
 
 
 class RequestMetrics:
-    """Stores the readings of the last minute, for quantiles and the reactor's idle share. One thread."""
+    """The requests' metrics, with the readings of the last minute for quantiles and the reactor's idle share.
+
+    Used by one thread.
+    """
 
     def __init__(self, services: Services, socket_server: SocketServer) -> None:
         self._services = services
@@ -63,7 +66,7 @@ class RequestMetrics:
         self._write_waiting(page)
 
     def _read_meters(self) -> dict[str, Meter]:
-        """Returns totals by name. A fetch counts as Fetch and as FetchConsumer, as in Kafka."""
+        """Returns the totals of each API by its name. A fetch counts as Fetch and as FetchConsumer, as in Kafka."""
         found: dict[str, Meter] = {}
         for key, requests, size, time_us, buckets in self._services.reactor.request_meters():
             found[api_name(key)] = Meter(requests, size, time_us, buckets)

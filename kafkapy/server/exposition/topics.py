@@ -47,7 +47,7 @@ STEP = 32
 
 
 class TopicMetrics:
-    """Stores the partitions' labels from page to page. One thread."""
+    """The topics' metrics, with the partitions' labels, which are kept from page to page. Used by one thread."""
 
     def __init__(self, services: Services, limit: int) -> None:
         self._replica_manager = services.replica_manager
@@ -75,8 +75,7 @@ class TopicMetrics:
         page.one(table.PRODUCERS, producers)
 
     def _ordered(self, page: Page) -> list[Partition]:
-        """Returns the partitions, those of internal topics last, because their hundred partitions would use up the
-        limit."""
+        """Returns the partitions of this broker, internal topics last, because theirs alone could use up the limit."""
         hosted: list[Partition] = list(self._replica_manager.partitions.values())
         ordered: list[Partition] = []
         internal: list[Partition] = []
@@ -87,7 +86,7 @@ class TopicMetrics:
         return ordered + internal
 
     def _rows(self, page: Page, partitions: list[Partition]) -> PartitionRows:
-        """Returns a row for each of the first partitions, and one row for all others if there are any."""
+        """Returns empty rows: one for each of the first `limit` partitions, and one for all others if there are any."""
         known = self._labels
         if len(known) > 2 * len(partitions) + 64:
             known.clear()  # most stored labels belong to deleted topics
@@ -104,7 +103,7 @@ class TopicMetrics:
         return PartitionRows(labels, COLUMNS)
 
     def _look(self, page: Page, partitions: list[Partition], rows: PartitionRows) -> tuple[int, int, int]:
-        """Fills the rows. Returns the counts of leaders here, of producers, and of leaders at the minimal ISR."""
+        """Fills the rows; returns the numbers of leaders here, of producers, and of leaders at the minimal ISR."""
         leaders = producers = at_min_isr = 0
         for begin in _steps(len(partitions)):
             end = min(begin + STEP, len(partitions))

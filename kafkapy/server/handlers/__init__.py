@@ -1,4 +1,4 @@
-"""The handlers, one module per family of APIs, which is imported at the first request of one of them."""
+"""The handlers. Each family of APIs has a module, which is imported at the first request of one of its APIs."""
 
 from kafkapy.protocol.api import ApiKey
 

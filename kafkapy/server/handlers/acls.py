@@ -1,9 +1,10 @@
 """DescribeAcls, CreateAcls, DeleteAcls, versions 0 to 3 (KIP-140).
 
-Behaviour: without an authorizer Apache Kafka offers these APIs and responds with SECURITY_DISABLED to each of them,
-to each creation and to each filter. A request with an UNKNOWN element closes the connection.
+Behaviour: without an authorizer Apache Kafka offers these APIs and responds with SECURITY_DISABLED to each creation
+and each filter. A request with an UNKNOWN element closes the connection.
 
-Version notes: version 0 has no pattern types; every name is literal. Apache Kafka 4 no longer serves it, 3.9 does.
+Version notes: version 0 has no pattern types; every name is literal. Apache Kafka 4 no longer serves version 0,
+which 3.9 serves.
 
 Not done: there is no authorizer, so no ACL is ever stored; the configuration refuses `authorizer.class.name`.
 """

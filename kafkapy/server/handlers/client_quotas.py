@@ -113,7 +113,7 @@ def alter_client_quotas_error(
 
 @serves(ApiKey.ALTER_CLIENT_QUOTAS, 0, 1, on_error=alter_client_quotas_error, blocking=True)
 def handle_alter_client_quotas(context: RequestContext, request: AlterClientQuotasRequest) -> None:
-    """Runs on the handler pool, because the name of an ip entity may be a host name, which is looked up."""
+    """Alters quotas on the handler pool, because the name of an ip entity may be a host name, which is looked up."""
     version = context.api_version
     alterations = [
         QuotaAlteration(_entity(entry), {op.key: None if op.remove else op.value for op in entry.ops})
@@ -141,7 +141,7 @@ def _is_resolvable(host: str) -> bool:
 
 
 def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
-    """Returns the entity; the last name of a repeated type counts, as in Kafka."""
+    """Returns the entity of an entry. If a type is repeated, its last name counts, as in Kafka."""
     return tuple(sorted({part.entity_type: part.entity_name for part in entry.entity}.items()))
 
 

@@ -3,8 +3,8 @@
 Behaviour: the configuration of topics, brokers, groups, client metrics and this broker's loggers. Changes are committed
 by the controller, except levels of loggers, which are set at once.
 
-Version notes: version 0 of DescribeConfigs says whether a value is the default; later ones name its source. Version 0
-of ListConfigResources lists client metrics only (KIP-1142).
+Version notes: version 0 of DescribeConfigs says whether a value is the default; later versions name its source. Version
+0 of ListConfigResources lists client metrics only (KIP-1142).
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def list_config_resources_error(
 def handle_list_config_resources(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Lists client metrics for version 0, the requested types for version 1, all of them for an empty list."""
+    """Lists client metrics in version 0, and in version 1 the requested types, or all types for an empty list."""
     image = context.services.metadata.image
     brokers = [str(broker_id) for broker_id in image.brokers]
     configured = {
@@ -266,7 +266,7 @@ def _keys(resources: Iterable[object]) -> list[ConfigResource]:
 def _preprocess(
     services: Services, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
 ) -> dict[ConfigResource, ErrorMessage]:
-    """Returns the errors of the request itself, by resource."""
+    """Returns the resources whose changes are invalid regardless of the metadata, with their errors."""
     failed: dict[ConfigResource, ErrorMessage] = {}
     counts = Counter(keys)
     for resource, resource_changes in changes.items():
@@ -331,5 +331,5 @@ def _incrementally_altered(
 def _in_order(
     keys: list[ConfigResource], results: Mapping[ConfigResource, ErrorMessage], default: ErrorMessage | None
 ) -> list[tuple[ConfigResource, ErrorMessage]]:
-    """Returns each resource of the request once, with its result."""
+    """Returns each resource of the request once, with `default`, or with its result if `default` is None."""
     return [(key, results[key] if default is None else default) for key in dict.fromkeys(keys)]

@@ -1,7 +1,7 @@
 """ElectLeaders, versions 0 to 2 (KIP-183, KIP-460).
 
-Behaviour: elects, for the named or for all partitions, the preferred replica or any live replica, which may lose
-records.
+Behaviour: elects the preferred replica, or any live replica, of the named or of all partitions. The election of any
+live replica may lose records.
 
 Version notes: version 0 elects preferred replicas only, and its response has no error of the whole request.
 """

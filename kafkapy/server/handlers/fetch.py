@@ -1,11 +1,12 @@
 """Fetch: reads partitions for consumers and followers, with or without a session.
 
-Behaviour: the response holds at most `max_bytes`, but at least one whole batch. With less than `min_bytes` and no
-error, the response waits. Within a session (`server/fetch_session`) it holds only the partitions that have changed.
+Behaviour: the response holds at most `max_bytes`, but at least one whole batch if there is one. While there are fewer
+than `min_bytes` and no error, the response waits. Within a session (`server/fetch_session`) it holds only the
+partitions that have changed.
 
-Version notes: versions 0 to 3 get message sets of magic 0 or 1, converted on the handler pool. From 4 isolation levels,
-from 7 sessions (KIP-227) and an error for the whole response. Before 10 a topic with zstd is refused. From 11 consumers
-may read from followers (KIP-392), from 12 the response may hold a diverging epoch (KIP-595), from 13 topic ids, from 16
+Version notes: versions 0 to 3 get message sets of magic 0 or 1, converted on the handler pool. Version 4 adds
+isolation levels; 7 adds sessions (KIP-227) and an error for the whole response. Before 10 a topic with zstd is refused.
+From 11 on consumers may read from followers (KIP-392). Version 12 adds diverging epochs (KIP-595), 13 topic ids, and 16
 the addresses of leaders (KIP-951).
 
 Not done: preferred read replicas and remote storage.
@@ -31,8 +32,10 @@ _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
 def fetch_error(request: FetchRequest, version: int, error: Error, message: str | None) -> FetchResponse:
-    """Returns a response with `error` for the whole response and for every partition; clients without sessions read
-    only the latter."""
+    """Returns a response that has `error` as a whole and for every partition.
+
+    Clients without sessions read only the errors of the partitions.
+    """
     return FetchResponse(
         error_code=error,
         session_id=request.session_id,
@@ -94,7 +97,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
 
 
 def count_results(context: RequestContext, results: Results) -> None:
-    """Counts the bytes read from each topic, and the errors."""
+    """Adds the results to the metrics: the bytes read from each topic, and the errors."""
     counters_of = context.services.replica_manager.counters_of
     for asked, result in results:
         counters = counters_of(asked.topic_partition)
@@ -106,7 +109,7 @@ def count_results(context: RequestContext, results: Results) -> None:
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
-    """Returns the parameters of the request, limited by the broker's configuration and by how long it has waited."""
+    """Returns the parameters of the request, within the broker's limits and less the time that it has waited."""
     version = context.api_version
     has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
     max_bytes = min(request.max_bytes, context.services.config.fetch_max_bytes)
@@ -124,7 +127,7 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
 
 
 def fetch_response(context: RequestContext, session: FetchContext, results: Results) -> FetchResponse:
-    """Builds the response from what the session selects of `results`. Adjacent partitions of a topic share an entry."""
+    """Builds the response from the results that the session selects. Adjacent partitions of a topic share an entry."""
     version = context.api_version
     error, session_id, to_send = session.answer(results)
     nodes: dict[int, LeaderNode] = {}
@@ -182,7 +185,10 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
 
 
 def refuse_zstd(manager: ReplicaManager, asked: FetchPartition, result: FetchResult) -> FetchResult:
-    """Returns UNSUPPORTED_COMPRESSION_TYPE for a topic whose compression.type is zstd, whatever its log contains."""
+    """Returns UNSUPPORTED_COMPRESSION_TYPE if the topic's compression.type is zstd, otherwise `result`.
+
+    It is used for clients that cannot read zstd (Fetch below version 10). The codecs of the batches do not matter.
+    """
     partition = manager.partitions.get(asked.topic_partition)
     if partition is not None and partition.log.config.codec == ZSTD:
         return FetchResult(Error.UNSUPPORTED_COMPRESSION_TYPE)

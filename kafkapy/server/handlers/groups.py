@@ -1,17 +1,17 @@
 """JoinGroup 0-9, SyncGroup 0-5, Heartbeat 0-4, LeaveGroup 0-5, DescribeGroups 0-6, ListGroups 0-5, DeleteGroups 0-2.
 
-The classic protocol's members and the administration of groups. Requests go to the group coordinator, which responds to
-JoinGroup and SyncGroup when the group's next generation begins or its assignment is committed.
+These APIs serve members of the classic protocol and the administration of groups. Requests go to the group coordinator,
+which responds to JoinGroup and SyncGroup when the group's next generation begins or its assignment is committed.
 
 Versions:
-    JoinGroup 1        has a rebalance timeout; before, the session timeout is used.
+    JoinGroup 1        has a rebalance timeout; in version 0 the session timeout is used instead.
     JoinGroup 4        a new member joins twice: the first response gives it its id (KIP-394).
     JoinGroup 7        the protocol name may be null, and is null in errors.
     JoinGroup 9        the leader may be told to skip the assignment (KIP-814).
     SyncGroup 5        requires the protocol's type and name.
     LeaveGroup 3       several members leave at once, with an error for each.
-    DescribeGroups 6   reports a missing group as an error; before, as a dead group.
-    ListGroups 4, 5    filter by state, by type.
+    DescribeGroups 6   reports a missing group as an error; older versions report it as a dead group.
+    ListGroups 4       filters by state; version 5 also filters by type.
 Not done: authorization; every client may do everything.
 """
 

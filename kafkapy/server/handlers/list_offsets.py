@@ -110,8 +110,7 @@ def _code_for(error: Error, version: int) -> Error:
 
 
 def _response(request: ListOffsetsRequest, answer: Answer) -> ListOffsetsResponse:
-    """Returns one result for each partition. If the request names a partition twice, only the last of its entries
-    counts."""
+    """Returns one result for each partition; if the request repeats a partition, only its last entry counts."""
     return ListOffsetsResponse(
         topics=[
             ListOffsetsResponse.ListOffsetsTopicResponse(

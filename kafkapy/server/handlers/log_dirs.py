@@ -77,7 +77,10 @@ def _describe(
 
 
 def _offset_lag(context: RequestContext, topic_partition: TopicPartition, future: Log | None) -> int:
-    """Returns the lag of a future log behind the current log, or of the current log behind its high watermark."""
+    """Returns the number of offsets by which `future` is behind the current log; -1 if the partition is not here.
+
+    If `future` is None, returns the number by which the current log is behind its high watermark.
+    """
     partition: Partition | None = context.services.replica_manager.partitions.get(topic_partition)
     if partition is None:
         return INVALID_OFFSET_LAG
@@ -96,12 +99,12 @@ def alter_replica_log_dirs_error(
 def handle_alter_replica_log_dirs(
     context: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Runs on the handler pool, because future logs are created before the response, as in Kafka."""
+    """Starts moves on the handler pool, because future logs are created before the response, as in Kafka."""
     return _altered(context.services.alter_log_dirs.alter(_wanted_directories(request)))
 
 
 def _wanted_directories(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
-    """Returns the requested directories; the last one of a repeated partition counts."""
+    """Returns the requested directory of each partition; if a partition is repeated, its last directory counts."""
     return {
         TopicPartition(topic.name, index): directory.path
         for directory in request.dirs

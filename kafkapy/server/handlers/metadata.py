@@ -82,7 +82,7 @@ def handle_metadata(context: RequestContext, request: MetadataRequest) -> Metada
 
 
 def _key_of(context: RequestContext, request: MetadataRequest) -> object:
-    """Returns everything in the request that the response depends on in addition to the image."""
+    """Returns the key under which the response is stored: all that the response depends on, except the image."""
     topics = request.topics
     wanted = None if topics is None else tuple([(topic.name, topic.topic_id) for topic in topics])
     return (
@@ -138,7 +138,7 @@ def _answer(context: RequestContext, request: MetadataRequest, image: MetadataIm
 def _find_topics(
     request: MetadataRequest, version: int, image: MetadataImage
 ) -> tuple[list[TopicImage], list[tuple[str | None, bytes]]]:
-    """Returns the requested topics, and (name, id) of the topics that do not exist, each once."""
+    """Returns the requested topics that exist, and (name, id) of the others, each once. Raises ApiError."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.by_name.values()), []
     if version < TOPIC_ID_VERSION:
@@ -241,7 +241,10 @@ def handle_describe_topic_partitions(
 def _names_from_cursor(
     request: DescribeTopicPartitionsRequest, image: MetadataImage
 ) -> tuple[list[str], dict[str, int]]:
-    """Returns the sorted topics from the cursor on, and the first partition in the cursor's topic."""
+    """Returns the sorted names of the topics from the cursor on, and {topic of the cursor: first partition}.
+
+    The second value is empty without a cursor. Raises ApiError for an invalid cursor.
+    """
     names = sorted({topic.name for topic in request.topics} if request.topics else image.topics.by_name)
     cursor = request.cursor
     if cursor is None:

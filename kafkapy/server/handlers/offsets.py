@@ -1,11 +1,11 @@
 """OffsetCommit 0-10, OffsetFetch 0-10 and OffsetDelete 0: committed offsets of groups.
 
-Partitions are named by topic name, or by topic id from version 10 on. Partitions that do not exist are refused here;
-the group coordinator decides on the others.
+Partitions are named by topic name, or by topic id from version 10 on. The handler refuses partitions that do not
+exist; the group coordinator decides on the others.
 
 Versions:
     OffsetCommit 9   knows GROUP_ID_NOT_FOUND, and members of consumer groups.
-    OffsetFetch 2    has one error for the whole group; before, one for each partition.
+    OffsetFetch 2    has one error for the whole group; older versions have one for each partition.
     OffsetFetch 7    can require offsets that no open transaction may change.
     OffsetFetch 8    several groups in one request.
 Not done: authorization.
@@ -93,7 +93,7 @@ def _to_commit(topic: TopicImage, requested: OffsetCommitRequest.OffsetCommitReq
 
 
 def _commit_response(request: OffsetCommitRequest, version: int, errors: Iterator[Error]) -> OffsetCommitResponse:
-    """Builds the response; `errors` has one for each partition of the request, in its order."""
+    """Builds the response; `errors` has one error for each partition of the request, in order."""
     response = []
     for topic in request.topics:
         partitions = [
@@ -230,7 +230,7 @@ def _fetch_single_group(context: RequestContext, request: OffsetFetchRequest) ->
 
 
 def _single_group_error(request: OffsetFetchRequest, version: int, error: Error) -> OffsetFetchResponse:
-    """Builds the response for a failed group; in versions 0 and 1 each partition has the error."""
+    """Builds the response with `error` for the group; in versions 0 and 1 each partition has the error."""
     if version >= OffsetFetchResponse.FIRST_VERSION_WITH_ERROR_CODE:
         return OffsetFetchResponse(error_code=error)
     return OffsetFetchResponse(

@@ -4,8 +4,8 @@ Behaviour: a request is split into partitions, and each is appended or refused o
 back, and an error closes the connection. With acks=-1 the response waits for the in-sync replicas.
 
 Version notes: versions 0 to 2 accept message sets of magic 0 and 1; versions from 3 accept exactly one batch of magic 2
-for each partition. zstd from version 7. Hints to the leader from 10 (KIP-951). From 11 transactional errors may be
-TRANSACTION_ABORTABLE, and from 12 the broker adds the partitions to the transaction (KIP-890). Topic ids from 13.
+for each partition. Version 7 adds zstd, 10 hints to the leader (KIP-951), 11 the error TRANSACTION_ABORTABLE, and 13
+topic ids. From 12 on the broker adds the partitions to the transaction (KIP-890).
 
 The data gate (`_core/gate/produce_gate`) serves plain requests before they come here.
 """
@@ -36,7 +36,7 @@ Responses = Mapping[TopicPartition, PartitionResponse]
 
 
 def produce_error(request: ProduceRequest, version: int, error: Error, message: str | None) -> ProduceResponse | None:
-    """Returns a response with `error` for every partition; None with acks=0."""
+    """Returns a response with `error` for every partition, or None with acks=0."""
     if request.acks == 0:
         return None
     has_message = message is not None and message != error.message
@@ -133,7 +133,7 @@ class ProduceOperation:
     def _find_transactional(self) -> None:
         """Finds the partitions with transactional records, and their producer.
 
-        Raises ApiError, INVALID_PRODUCER_ID_MAPPING, for batches of several producers.
+        Raises ApiError INVALID_PRODUCER_ID_MAPPING if they have several producers.
         """
         for topic_partition, records in self._entries.items():
             produced = ProducedRecords(records)
@@ -152,7 +152,7 @@ class ProduceOperation:
     def _verify(self, checked: Checked) -> None:
         """Refuses partitions that do not belong to the producer's open transaction.
 
-        This is the last step before the append: nothing may run between them that could end the transaction.
+        This is the last step before the append: nothing may run between the two that could end the transaction.
         """
         transactional_id = self._request.transactional_id
         if transactional_id is None or not self._producers:
@@ -213,7 +213,7 @@ class ProduceOperation:
 
 
 def transaction_support(version: int) -> ClientSupport:
-    """Returns the support of a client of this produce version for the verification of its transaction."""
+    """Returns what a client of this Produce version supports when its transaction is verified."""
     if version >= ProduceRequest.FIRST_VERSION_WITH_IMPLICIT_PARTITIONS:
         return ClientSupport.ADD_PARTITIONS
     if version >= ProduceRequest.FIRST_VERSION_WITH_ABORTABLE_ERRORS:
@@ -222,11 +222,10 @@ def transaction_support(version: int) -> ClientSupport:
 
 
 def first_batch_error(produced: ProducedRecords, version: int, transactional_id: str | None) -> Error:
-    """Returns the error if the produce version does not allow something in the first batch's header; the log validates
-    the rest.
+    """Returns the error of a partition whose first batch the Produce version does not allow, otherwise NONE.
 
-    Raises ApiError for the whole request: bytes that cannot be a batch, transactional records without a transactional
-    id. Versions without batches allow every format, and the log validates their message sets.
+    The log validates everything else, and the message sets of versions without batches. Raises ApiError, which refuses
+    the whole request, for bytes that cannot be a batch and for transactional records without a transactional id.
     """
     if version < ProduceRequest.FIRST_VERSION_WITH_BATCHES:
         return Error.INVALID_PRODUCER_ID_MAPPING if produced.is_transactional else Error.NONE
@@ -245,7 +244,10 @@ def first_batch_error(produced: ProducedRecords, version: int, transactional_id:
 def produce_response(
     context: RequestContext, request: ProduceRequest, names: list[str], responses: Responses
 ) -> ProduceResponse:
-    """Builds the response in the request's order; `names` are the topics' names, `responses` has one per partition."""
+    """Builds the response in the order of the request.
+
+    `names` are the names of the request's topics; a partition without an entry in `responses` gets UNKNOWN_TOPIC_ID.
+    """
     version = context.api_version
     nodes: dict[int, LeaderNode] = {}
     topics = []

@@ -4,7 +4,7 @@ Without a transactional id every request gets a new id with epoch 0, whatever id
 
 Versions:
     3   a producer names its current id and epoch.
-    4   knows PRODUCER_FENCED; before, the error is INVALID_PRODUCER_EPOCH.
+    4   has the error PRODUCER_FENCED; in older versions it is INVALID_PRODUCER_EPOCH.
 Not done: version 6 (two-phase commit, KIP-939), which is unstable in Apache Kafka 4.3 and not announced there either.
 """
 

@@ -2,7 +2,7 @@
 
 Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
 
-Not done: the cluster has one broker, so that a reassignment to another one is refused.
+Not done: the cluster has one broker, so that a reassignment to another broker is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def list_partition_reassignments_error(
 def handle_list_partition_reassignments(
     context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """Lists the named partitions, or all; partitions that do not exist are left out, as in Kafka."""
+    """Lists the named partitions, or all partitions, that are being reassigned.
+
+    Partitions that do not exist are left out, as in Kafka.
+    """
     by_name = context.services.metadata.image.topics.by_name
     wanted: list[tuple[TopicImage, list[int]]] = []
     if request.topics is None:

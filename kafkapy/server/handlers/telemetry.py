@@ -75,7 +75,7 @@ def push_telemetry_error(
 
 @serves(ApiKey.PUSH_TELEMETRY, 0, 0, on_error=push_telemetry_error)
 def handle_push_telemetry(context: RequestContext, request: PushTelemetryRequest) -> None:
-    """Checks a push on the reactor's thread, reads it on the handler pool, and stores it on the reactor's thread."""
+    """Checks a push on the reactor's thread, decodes it on the handler pool, and stores it on the reactor's thread."""
     services = context.services
     telemetry: ClientTelemetry = services.client_telemetry
     largest = services.config.telemetry_max_bytes
@@ -135,7 +135,10 @@ def _check_push(instance: ClientInstance, request: PushTelemetryRequest, monoton
 
 
 def _decompressed(request: PushTelemetryRequest, largest: int) -> bytes | memoryview:
-    """Returns the decompressed metrics. Raises ApiError TELEMETRY_TOO_LARGE or INVALID_RECORD."""
+    """Returns the decompressed metrics, at most `largest` bytes.
+
+    Raises ApiError TELEMETRY_TOO_LARGE if there are more, and INVALID_RECORD if they do not decompress.
+    """
     if request.compression_type == NONE or not request.metrics:
         metrics: bytes | memoryview = request.metrics
         return metrics

@@ -1,11 +1,12 @@
 """TxnOffsetCommit 0-5: commits a group's offsets in its producer's transaction (KIP-98, KIP-447).
 
-The transaction is verified first; version 5 adds the group's partition of `__consumer_offsets` to it.
+The transaction is verified first; from version 5 on the broker adds the group's partition of `__consumer_offsets` to
+the transaction itself.
 
 Versions:
-    2   knows COORDINATOR_LOAD_IN_PROGRESS; before, the error is COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
+    2   has the error COORDINATOR_LOAD_IN_PROGRESS, instead of COORDINATOR_NOT_AVAILABLE (KAFKA-7296).
     3   names the member and the generation.
-    4   knows TRANSACTION_ABORTABLE.
+    4   has the error TRANSACTION_ABORTABLE.
 Not done: topic ids, which the request does not have; authorization.
 """
 
@@ -79,7 +80,7 @@ def _to_commit(
     requested: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition,
     offsets: list[OffsetToCommit],
 ) -> Error | None:
-    """Adds the partition to `offsets` if it exists; returns the error otherwise."""
+    """Adds the partition to `offsets` and returns None if the partition exists; otherwise returns the error."""
     if context.services.metadata.image.topics.partition(topic, requested.partition_index) is None:
         return Error.UNKNOWN_TOPIC_OR_PARTITION
     offsets.append(
@@ -115,7 +116,7 @@ def _as_known_to(version: int, error: Error) -> Error:
 
 
 def _response(request: TxnOffsetCommitRequest, errors: Iterable[Error]) -> TxnOffsetCommitResponse:
-    """Builds the response; `errors` has one for each requested partition, in order."""
+    """Builds the response; `errors` has one error for each requested partition, in order."""
     each = iter(errors)
     return TxnOffsetCommitResponse(
         topics=[

@@ -3,8 +3,8 @@
 If one partition of a request cannot be added to a transaction, none of the request's partitions is added.
 
 Versions:
-    all                      know PRODUCER_FENCED from version 2 on; before, the error is INVALID_PRODUCER_EPOCH.
-    AddPartitionsToTxn 4     several transactions, from brokers, to be added to or only verified.
+    all                      have the error PRODUCER_FENCED from version 2 on, instead of INVALID_PRODUCER_EPOCH.
+    AddPartitionsToTxn 4     is sent by brokers: adds to several transactions, or only verifies them.
     EndTxn 5                 the producer takes its next epoch from the response (KIP-890).
 Not done: authorization.
 """
@@ -34,7 +34,7 @@ _TopicResults = list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]
 
 
 def _in_version(version: int, error: Error, first_with_producer_fenced: int) -> Error:
-    """Returns the error that the version knows: INVALID_PRODUCER_EPOCH is older than PRODUCER_FENCED."""
+    """Returns the error, or INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED for a version without that error."""
     if error is Error.PRODUCER_FENCED and version < first_with_producer_fenced:
         return Error.INVALID_PRODUCER_EPOCH
     return error
@@ -136,7 +136,7 @@ def _partitions(topics: _Topics) -> list[TopicPartition]:
 
 
 def _refused(known: TopicsImage, topics: _Topics) -> dict[TopicPartition, Error]:
-    """Returns nothing if all partitions may be added, otherwise an error for each partition."""
+    """Returns an error for each partition if one of them may not be added, otherwise an empty dictionary."""
     errors: dict[TopicPartition, Error] = {}
     requested = _partitions(topics)
     for partition in requested:

@@ -48,12 +48,12 @@ REBALANCEABLE_STATES = VALID_PREVIOUS_STATES[GroupState.PREPARING_REBALANCE]
 
 
 class ClassicGroup:
-    """Owns the members of one group. Owner thread only.
+    """A group of the classic protocol, with its members. Owner thread only.
 
-    Invariants: `leader_id` is the id of a member unless the group has no members; `pending_members` (ids handed out,
-    not yet joined) and `members` are disjoint, and only `add` and `remove` add and remove members, because they
-    maintain the counts; `static_members` maps each member's instance id to its member id; `protocol_name` is None in
-    Empty; in CompletingRebalance and Stable every member supports that protocol.
+    Invariants: `leader_id` is the id of a member unless the group has no members; `pending_members` (ids that clients
+    have received, but have not joined with) and `members` are disjoint, and only `add` and `remove` add and remove
+    members, because they maintain the counts; `static_members` maps each member's instance id to its member id;
+    `protocol_name` is None in Empty; in CompletingRebalance and Stable every member supports that protocol.
     """
 
     group_type = "classic"
@@ -162,8 +162,11 @@ class ClassicGroup:
         return True
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """Returns the member; raises ApiError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when its instance has another
-        id now."""
+        """Returns the member with this id.
+
+        Raises ApiError UNKNOWN_MEMBER_ID if there is none, and FENCED_INSTANCE_ID if the instance id belongs to
+        another member id now.
+        """
         if group_instance_id is not None:
             current = self.static_members.get(group_instance_id)
             if current is None:
@@ -203,8 +206,11 @@ class ClassicGroup:
         return self.protocol_type == protocol_type and is_spoken
 
     def select_protocol(self) -> str:
-        """Returns the protocol with the most votes: each member votes for the first of its protocols that all
-        support. The protocol voted for first wins a tie."""
+        """Returns the protocol with the most votes.
+
+        Each member votes for the first of its protocols that all members support. Of protocols with equal votes, the
+        protocol that got the first vote wins.
+        """
         candidates = self.candidate_protocols()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(votes, key=votes.__getitem__)
@@ -214,8 +220,10 @@ class ClassicGroup:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def compute_subscribed_topics(self) -> None:
-        """Sets the topics that the members consume; None if they are unknown (another protocol type, unreadable
-        metadata)."""
+        """Sets the topics that the members consume, or None if they are unknown.
+
+        They are unknown if the group has another protocol type than consumers, or metadata that cannot be read.
+        """
         if not self.uses_consumer_protocol:
             self.subscribed_topics = None
         elif not self.members:
@@ -298,10 +306,11 @@ class ClassicGroup:
             raise ApiError(Error.NON_EMPTY_GROUP)
 
     def retention_start_ms(self, topic: str, committed: CommittedOffset) -> int | None:
-        """Returns the time of the commit, or of the moment when the last member left a group with group management.
+        """Returns the wall-clock time (ms) from which the offset's retention counts, or None if it does not expire.
 
-        Offsets of a group with members do not expire while a member subscribes to the topic, or while the subscriptions
-        are unknown.
+        The time is that of the commit or, in an empty group that has had members, of the last member's departure. While
+        the group has members, an offset does not expire if a member subscribes to the topic or if the subscriptions are
+        unknown.
         """
         if self.protocol_type is None:
             return committed.commit_timestamp_ms  # A simple consumer has no group management.

@@ -32,7 +32,7 @@ class MemberTally:
 
 
 class ClassicMember:
-    """Owns the member's metadata, its assignment, and the request that waits, if any. Owner thread only.
+    """A member of a classic group: its metadata, its assignment and its waiting request, if any. Owner thread only.
 
     `join_responder` and `sync_responder` respond to the waiting requests. `is_new` is True until the member's first
     generation is complete: until then the member does not know its id, sends no heartbeats, and may expire while it
@@ -117,17 +117,19 @@ class ClassicMember:
 
     @property
     def has_satisfied_heartbeat(self) -> bool:
-        """True if the member stays when its session timer expires: while its request waits it need not send
-        heartbeats."""
+        """True if the member stays in the group when its session timer expires.
+
+        A member whose request waits for a response need not send heartbeats.
+        """
         return not self.is_new and (self.join_responder is not None or self.sync_responder is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Returns the metadata for that protocol; empty when the member does not support it."""
+        """Returns the member's metadata for the protocol; b"" if the member does not support the protocol."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata
         return b""
 
     def vote(self, candidates: set[str]) -> str:
-        """Returns the first of the member's protocols that is a candidate; there must be one."""
+        """Returns the first of the member's protocols that is in `candidates`; at least one must be."""
         return next(name for name, _ in self.protocols if name in candidates)

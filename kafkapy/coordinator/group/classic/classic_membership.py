@@ -29,7 +29,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResp
 
 
 class ClassicMembership:
-    """The four requests of a member. Owner thread only, keeps no state: the shard owns the groups."""
+    """The handlers of the four requests of a member. Owner thread only. It has no state; the shard owns the groups."""
 
     def __init__(self, rebalance: ClassicRebalance, config: GroupConfig, new_uuid: Callable[[], str]) -> None:
         self._rebalance = rebalance
@@ -196,8 +196,10 @@ class ClassicMembership:
         return self._assign(group, {given.member_id: bytes(given.assignment) for given in request.assignments})
 
     def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> CoordinatorResult[SyncGroupResponse]:
-        """Stores the leader's assignment; once it is committed, responds to all waiting SyncGroups. The assignment
-        is opaque."""
+        """Writes the leader's assignment, which is opaque, to the log.
+
+        Once the record is committed, responds to all waiting SyncGroups.
+        """
         generation_id = group.generation_id
 
         def on_committed(error: Error) -> None:

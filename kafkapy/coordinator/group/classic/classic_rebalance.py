@@ -1,8 +1,8 @@
 """The rebalance of a classic group from one generation to the next, and its timers.
 
-join-<group>              the join phase ends (initial delay, or the rebalance timeout)
-sync-<group>              members that joined must have synced
-heartbeat-<group>-<id>    session of a member, or the time in which a client has to use its new member id
+join-<group>              ends the join phase, after the initial delay or the rebalance timeout
+sync-<group>              removes members that have joined but not sent SyncGroup
+heartbeat-<group>-<id>    ends the session of a member, or drops a member id that no client has used in time
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ logger = logging.getLogger("kafka.coordinator.group")
 
 
 class ClassicRebalance:
-    """Moves groups between states and answers their members; it has no state. Owner thread only."""
+    """The transitions of groups between states, and the responses to their members. It has no state. Owner thread
+    only."""
 
     def __init__(self, context: ShardContext, config: GroupConfig) -> None:
         self._context = context
@@ -153,8 +154,10 @@ class ClassicRebalance:
             self._context.cancel(_sync_key(group))
 
     def stabilize(self, group: ClassicGroup) -> None:
-        """Sends its assignment to each member that waits, and renews its session, because a member sends no heartbeats
-        while it waits."""
+        """Enters Stable: sends each waiting member its assignment and renews the session of these members.
+
+        The sessions are renewed because a member sends no heartbeats while it waits.
+        """
         group.transition_to(GroupState.STABLE, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             if respond_to_sync(member, sync_success(group, member)):
@@ -197,8 +200,10 @@ class ClassicRebalance:
             self.cancel_heartbeat(group, member_id)
 
     def close(self, group: ClassicGroup) -> None:
-        """Ends a group that another broker coordinates now. The waiting members get NOT_COORDINATOR and look for that
-        broker."""
+        """Ends a group that another broker coordinates now.
+
+        The waiting members get NOT_COORDINATOR and look for the new coordinator.
+        """
         group.transition_to(GroupState.DEAD, self._context.clock.wall_ms())
         for member in list(group.members.values()):
             respond_to_join(member, join_error(member.member_id, Error.NOT_COORDINATOR))

@@ -24,7 +24,11 @@ def join_success(
     with_members: bool | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """Returns the current generation for `member`; only the leader gets the other members."""
+    """Returns the response with the current generation for `member`.
+
+    Only the leader gets the list of members, unless `with_members` says otherwise. `leader` is the member id to name as
+    the leader, by default the group's leader.
+    """
     is_leader = group.leader_id == member.member_id
     members = []
     if is_leader if with_members is None else with_members:
