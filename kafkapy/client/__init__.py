@@ -4,34 +4,34 @@ Every exception that they raise for a broker, a configuration or a call in the w
 An error of a broker is an `ApiError`, whose `error` is the protocol's error code (`Error`).
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafkapy._core.bytes.arrow_batch import ArrowBatch
-from kafkapy._core.client.fetched_records import ConsumerRecord
-from kafkapy._core.client.record_accumulator import DeliveryFuture, RecordMetadata
-from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
-from kafkapy.client.columnar import ArrowBatches, RangeReader
-from kafkapy.client.consumer import Consumer, ConsumerRecords
-from kafkapy.client.consumer_group import RebalanceListener
-from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
-from kafkapy.client.errors import (
-    ClientClosed,
-    LogTruncated,
-    NoOffsetForPartition,
-    NotSubscribed,
-    RequestTimedOut,
-    SubscriptionError,
-    TransactionError,
-    WakeupError,
-)
-from kafkapy.client.partitioner import Partitioner
-from kafkapy.client.producer import Producer
-from kafkapy.client.subscription import SubscriptionPattern
-from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
-from kafkapy.types import TopicPartition
-
 if TYPE_CHECKING:
+    from kafkapy._core.bytes.arrow_batch import ArrowBatch
+    from kafkapy._core.client.fetched_records import ConsumerRecord
+    from kafkapy._core.client.record_accumulator import DeliveryFuture, RecordMetadata
     from kafkapy.client.admin import Admin
+    from kafkapy.client.asynchronous import AsyncConsumer, AsyncProducer
+    from kafkapy.client.columnar import ArrowBatches, RangeReader
+    from kafkapy.client.consumer import Consumer, ConsumerRecords
+    from kafkapy.client.consumer_group import RebalanceListener
+    from kafkapy.client.coordinator import GroupMetadata, OffsetAndMetadata
+    from kafkapy.client.errors import (
+        ClientClosed,
+        LogTruncated,
+        NoOffsetForPartition,
+        NotSubscribed,
+        RequestTimedOut,
+        SubscriptionError,
+        TransactionError,
+        WakeupError,
+    )
+    from kafkapy.client.partitioner import Partitioner
+    from kafkapy.client.producer import Producer
+    from kafkapy.client.subscription import SubscriptionPattern
+    from kafkapy.errors import ApiError, ConfigError, Error, KafkapyError
+    from kafkapy.types import TopicPartition
 
 __all__ = [
     "Admin",
@@ -66,11 +66,44 @@ __all__ = [
     "WakeupError",
 ]
 
+_NAMES: dict[str, tuple[str, ...]] = {
+    "kafkapy._core.bytes.arrow_batch": ("ArrowBatch",),
+    "kafkapy._core.client.fetched_records": ("ConsumerRecord",),
+    "kafkapy._core.client.record_accumulator": ("DeliveryFuture", "RecordMetadata"),
+    "kafkapy.client.admin": ("Admin",),
+    "kafkapy.client.asynchronous": ("AsyncConsumer", "AsyncProducer"),
+    "kafkapy.client.columnar": ("ArrowBatches", "RangeReader"),
+    "kafkapy.client.consumer": ("Consumer", "ConsumerRecords"),
+    "kafkapy.client.consumer_group": ("RebalanceListener",),
+    "kafkapy.client.coordinator": ("GroupMetadata", "OffsetAndMetadata"),
+    "kafkapy.client.errors": (
+        "ClientClosed",
+        "LogTruncated",
+        "NoOffsetForPartition",
+        "NotSubscribed",
+        "RequestTimedOut",
+        "SubscriptionError",
+        "TransactionError",
+        "WakeupError",
+    ),
+    "kafkapy.client.partitioner": ("Partitioner",),
+    "kafkapy.client.producer": ("Producer",),
+    "kafkapy.client.subscription": ("SubscriptionPattern",),
+    "kafkapy.errors": ("ApiError", "ConfigError", "Error", "KafkapyError"),
+    "kafkapy.types": ("TopicPartition",),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    """Imports Admin when it is first used, because its many protocol messages would delay the start of a producer."""
-    if name == "Admin":
-        from kafkapy.client.admin import Admin
+    """Imports a public name when it is first used: a broker uses the connections of this package without the rest, and
+    a producer should start without the many protocol messages of Admin."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
 
-        return Admin
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return [*globals(), *_MODULES]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kafkapy.errors import ApiError, Error
 from kafkapy.protocol.api import API_TABLE, ApiKey
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
@@ -39,10 +41,15 @@ def finalized_features(response: ApiVersionsResponse) -> dict[str, int]:
     return {each.name: each.max_version_level for each in response.finalized_features or ()}
 
 
-def choose_version(key: ApiKey, served: Versions, highest: int | None = None) -> int:
-    """Returns the newest version that both sides support, `highest` at most; ApiError with UNSUPPORTED_VERSION."""
+def choose_version(
+    key: ApiKey, served: Versions, highest: int | None = None, spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN
+) -> int:
+    """Returns the newest version that both sides support, `highest` at most; ApiError with UNSUPPORTED_VERSION.
+
+    `spoken` are the versions of this side, as in SPOKEN.
+    """
     api = API_TABLE[key]
-    low, high = SPOKEN.get(key, (api.lowest, api.highest - api.latest_version_unstable))
+    low, high = spoken.get(key, (api.lowest, api.highest - api.latest_version_unstable))
     if highest is not None:
         high = min(high, highest)
     served_range = served.get(key)

@@ -7,14 +7,14 @@ import logging
 import os
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
 from kafkapy._core.bytes.message import Message
 from kafkapy._core.bytes.wire import Reader
 from kafkapy._core.client.frame_socket import FrameSocket
-from kafkapy.client.api_versions import Versions, choose_version, finalized_features, served_versions
+from kafkapy.client.api_versions import SPOKEN, Versions, choose_version, finalized_features, served_versions
 from kafkapy.client.cluster import Node
 from kafkapy.errors import ApiError, Error, ProtocolViolation
 from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
@@ -107,8 +107,12 @@ class Connection:
         opened: socket.socket,
         setup_ms: int,
         on_close: Callable[[Connection], None],
+        spoken: Mapping[ApiKey, tuple[int, int]] = SPOKEN,
     ) -> None:
-        """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed."""
+        """Takes over `opened`, which is connecting to the broker; `on_close` is called before that socket is closed.
+
+        `spoken` are the versions of the APIs that this side supports; see `choose_version`.
+        """
         self.node = node
         self.state = State.CONNECTING
         self.versions: Versions = {}
@@ -118,6 +122,7 @@ class Connection:
         self.was_idle = False  # closed while no request was waiting: not a failure of the broker
         self._client_id = client_id
         self._software_version = software_version
+        self._spoken = spoken
         self._setup_deadline_ms = monotonic_ms + setup_ms
         self._on_close = on_close
         self._waiting: deque[PendingRequest] = deque()
@@ -189,7 +194,7 @@ class Connection:
                     self._receive(frame)
             self._expire(monotonic_ms)
         except (OSError, ValueError, ProtocolViolation) as error:
-            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} failed: {error}"))
+            self.close(_failure(self.node, error))
 
     def read_ahead(self) -> None:
         """Lets the kernel buffer a large fetch response while no thread waits for the socket."""
@@ -216,7 +221,7 @@ class Connection:
             if self.state not in (State.CONNECTING, State.CLOSED) and self._frames.is_sending:
                 self._frames.send()
         except OSError as error:
-            self.close(ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self.node.label} failed: {error}"))
+            self.close(_failure(self.node, error))
 
     def close(self, error: Exception, *, was_idle: bool = False) -> None:
         """Closes the socket; all requests end with `error`."""
@@ -278,7 +283,7 @@ class Connection:
         try:
             version = self._chosen.get((request.key, request.highest))
             if version is None:
-                version = choose_version(request.key, self.versions, request.highest)
+                version = choose_version(request.key, self.versions, request.highest, self._spoken)
                 self._chosen[request.key, request.highest] = version
             self._put(request, version)
         except ApiError as error:
@@ -338,3 +343,10 @@ class Connection:
         left = [request.deadline_ms for _, request in self._in_flight]
         left += [request.deadline_ms for request in self._waiting]
         self._earliest_ms = min(left, default=_NEVER)
+
+
+def _failure(node: Node, cause: Exception) -> ApiError:
+    """Returns the error of a failed connection, with its cause for callers that distinguish a refused one."""
+    failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {node.label} failed: {cause}")
+    failure.__cause__ = cause
+    return failure

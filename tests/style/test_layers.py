@@ -14,7 +14,8 @@ TABLE = re.compile(r"```layers\n(.*?)```", re.DOTALL)
 def allowed_imports() -> dict[str, set[str]]:
     """Returns the layers that each layer may import, including itself.
 
-    A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...`.
+    A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...` (it may
+    import the listed ones only).
     """
     found = TABLE.search((ROOT / "docs" / "architecture.md").read_text())
     assert found, "docs/architecture.md holds no ```layers block"
@@ -25,8 +26,7 @@ def allowed_imports() -> dict[str, set[str]]:
         layers = [name.strip() for name in names.split(",") if name.strip()]
         for layer in layers:
             allowed[layer] = {layer} | ({name.strip() for name in listed.split(",")} if has_list else above)
-        if not has_list:
-            above = above | set(layers)
+        above = above | set(layers)
     return allowed
 
 

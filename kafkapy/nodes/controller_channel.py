@@ -1,0 +1,206 @@
+"""The requests of one kind to the active controller, wherever it is.
+
+A connection that is lost, and the error NOT_CONTROLLER, lead to a new look-up of the active controller; the request is
+then sent again before the others that wait. Forwarding, heartbeats, AlterPartition and directory assignments have a
+channel each, so that they do not wait for each other (Kafka's NodeToControllerChannelManager).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafkapy.client.api_versions import Versions
+from kafkapy.client.connection import OnDone
+from kafkapy.errors import ApiError, Error
+from kafkapy.nodes.node_channel import MAX_QUEUED_REQUESTS, Body, Destination, NodeChannel
+from kafkapy.nodes.node_thread import NEVER, NodeThread, Timer
+from kafkapy.protocol.api import ApiKey
+
+logger = logging.getLogger("kafka.server.NodeToControllerRequestThread")
+
+RETRY_MS = 50
+# Errors after which the request may not have been handled, or not by the active controller.
+_LOST = frozenset({Error.NETWORK_EXCEPTION, Error.REQUEST_TIMED_OUT, Error.NOT_CONTROLLER})
+
+# Returns the active controller on its first controller listener, None while no node is known to be it. Any thread.
+FindController = Callable[[], Destination | None]
+
+
+class _Request(NamedTuple):
+    body: Body
+    key: ApiKey
+    on_done: OnDone
+    deadline_ms: int
+    highest: int | None
+
+
+class ControllerChannel:
+    """Owns a queue of requests and the connection to the active controller. One request is in flight.
+
+    `send`, `controller_changed` and `close` may be called from any thread; callbacks run on the node thread.
+    """
+
+    def __init__(
+        self,
+        thread: NodeThread,
+        find_controller: FindController,
+        *,
+        client_id: str,
+        request_timeout_ms: int,
+        retry_timeout_ms: int | None,
+        queue_limit: int = MAX_QUEUED_REQUESTS,
+    ) -> None:
+        """A request that is not answered within `request_timeout_ms` is sent again on a new connection; after
+        `retry_timeout_ms` it fails with REQUEST_TIMED_OUT (None: it never does)."""
+        self._thread = thread
+        self._find_controller = find_controller
+        self._client_id = client_id
+        self._request_timeout_ms = request_timeout_ms
+        self._retry_timeout_ms = retry_timeout_ms
+        self._queue_limit = queue_limit
+        self._lock = threading.Lock()
+        self._unfinished = 0
+        self._queue: deque[_Request] = deque()
+        self._in_flight: _Request | None = None
+        self._channel: NodeChannel | None = None
+        self._refused_by: Destination | None = None  # the node that said that it is not the controller
+        self._retry: Timer | None = None
+        self._is_closed = False
+        self.due_ms = NEVER  # this channel has timers and no socket of its own
+        self._is_added = False
+
+    @property
+    def versions(self) -> Versions:
+        """The versions that the last reached controller serves by API; empty before the first connection. Any
+        thread."""
+        channel = self._channel
+        return {} if channel is None else channel.versions
+
+    def send(self, body: Body, key: ApiKey, on_done: OnDone, *, highest: int | None = None) -> None:
+        """Sends a request after those before it, in version `highest` at most.
+
+        `on_done(response, version, error)` is called exactly once, on the node thread, or before `send` returns if
+        `queue_limit` requests wait already or the channel is closed. The error is an ApiError: REQUEST_TIMED_OUT,
+        UNSUPPORTED_VERSION, or NETWORK_EXCEPTION at the end of the channel. The response never has the error
+        NOT_CONTROLLER.
+        """
+        with self._lock:
+            is_full = self._unfinished >= self._queue_limit
+            if not is_full:
+                self._unfinished += 1
+        if is_full:
+            on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT, "Too many requests wait for the controller."))
+            return
+        timeout_ms = self._retry_timeout_ms
+        deadline_ms = NEVER if timeout_ms is None else self._thread.clock.monotonic_ms() + timeout_ms
+        request = _Request(body, key, self._finishing(on_done), deadline_ms, highest)
+        if not self._thread.post(lambda: self._enqueue(request)):
+            request.on_done(None, -1, _closed())
+
+    def controller_changed(self) -> None:
+        """Looks up the active controller again now, because it has changed or has become known."""
+        self._thread.post(self._pump)
+
+    def close(self) -> None:
+        """Fails all requests with NETWORK_EXCEPTION; later ones fail too."""
+        self._thread.post(self.shut)
+
+    # -- node thread
+
+    def _enqueue(self, request: _Request) -> None:
+        if self._is_closed:
+            request.on_done(None, -1, _closed())
+            return
+        if not self._is_added:
+            self._is_added = True
+            self._thread.add(self)
+        self._queue.append(request)
+        self._pump()
+
+    def _pump(self) -> None:
+        """Sends the first request if none is in flight and a controller is known; otherwise tries again later."""
+        self._expire()
+        if self._in_flight is not None or not self._queue:
+            return
+        controller = self._find_controller()
+        if controller is None or controller == self._refused_by:
+            self._refused_by = None  # after a pause the same node may have become the controller
+            self._retry_later()
+            return
+        channel = self._channel_to(controller)
+        request = self._in_flight = self._queue.popleft()
+        deadline_ms = min(self._thread.clock.monotonic_ms() + self._request_timeout_ms, request.deadline_ms)
+        channel.send(request.body, request.key, self._on_done, deadline_ms, highest=request.highest)
+
+    def _on_done(self, response: Any, version: int, error: Exception | None) -> None:
+        request, self._in_flight = self._in_flight, None
+        assert request is not None
+        if error is None and getattr(response, "error_code", 0) == Error.NOT_CONTROLLER:
+            error = ApiError(Error.NOT_CONTROLLER)
+        if isinstance(error, ApiError) and error.error in _LOST and not self._is_closed and not self._thread.is_stopped:
+            assert self._channel is not None
+            logger.debug("%s to %s: %s", request.key.name, self._channel.destination, error)
+            self._queue.appendleft(request)
+            if error.error is Error.NOT_CONTROLLER:
+                self._refused_by = self._channel.destination
+            self._pump()
+            return
+        request.on_done(response, version, error)
+        self._pump()
+
+    def _channel_to(self, controller: Destination) -> NodeChannel:
+        channel = self._channel
+        if channel is None or channel.destination != controller:
+            if channel is not None:
+                channel.close()
+            logger.info("Recorded new controller, from now on will use node %s", controller)
+            channel = self._channel = NodeChannel(self._thread, controller, client_id=self._client_id)
+        return channel
+
+    def _expire(self) -> None:
+        monotonic_ms = self._thread.clock.monotonic_ms()
+        while self._queue and self._queue[0].deadline_ms <= monotonic_ms:
+            late = self._queue.popleft()
+            late.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT))
+
+    def _retry_later(self) -> None:
+        if self._retry is None:
+            self._retry = self._thread.schedule(RETRY_MS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self._pump()
+
+    def step(self, monotonic_ms: int) -> None:
+        """Does nothing: the work of this channel is in its callbacks and its timer."""
+
+    def shut(self) -> None:
+        """Fails all requests; see `close`."""
+        self._is_closed = True
+        self._thread.remove(self)
+        if self._channel is not None:
+            self._channel.close()
+        queued, self._queue = self._queue, deque()
+        for request in queued:
+            request.on_done(None, -1, _closed())
+
+    def _finishing(self, on_done: OnDone) -> OnDone:
+        """Returns a callback that frees the request's place in the queue and calls `on_done`, once."""
+
+        def finish(response: Any, version: int, error: Exception | None) -> None:
+            with self._lock:
+                self._unfinished -= 1
+            try:
+                on_done(response, version, error)
+            except Exception:
+                logger.exception("The callback of a request to the controller failed")
+
+        return finish
+
+
+def _closed() -> ApiError:
+    return ApiError(Error.NETWORK_EXCEPTION, "The channel to the controller is closed")

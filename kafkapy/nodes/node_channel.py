@@ -1,0 +1,272 @@
+"""The requests of one kind to one other node, in order, over one connection that is opened when it is needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafkapy import __version__
+from kafkapy._core.bytes.message import Message
+from kafkapy.client.api_versions import Versions
+from kafkapy.client.backoff import ExponentialBackoff
+from kafkapy.client.cluster import Node
+from kafkapy.client.connection import Connection, OnDone, PendingRequest, State
+from kafkapy.errors import ApiError, Error
+from kafkapy.nodes.node_thread import NEVER, NodeThread
+from kafkapy.protocol.api import ApiKey
+
+logger = logging.getLogger("kafkapy.nodes")
+
+MAX_QUEUED_REQUESTS = 1000
+SETUP_TIMEOUT_MS = 10_000
+BACKOFF_MS = 20
+MAX_BACKOFF_MS = 1000
+# Below Apache Kafka's connections.max.idle.ms of ten minutes, so that no request meets the end of a connection.
+MAX_IDLE_MS = 540_000
+_SYSTEM_BUFFERS = (-1, -1)
+
+# A message, or a function that makes it when the version is known.
+Body = Message | Callable[[int], Message]
+
+
+class Destination(NamedTuple):
+    """The address of another node on one of its listeners."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class NodeChannel:
+    """Owns the queue of requests to one destination, and its connection.
+
+    `send` and `close` may be called from any thread, and the properties read from any. Callbacks run on the node
+    thread. A connection that is lost fails the requests that were sent on it; requests that were not sent yet wait for
+    the next attempt to connect, and fail if it fails. After a failure the channel waits before it connects again, 20 ms
+    first and at most a second.
+    """
+
+    def __init__(
+        self,
+        thread: NodeThread,
+        destination: Destination,
+        *,
+        client_id: str,
+        in_flight_limit: int = 1,
+        queue_limit: int = MAX_QUEUED_REQUESTS,
+        setup_timeout_ms: int = SETUP_TIMEOUT_MS,
+        backoff: ExponentialBackoff | None = None,
+    ) -> None:
+        self.destination = destination
+        self.due_ms = NEVER
+        self._thread = thread
+        self._node = Node(*destination)
+        self._client_id = client_id
+        self._in_flight_limit = in_flight_limit
+        self._queue_limit = queue_limit
+        self._setup_timeout_ms = setup_timeout_ms
+        self._backoff = backoff or ExponentialBackoff(BACKOFF_MS, MAX_BACKOFF_MS)
+        self._lock = threading.Lock()
+        self._unfinished = 0  # requests whose callback has not been called
+        self._queue: deque[PendingRequest] = deque()
+        self._earliest_ms = NEVER  # no queued request has an earlier deadline
+        self._connection: Connection | None = None
+        self._attempts = 0  # failed attempts to connect since the last success
+        self._connect_at_ms = 0
+        self._is_added = False
+        self._is_closed = False
+        self._is_refused = False
+        self._versions: Versions = {}
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the last attempt to connect was refused: no process listens at the destination's port."""
+        return self._is_refused
+
+    @property
+    def is_connected(self) -> bool:
+        """True while a connection exists whose versions have been negotiated."""
+        connection = self._connection
+        return connection is not None and connection.state is State.READY
+
+    @property
+    def versions(self) -> Versions:
+        """The versions that the destination serves by API, as it last announced them; empty before that."""
+        return self._versions
+
+    def send(self, body: Body, key: ApiKey, on_done: OnDone, deadline_ms: int, *, highest: int | None = None) -> None:
+        """Sends a request, in version `highest` at most, and calls `on_done(response, version, error)` exactly once.
+
+        `deadline_ms` is a monotonic time. The error is an ApiError: NETWORK_EXCEPTION, REQUEST_TIMED_OUT, or
+        UNSUPPORTED_VERSION if the destination does not serve the API. `on_done` runs on the node thread, or before
+        `send` returns if the queue is full (NETWORK_EXCEPTION) or the channel is closed.
+        """
+        build = _constant(body) if isinstance(body, Message) else body
+        with self._lock:
+            is_full = self._unfinished >= self._queue_limit
+            if not is_full:
+                self._unfinished += 1
+        if is_full:
+            message = f"{self._unfinished} requests to {self._node.label} wait already"
+            on_done(None, -1, ApiError(Error.NETWORK_EXCEPTION, message))
+            return
+        request = PendingRequest(key, build, self._finishing(on_done), deadline_ms, highest=highest)
+        if not self._thread.post(lambda: self._enqueue(request)):
+            request.on_done(None, -1, self._closed())
+
+    def close(self) -> None:
+        """Closes the connection and fails all requests with NETWORK_EXCEPTION; later ones fail too."""
+        self._thread.post(self.shut)
+
+    # -- node thread
+
+    def step(self, monotonic_ms: int) -> None:
+        """Connects, sends, receives and expires requests as far as possible now."""
+        self.due_ms = NEVER
+        connection = self._connection
+        if connection is not None:
+            is_idle = connection.state is State.READY and not connection.in_flight
+            if is_idle and monotonic_ms - connection.last_used_ms >= MAX_IDLE_MS:
+                connection.close(ApiError(Error.NETWORK_EXCEPTION, "idle"), was_idle=True)
+            elif is_idle:
+                connection.check_idle()
+            else:
+                connection.step(monotonic_ms)
+            self._note_state(connection, monotonic_ms)
+        self._expire(monotonic_ms)
+        if self._queue and self._connection is None and monotonic_ms >= self._connect_at_ms and not self._is_closed:
+            self._connect(monotonic_ms)
+        self._submit(monotonic_ms)
+        connection = self._connection
+        if connection is not None:
+            connection.flush()
+            self._note_state(connection, monotonic_ms)
+        self._set_due()
+
+    def shut(self) -> None:
+        """Closes the connection and fails all requests."""
+        self._is_closed = True
+        self._thread.remove(self)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close(self._closed())
+        self._fail_queued(self._closed())
+
+    def _enqueue(self, request: PendingRequest) -> None:
+        if self._is_closed:
+            request.on_done(None, -1, self._closed())
+            return
+        if not self._is_added:
+            self._is_added = True
+            self._thread.add(self)
+        self._queue.append(request)
+        self._earliest_ms = min(self._earliest_ms, request.deadline_ms)
+        self.due_ms = 0
+
+    def _connect(self, monotonic_ms: int) -> None:
+        try:
+            opened = self._thread.environment.connect(self._node, _SYSTEM_BUFFERS)
+        except OSError as error:
+            failure = ApiError(Error.NETWORK_EXCEPTION, f"Connection to {self._node.label} failed: {error}")
+            failure.__cause__ = error
+            self._connect_failed(failure, monotonic_ms)
+            return
+        self._connection = Connection(
+            self._node,
+            self._client_id,
+            __version__,
+            monotonic_ms,
+            opened=opened,
+            setup_ms=self._setup_timeout_ms,
+            on_close=self._thread.unwatch,
+            spoken={},
+        )
+
+    def _note_state(self, connection: Connection, monotonic_ms: int) -> None:
+        """Handles a connection that has become ready or has been closed."""
+        if connection.versions and connection.versions is not self._versions:
+            self._versions = connection.versions
+            self._attempts = 0
+        if connection.state not in (State.CONNECTING, State.CLOSED):
+            self._is_refused = False
+        if not connection.is_closed:
+            return
+        self._connection = None
+        if connection.was_idle:
+            return
+        assert connection.failure is not None
+        if connection.versions:
+            logger.debug("%s", connection.failure)
+            self._connect_at_ms = monotonic_ms + self._backoff.pause_ms(0)
+        else:
+            self._connect_failed(connection.failure, monotonic_ms)
+
+    def _connect_failed(self, failure: Exception, monotonic_ms: int) -> None:
+        self._is_refused = isinstance(failure.__cause__, ConnectionRefusedError)
+        level = logging.WARNING if self._attempts == 0 else logging.DEBUG
+        logger.log(level, "%s", failure.message if isinstance(failure, ApiError) else failure)
+        self._connect_at_ms = monotonic_ms + self._backoff.pause_ms(self._attempts)
+        self._attempts += 1
+        self._fail_queued(failure)
+
+    def _submit(self, monotonic_ms: int) -> None:
+        connection = self._connection
+        while self._queue and connection is not None and connection.is_ready(self._in_flight_limit):
+            request = self._queue.popleft()
+            connection.last_used_ms = monotonic_ms
+            try:
+                connection.submit(request)
+            except ValueError as error:  # the message cannot be encoded in the version that both sides support
+                request.on_done(None, request.version, ApiError(Error.UNSUPPORTED_VERSION, str(error)))
+
+    def _expire(self, monotonic_ms: int) -> None:
+        if monotonic_ms < self._earliest_ms:
+            return
+        late = [request for request in self._queue if request.deadline_ms <= monotonic_ms]
+        self._queue = deque(request for request in self._queue if request.deadline_ms > monotonic_ms)
+        self._earliest_ms = min((request.deadline_ms for request in self._queue), default=NEVER)
+        for request in late:
+            request.on_done(None, -1, ApiError(Error.REQUEST_TIMED_OUT, f"{self._node.label} was not asked in time"))
+
+    def _fail_queued(self, failure: Exception) -> None:
+        queued, self._queue = self._queue, deque()
+        self._earliest_ms = NEVER
+        for request in queued:
+            request.on_done(None, -1, failure)
+
+    def _set_due(self) -> None:
+        due_ms = self._earliest_ms
+        connection = self._connection
+        if connection is None:
+            if self._queue:
+                due_ms = min(due_ms, self._connect_at_ms)
+        else:
+            self._thread.watch(self, connection)
+            deadline_ms = connection.next_deadline_ms()
+            if deadline_ms is None:
+                deadline_ms = connection.last_used_ms + MAX_IDLE_MS
+            due_ms = min(due_ms, deadline_ms)
+        self.due_ms = min(self.due_ms, due_ms)
+
+    def _finishing(self, on_done: OnDone) -> OnDone:
+        """Returns a callback that frees the request's place in the queue, calls `on_done` and logs what it raises."""
+
+        def finish(response: Any, version: int, error: Exception | None) -> None:
+            with self._lock:
+                self._unfinished -= 1
+            try:
+                on_done(response, version, error)
+            except Exception:
+                logger.exception("The callback of a request to %s failed", self._node.label)
+
+        return finish
+
+    def _closed(self) -> ApiError:
+        return ApiError(Error.NETWORK_EXCEPTION, f"The channel to {self._node.label} is closed")
+
+
+def _constant(message: Message) -> Callable[[int], Message]:
+    return lambda version: message

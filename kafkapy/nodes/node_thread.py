@@ -1,0 +1,232 @@
+"""The thread with the connections to other nodes: one selector loop, which starts when it is first used.
+
+Raft, the channels to the active controller and the transaction coordinator share this thread. Its work is small: it
+moves bytes between sockets and messages. The callbacks that it runs are expected to post to the thread of their owner.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import os
+import selectors
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from kafkapy.client.connection import Connection
+from kafkapy.client.environment import SYSTEM, Environment
+
+logger = logging.getLogger("kafkapy.nodes")
+
+NEVER = 1 << 62  # a monotonic time that is never reached
+LONGEST_SLEEP_MS = 60_000
+STOP_WAIT_S = 5.0
+
+
+class Timer:
+    """A scheduled call. Any thread may cancel it."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self.callback: Callable[[], object] | None = callback
+
+    def cancel(self) -> None:
+        """Prevents the call unless it has begun."""
+        self.callback = None
+
+
+class Channel(Protocol):
+    """A part of the loop. Node thread only.
+
+    `due_ms` is the monotonic time at which `step` has to be called if no event on the connection's socket comes first.
+    """
+
+    due_ms: int
+
+    def step(self, monotonic_ms: int) -> None:
+        """Does what is due and sets `due_ms`. Called also after an event on the socket."""
+        ...
+
+    def shut(self) -> None:
+        """Closes the connection and fails all requests; `step` is not called again."""
+        ...
+
+
+class NodeThread:
+    """Owns the thread, its selector and its timers.
+
+    `post`, `schedule` and `stop` may be called from any thread; the other methods are called by channels on the node
+    thread. With an environment without a thread, tests call `turn` themselves.
+    """
+
+    def __init__(self, name: str = "kafka-nodes", environment: Environment = SYSTEM) -> None:
+        self.environment = environment
+        self.clock = environment.clock
+        self._lock = threading.Lock()
+        self._posted: deque[Callable[[], object]] = deque()
+        self._timers: list[tuple[int, int, Timer]] = []
+        self._timer_count = 0
+        self._channels: set[Channel] = set()
+        self._events: dict[Connection, int] = {}  # connection -> registered selector events
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._selector: selectors.BaseSelector | None = None
+        self._wake_reader = self._wake_writer = -1
+        self._is_selecting = False
+        self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """True after `stop`. Any thread."""
+        return self._is_stopped
+
+    def post(self, work: Callable[[], object]) -> bool:
+        """Runs `work` on the node thread, in the order of the calls. Returns False, without running it, after `stop`.
+
+        The first call starts the thread.
+        """
+        with self._lock:
+            if self._is_stopped:
+                return False
+            if self._selector is None:
+                self._open()
+            self._posted.append(work)
+            if self._is_selecting:
+                self._is_selecting = False
+                os.write(self._wake_writer, b"w")
+        return True
+
+    def schedule(self, delay_ms: int, callback: Callable[[], object]) -> Timer:
+        """Calls `callback` on the node thread after `delay_ms`, unless the timer is cancelled or the thread stops."""
+        timer = Timer(callback)
+        due_ms = self.clock.monotonic_ms() + delay_ms
+        self.post(lambda: self._add_timer(due_ms, timer))
+        return timer
+
+    def stop(self) -> None:
+        """Runs what was posted before, fails the requests of all channels and ends the thread. May be called again."""
+        with self._lock:
+            is_first = not self._is_stopped
+            self._is_stopped = True
+            is_open = self._selector is not None
+            if is_open and is_first:
+                os.write(self._wake_writer, b"w")
+        if not is_open or threading.current_thread() is self._thread:
+            return
+        if self._thread.is_alive():
+            self._thread.join(STOP_WAIT_S)
+        elif is_first:
+            self._run_posted()
+            self._close()
+
+    def add(self, channel: Channel) -> None:
+        """Calls `channel.step` from now on."""
+        self._channels.add(channel)
+
+    def remove(self, channel: Channel) -> None:
+        """Calls `channel.step` no longer."""
+        self._channels.discard(channel)
+
+    def watch(self, channel: Channel, connection: Connection) -> None:
+        """Waits for the events on the connection's socket that the connection needs."""
+        assert self._selector is not None
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.wants_to_write else 0)
+        known = self._events.get(connection)
+        if known is None:
+            self._selector.register(connection.socket, events, channel)
+        elif known != events:
+            self._selector.modify(connection.socket, events, channel)
+        self._events[connection] = events
+
+    def unwatch(self, connection: Connection) -> None:
+        """Waits no longer for events on the connection's socket. Called before that socket is closed."""
+        if self._events.pop(connection, None) is not None:
+            assert self._selector is not None
+            self._selector.unregister(connection.socket)
+
+    def turn(self) -> bool:
+        """Runs what is due, then waits for the next event. Returns False after `stop`."""
+        is_stopped = self._run_posted()
+        monotonic_ms = self.clock.monotonic_ms()
+        while self._timers and self._timers[0][0] <= monotonic_ms:
+            timer = heapq.heappop(self._timers)[2]
+            if timer.callback is not None:
+                self._call(timer.callback)
+        for channel in [each for each in self._channels if each.due_ms <= monotonic_ms]:
+            self._step(channel, monotonic_ms)
+        if is_stopped:
+            return False
+        due_ms = min((each.due_ms for each in self._channels), default=NEVER)
+        if self._timers:
+            due_ms = min(due_ms, self._timers[0][0])
+        self._select(due_ms)
+        return True
+
+    def _open(self) -> None:
+        self._selector = self.environment.make_selector()
+        self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._selector.register(self._wake_reader, selectors.EVENT_READ)
+        if self.environment.has_thread:
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            while self.turn():
+                pass
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        for channel in list(self._channels):
+            self._call(channel.shut)
+        self._channels.clear()
+        assert self._selector is not None
+        self._selector.close()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+
+    def _run_posted(self) -> bool:
+        """Runs the posted work; returns whether `stop` has been called."""
+        with self._lock:
+            posted, self._posted = self._posted, deque()
+            is_stopped = self._is_stopped
+        for work in posted:
+            self._call(work)
+        return is_stopped
+
+    def _add_timer(self, due_ms: int, timer: Timer) -> None:
+        self._timer_count += 1
+        heapq.heappush(self._timers, (due_ms, self._timer_count, timer))
+
+    def _select(self, due_ms: int) -> None:
+        """Waits for an event, until `due_ms` at most, and steps the channels with events."""
+        assert self._selector is not None
+        with self._lock:
+            self._is_selecting = not self._posted and not self._is_stopped
+            is_waiting = self._is_selecting
+        pause_ms = min(max(due_ms - self.clock.monotonic_ms(), 0), LONGEST_SLEEP_MS) if is_waiting else 0
+        ready = self._selector.select(pause_ms / 1000)
+        with self._lock:
+            self._is_selecting = False
+        monotonic_ms = self.clock.monotonic_ms()
+        for key, _ in ready:
+            if key.data is None:
+                os.read(self._wake_reader, 4096)
+            else:
+                self._step(key.data, monotonic_ms)
+
+    def _step(self, channel: Channel, monotonic_ms: int) -> None:
+        try:
+            channel.step(monotonic_ms)
+        except Exception:
+            logger.exception("A channel to another node failed; its requests fail")
+            self._call(channel.shut)
+
+    @staticmethod
+    def _call(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception:
+            logger.exception("Uncaught error on the thread for requests to other nodes")
