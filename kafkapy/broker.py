@@ -136,7 +136,9 @@ class Broker:
         self._foundation.background.start()
         log_manager.lock()
         self._raise_fatal()
-        self._socket_server = SocketServer(config.broker_listeners, config, self.reactor)
+        self._socket_server = SocketServer(
+            [*config.broker_listeners, *config.controller_listeners], config, self.reactor
+        )
         if config.kafkapy_metrics_listener:
             self._metrics_server = _bind_metrics(config.kafkapy_metrics_listener)
         quorum, image = self._open_quorum()

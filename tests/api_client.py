@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafkapy.config import BrokerConfig
+from kafkapy.config.listener import Listener
 from kafkapy.metadata.image import EMPTY_IMAGE, MetadataCache, MetadataImage
 from kafkapy.network.handler_pool import HandlerPool
+from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
 from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
 from kafkapy.server.api_registry import ApiRegistry
 from kafkapy.server.dispatcher import Dispatcher
+from kafkapy.server.forwarding import Forwarding
 from kafkapy.server.handlers import HANDLER_MODULES
 from kafkapy.server.services import Services
 from kafkapy.types import SystemClock
@@ -31,9 +34,19 @@ CONFIG = {
 
 
 class ApiServer:
-    """Owns a running reactor with a dispatcher on it; `services` may be filled before the first request."""
+    """Owns a running reactor with a dispatcher on it; `services` may be filled before the first request.
 
-    def __init__(self, modules: Mapping[ApiKey, str] = HANDLER_MODULES, image: MetadataImage = EMPTY_IMAGE) -> None:
+    `make_forwarding(post)` returns the forwarding to the active controller, `controller` is that of this node.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[ApiKey, str] = HANDLER_MODULES,
+        image: MetadataImage = EMPTY_IMAGE,
+        *,
+        controller: Any = UNUSED,
+        make_forwarding: Callable[[Callable[[Callable[[], None]], None]], Forwarding] | None = None,
+    ) -> None:
         self.harness = ReactorHarness(lambda requests: self.dispatcher.dispatch(requests))
         reactor = self.harness.reactor
         self.services = Services(
@@ -47,16 +60,32 @@ class ApiServer:
                 2, 100, post=reactor.post, pause=reactor.pause_intake, resume=reactor.resume_intake
             ),
             api_registry=ApiRegistry(modules),
-            log_manager=UNUSED, replica_manager=UNUSED, controller=UNUSED, group_coordinator=UNUSED,
+            controller=controller, forwarding=None if make_forwarding is None else make_forwarding(reactor.post),
+            log_manager=UNUSED, replica_manager=UNUSED, group_coordinator=UNUSED,
             fetch_sessions=UNUSED, producer_ids=UNUSED, transaction_coordinator=UNUSED,
             transaction_verification=UNUSED, marker_writer=UNUSED, client_telemetry=UNUSED, alter_log_dirs=UNUSED,
         )  # fmt: skip
         self.dispatcher = Dispatcher(self.services)
+        self._socket_server: SocketServer | None = None
 
     def connect(self) -> socket.socket:
         return self.harness.connect()
 
+    def listen(self, name: str) -> int:
+        """Listens on loopback as the listener `name` of the configuration; returns the port."""
+
+        def bind() -> int:
+            listener = Listener(name, "PLAINTEXT", "127.0.0.1", 0)
+            self._socket_server = SocketServer([listener], self.services.config, self.harness.reactor)
+            self._socket_server.start()
+            return self._socket_server.endpoints[0].port
+
+        port: int = self.harness.call(bind)
+        return port
+
     def close(self) -> None:
+        if self._socket_server is not None:
+            self.harness.call(self._socket_server.close)
         self.harness.close()
         self.services.handler_pool.stop()
 

@@ -76,8 +76,8 @@ def through_the_dispatcher(config: BrokerConfig, reactor: Any, port: int) -> Any
         marker_writer=unused, client_telemetry=unused, alter_log_dirs=unused,
     )  # fmt: skip
     dispatcher = Dispatcher(services)
-    dispatcher._by_key[ApiKey.PRODUCE] = ServedApi(ApiKey.PRODUCE, 0, 13, produce, None, False)
-    dispatcher._by_key[ApiKey.METADATA] = ServedApi(ApiKey.METADATA, 0, 13, lambda *_: answer, None, False)
+    dispatcher._broker_apis[ApiKey.PRODUCE] = ServedApi(ApiKey.PRODUCE, 0, 13, produce, None, False)
+    dispatcher._broker_apis[ApiKey.METADATA] = ServedApi(ApiKey.METADATA, 0, 13, lambda *_: answer, None, False)
     return dispatcher.dispatch
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 
 Response = TypeVar("Response")
@@ -18,6 +19,10 @@ class ControllerResult(NamedTuple, Generic[Response]):
 
     records: Sequence[MessageAndVersion]
     response: Response
+
+
+# A decision of the controller about an image. Raises ApiError if it refuses the request.
+Operation = Callable[[MetadataImage], ControllerResult[Response]]
 
 
 class ErrorMessage(NamedTuple):

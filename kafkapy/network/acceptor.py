@@ -77,6 +77,8 @@ class Acceptor:
         self._watch: Watch | None = None
         self._accepted = 0
         self._exhausted = False
+        # The gate serves the data of brokers, which is not served to the clients of a controller.
+        self._is_gated = listener.name not in config.controller_listener_names
 
     def start(self, quotas: ConnectionQuotas) -> None:
         """Accepts the clients that wait, and clients that connect later."""
@@ -151,7 +153,7 @@ class Acceptor:
         identity = f"{str(local[0]).removeprefix('::ffff:')}:{local[1]}-{host}:{port}-0-{self._accepted}"
         self._accepted += 1
         accepted.setblocking(False)
-        self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity)
+        self._reactor.adopt(accepted.fileno(), self.listener, host, port, identity, self._is_gated)
         accepted.detach()
         self._quotas.add(self.listener.name, host)
 

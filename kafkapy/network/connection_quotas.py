@@ -51,7 +51,8 @@ class ConnectionQuotas:
         self._overrides_text: str = config[OVERRIDES_KEY]
         self._overrides = parse_address_limits(self._overrides_text)
         inter_broker = config["inter.broker.listener.name"] or "PLAINTEXT"
-        self._protected = inter_broker if len(listener_names) > 1 else None
+        broker_listeners = [name for name in listener_names if name not in config.controller_listener_names]
+        self._protected = inter_broker if len(broker_listeners) > 1 else None
 
     @property
     def total(self) -> int:

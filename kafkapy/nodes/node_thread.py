@@ -21,7 +21,7 @@ from kafkapy.client.environment import SYSTEM, Environment
 logger = logging.getLogger("kafkapy.nodes")
 
 NEVER = 1 << 62  # a monotonic time that is never reached
-LONGEST_SLEEP_MS = 60_000
+LONGEST_PAUSE_MS = 60_000
 STOP_WAIT_S = 5.0
 
 
@@ -206,7 +206,7 @@ class NodeThread:
         with self._lock:
             self._is_selecting = not self._posted and not self._is_stopped
             is_waiting = self._is_selecting
-        pause_ms = min(max(due_ms - self.clock.monotonic_ms(), 0), LONGEST_SLEEP_MS) if is_waiting else 0
+        pause_ms = min(max(due_ms - self.clock.monotonic_ms(), 0), LONGEST_PAUSE_MS) if is_waiting else 0
         ready = self._selector.select(pause_ms / 1000)
         with self._lock:
             self._is_selecting = False

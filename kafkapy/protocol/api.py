@@ -16,6 +16,7 @@ from kafkapy.protocol.messages.header import RequestHeader
 
 __all__ = [
     "API_TABLE",
+    "FORWARDABLE",
     "Api",
     "ApiKey",
     "decode_request_header",
@@ -45,6 +46,31 @@ API_TABLE: dict[ApiKey, Api] = {ApiKey(row[0]): Api(ApiKey(row[0]), *row[1:]) fo
 # For the header of every request, without creating an enum member or a tuple.
 FLEXIBLE_FROM: dict[int, int] = {int(key): api.flexible_from for key, api in API_TABLE.items()}
 HEADER_START = Struct(">hh")
+# The APIs that a broker forwards to the active controller.
+FORWARDABLE = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+    }
+)
 
 
 @cache

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from kafkapy.errors import Error
-from kafkapy.protocol.api import API_TABLE, ApiKey, request_class, response_header_version
+from kafkapy.protocol.api import API_TABLE, FORWARDABLE, ApiKey, request_class, response_header_version
 
 # The parameters are a RequestContext and a message of the API; a handler that returns None responds later.
 Handler = Callable[[Any, Any], "Response | None"]
@@ -16,6 +16,9 @@ OnError = Callable[[Any, int, Error, "str | None"], "Response | None"]
 H = TypeVar("H", bound=Handler)
 
 DECLARATIONS = "served_apis"
+# The kinds of listeners, as in the definitions of the messages.
+BROKER = "broker"
+CONTROLLER = "controller"
 
 
 class Response(Protocol):
@@ -29,7 +32,17 @@ class Response(Protocol):
 class ServedApi:
     """One served API: its versions `lowest` to `highest`, its handler, and its function for errors. Immutable."""
 
-    __slots__ = ("blocking", "flexible_header_from", "handler", "highest", "key", "lowest", "on_error", "request_class")
+    __slots__ = (
+        "blocking",
+        "flexible_header_from",
+        "handler",
+        "highest",
+        "is_forwardable",
+        "key",
+        "lowest",
+        "on_error",
+        "request_class",
+    )
 
     def __init__(
         self, key: ApiKey, lowest: int, highest: int, handler: Handler, on_error: OnError | None, blocking: bool
@@ -43,6 +56,7 @@ class ServedApi:
         self.handler = handler
         self.on_error = on_error
         self.blocking = blocking
+        self.is_forwardable = key in FORWARDABLE
         self.request_class: Any = request_class(key)
         # The first version whose response header has tagged fields; the header of ApiVersions never has them (KIP-511).
         self.flexible_header_from = api.flexible_from if response_header_version(key, api.highest) else 32767
@@ -79,29 +93,29 @@ def declared_in(module: ModuleType) -> list[ServedApi]:
 
 
 class ApiRegistry:
-    """The table of served APIs, which imports the module of an API when it is first needed.
+    """The APIs of one kind of listener; the module of an API is imported when it is first needed.
 
-    `modules` names the module of each served API; loading a module checks that it serves the APIs assigned to it. Used
-    by the reactor's thread, and before that thread runs.
+    `modules` names the module of each API; loading a module checks that it serves the APIs assigned to it. APIs that
+    Kafka does not serve on this kind of listener are not found. Used by the reactor's thread, and before that thread
+    runs.
     """
 
-    def __init__(self, modules: Mapping[ApiKey, str]) -> None:
+    def __init__(self, modules: Mapping[ApiKey, str], listener: str = BROKER) -> None:
         self._modules = dict(modules)
+        self._keys = frozenset(key for key in self._modules if listener in API_TABLE[key].listeners)
         self._served: dict[int, ServedApi] = {}
 
     def find(self, key: int) -> ServedApi | None:
         """Returns the API with this number, or None if it is not served."""
         served = self._served.get(key)
-        if served is None and key in self._modules:
+        if served is None and key in self._keys:
             self._load(ApiKey(key))
             served = self._served[key]
         return served
 
     def served(self) -> list[ServedApi]:
         """Returns all served APIs in the order of their keys; loads every handler module."""
-        for key in self._modules:
-            self.find(key)
-        return [self._served[key] for key in sorted(self._served)]
+        return [served for key in sorted(self._keys) if (served := self.find(key)) is not None]
 
     def _load(self, key: ApiKey) -> None:
         name = self._modules[key]

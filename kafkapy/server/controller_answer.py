@@ -5,20 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any
 
-from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.result import Operation, Response
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.image import MetadataImage
 from kafkapy.server.request_context import RequestContext
 
 logger = logging.getLogger("kafka.server.KafkaApis")
-Response = TypeVar("Response")
 
 
 def answer_when_committed(
     context: RequestContext,
-    operation: Callable[[MetadataImage], ControllerResult[Response]],
+    operation: Operation[Response],
     answer: Callable[[Response], Any],
     failure: Callable[[Error, str | None], Any],
 ) -> None:
@@ -26,15 +24,40 @@ def answer_when_committed(
 
     The response is `answer(response)`, or `failure(error, message)` if the operation failed.
 
-    The listeners of the metadata post their work before the response, so that the next request sees the change.
+    The listeners of the metadata post their work before the response, so that the next request sees the change. If this
+    node has lost the leadership of the quorum, the request is forwarded to the active controller.
     """
-    reactor = context.services.reactor
-    future = context.services.controller.submit(operation)
+    services = context.services
+    reactor, controller = services.reactor, services.controller
+
+    def refuse(error: Error, message: str | None) -> None:
+        context.respond(failure(error, message))
+
+    if context.payload is not None and not controller.is_active and context.hand_over(refuse):
+        return
+    future = controller.submit(operation)
 
     def done(finished: Future[Response]) -> None:
-        reactor.post(lambda: context.respond(_response(finished, answer, failure)))
+        reactor.post(lambda: _respond(context, finished, answer, failure))
 
     future.add_done_callback(done)
+
+
+def _respond(
+    context: RequestContext,
+    finished: Future[Response],
+    answer: Callable[[Response], Any],
+    failure: Callable[[Error, str | None], Any],
+) -> None:
+    error = finished.exception()
+
+    def refuse(refused: Error, message: str | None) -> None:
+        context.respond(failure(refused, message))
+
+    is_misplaced = isinstance(error, ApiError) and error.error is Error.NOT_CONTROLLER
+    if is_misplaced and context.hand_over(refuse):
+        return
+    context.respond(_response(finished, answer, failure))
 
 
 def _response(

@@ -2,26 +2,29 @@
 
 As in Kafka, an unknown API key, a version that is not served or a body that cannot be read closes the connection; an
 ApiVersions request of an unknown version gets a response of version 0, so that the client can retry. Bytes after the
-body are ignored.
+body are ignored. So is an API that is served on the other kind of listener only: of brokers, or of controllers.
 """
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from kafkapy._core.bytes.wire import Reader
-from kafkapy._core.reactor.reactor import Request
-from kafkapy.errors import ApiError, Error, ProtocolViolation, StorageError
-from kafkapy.protocol.api import API_TABLE, ApiKey, decode_request_header
+from kafkapy._core.reactor.reactor import Connection, Request
+from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.protocol.api import API_TABLE, FORWARDABLE, ApiKey, decode_request_header
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import ServedApi
+from kafkapy.server.handler_call import call_handler, fail
 from kafkapy.server.request_context import RequestContext, Session
 from kafkapy.server.services import Services
 
-logger = logging.getLogger("kafka.server.KafkaApis")
-
 LARGEST_KEY = max(API_TABLE)
+# Every controller answers these APIs by its quorum's state; only the active one handles the other forwarded APIs.
+_QUORUM_APIS = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
+_ACTIVE_CONTROLLER_APIS = FORWARDABLE - _QUORUM_APIS
+# Their handlers forward the part of a request that does not concern this broker alone.
+_PARTLY_FORWARDED = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
 
 
 class Dispatcher:
@@ -29,8 +32,10 @@ class Dispatcher:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._registry = services.api_registry
-        self._by_key: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
+        self._forwarding = services.forwarding
+        self._controller_listeners = frozenset(services.config.controller_listener_names)
+        self._broker_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
+        self._controller_apis: list[ServedApi | None] = [None] * (LARGEST_KEY + 1)
 
     def dispatch(self, requests: list[Request]) -> None:
         """Serves each request. A response is sent before the return, or later if the handler has to wait."""
@@ -43,20 +48,21 @@ class Dispatcher:
     def _serve(self, request: Request) -> None:
         connection = request.connection
         payload = request.payload
+        session = connection.state
+        if session is None:
+            session = connection.state = self._new_session(connection)
+        apis = self._controller_apis if session.is_controller else self._broker_apis
         try:
             header, pos = decode_request_header(payload)
-            served = self._by_key[header.request_api_key] or self._find(header.request_api_key)
+            served = apis[header.request_api_key] or self._find(session, header.request_api_key)
         except ProtocolViolation as violation:
-            if not self._answers_unknown_api_versions(request):
+            if not self._answers_unknown_api_versions(session, request):
                 connection.close(str(violation))
             return
         version = header.request_api_version
         if served is None or not served.lowest <= version <= served.highest:
-            self._refuse(request, header)
+            self._refuse(session, request, header)
             return
-        session = connection.state
-        if session is None:
-            session = connection.state = Session()
         context = RequestContext(
             self._services, connection, session, header, version >= served.flexible_header_from, request.waited_ms
         )
@@ -65,25 +71,40 @@ class Dispatcher:
         except ProtocolViolation as violation:
             connection.close(f"Error getting request for apiKey: {served.key.name}, apiVersion: {version}: {violation}")
             return
-        if served.blocking:
-            self._submit(served, context, message)
+        if served.is_forwardable and not self._is_handled_here(served, context, message, payload):
             return
-        try:
-            response = served.handler(context, message)
-        except Exception as error:
-            if not context.answered:
-                self._fail(served, context, message, error)
-            else:
-                logger.exception("Error after the response to request %r", header)
-            return
-        if response is not None:
-            context.respond(response)
+        call_handler(served, context, message)
 
-    def _find(self, key: int) -> ServedApi | None:
-        served = self._by_key[key] = self._registry.find(key)
+    def _is_handled_here(self, served: ServedApi, context: RequestContext, message: Any, payload: memoryview) -> bool:
+        """Returns True if this node handles the request; otherwise the request has been forwarded or refused."""
+        controller, forwarding = self._services.controller, self._forwarding
+
+        def refuse(error: Error, text: str | None) -> None:
+            fail(served, context, message, ApiError(error, text))
+
+        if context.session.is_controller:
+            if served.key not in _ACTIVE_CONTROLLER_APIS or controller.is_active:
+                return True
+            refuse(Error.NOT_CONTROLLER, None)
+            return False
+        if forwarding is None:
+            return True
+        context.payload = bytes(payload)
+        if served.key in _PARTLY_FORWARDED or controller.is_active:
+            return True
+        forwarding.forward(context, context.payload, refuse)
+        return False
+
+    def _new_session(self, connection: Connection) -> Session:
+        listener = connection.listener
+        return Session(is_controller=listener is not None and listener.name in self._controller_listeners)
+
+    def _find(self, session: Session, key: int) -> ServedApi | None:
+        apis = self._controller_apis if session.is_controller else self._broker_apis
+        served = apis[key] = self._services.registry(is_controller=session.is_controller).find(key)
         return served
 
-    def _answers_unknown_api_versions(self, request: Request) -> bool:
+    def _answers_unknown_api_versions(self, session: Session, request: Request) -> bool:
         """Responds to an ApiVersions request of a negative version, as Kafka does, and returns True.
 
         Returns False for any other request.
@@ -91,59 +112,21 @@ class Dispatcher:
         reader = Reader(request.payload)
         if reader.read_int16() != ApiKey.API_VERSIONS or reader.read_int16() >= 0:
             return False
-        self._respond_unsupported(request, reader.read_int32())
+        self._respond_unsupported(session, request, reader.read_int32())
         return True
 
-    def _refuse(self, request: Request, header: RequestHeader) -> None:
+    def _refuse(self, session: Session, request: Request, header: RequestHeader) -> None:
         """Closes the connection of a request whose API or version is not served; ApiVersions gets a response."""
         if header.request_api_key == ApiKey.API_VERSIONS:
-            self._respond_unsupported(request, header.correlation_id)
+            self._respond_unsupported(session, request, header.correlation_id)
             return
         name = ApiKey(header.request_api_key).name
         request.connection.close(f"Received request api key {name} version {header.request_api_version} is not enabled")
 
-    def _respond_unsupported(self, request: Request, correlation_id: int) -> None:
-        served = self._find(ApiKey.API_VERSIONS)
+    def _respond_unsupported(self, session: Session, request: Request, correlation_id: int) -> None:
+        served = self._find(session, ApiKey.API_VERSIONS)
         assert served is not None
         assert served.on_error is not None
         response = served.on_error(None, 0, Error.UNSUPPORTED_VERSION, None)
         assert response is not None
         request.connection.respond(response.encode_chunks(0, (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")))
-
-    def _submit(self, served: ServedApi, context: RequestContext, message: Any) -> None:
-        """Runs the handler on the handler pool; its result or error is handled on the reactor's thread."""
-
-        def work() -> Any:
-            try:
-                response = served.handler(context, message)
-            except Exception as error:
-                caught = error
-                return lambda: self._fail(served, context, message, caught)
-            return None if response is None else lambda: context.respond(response)
-
-        self._services.handler_pool.submit(work)
-
-    def _fail(self, served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
-        """Responds to an error that the handler raised, with the result of the API's error function.
-
-        Closes the connection for a ProtocolViolation, or if there is no error function or no response.
-        """
-        if isinstance(raised, ProtocolViolation):
-            context.connection.close(str(raised))
-            return
-        if isinstance(raised, ApiError):
-            error, text = raised.error, raised.message
-        elif isinstance(raised, StorageError):
-            logger.error("Request %r met a storage error: %s", context.header, raised)
-            error, text = Error.KAFKA_STORAGE_ERROR, None
-        else:
-            logger.error("Unexpected error handling request %r", context.header, exc_info=raised)
-            error, text = Error.UNKNOWN_SERVER_ERROR, None
-        if served.on_error is None:
-            context.connection.close(f"{served.key.name} failed: {error.name}")
-            return
-        response = served.on_error(message, context.api_version, error, text)
-        if response is None:  # the client expects no response, so that only a closed connection shows the error
-            context.connection.close(f"{served.key.name} failed: {error.name}")
-            return
-        context.respond(response)

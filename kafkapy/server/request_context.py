@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader
 from kafkapy._core.reactor.reactor import Connection
-from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey, request_header_version, response_class, response_header_version
+from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
 
 if TYPE_CHECKING:
     from kafkapy.config.listener import Listener
@@ -21,9 +26,11 @@ ANONYMOUS = "User:ANONYMOUS"
 class Session:
     """The facts that hold for all requests of a connection, stored in `connection.state`. Reactor thread only."""
 
-    __slots__ = ("client_software_name", "client_software_version", "principal")
+    __slots__ = ("client_software_name", "client_software_version", "is_controller", "principal")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_controller: bool = False) -> None:
+        """`is_controller`: the connection is to a listener of the controller."""
+        self.is_controller = is_controller
         self.principal = ANONYMOUS
         self.client_software_name = ""
         self.client_software_version = ""
@@ -42,6 +49,8 @@ class RequestContext:
         "flexible_header",
         "header",
         "listener",
+        "merge",
+        "payload",
         "principal",
         "services",
         "session",
@@ -70,6 +79,9 @@ class RequestContext:
         self.flexible_header = flexible_header
         self.waited_ms = waited_ms  # the time for which the gate held the request before it declined
         self.answered = False
+        # In a cluster: the bytes of a request that may be forwarded, and the function that completes the response.
+        self.payload: bytes | None = None
+        self.merge: Callable[[Any], Response] | None = None
 
     def respond(self, response: Response | None) -> None:
         """Sends `response`, a message of the API's response class, or ends the request without a response if None.
@@ -94,3 +106,43 @@ class RequestContext:
             self.connection.close("the response could not be encoded")
             return
         self.connection.respond(chunks)
+
+    def respond_encoded(self, response: bytes) -> None:
+        """Sends the bytes of a response, header and body."""
+        if self.answered:
+            raise RuntimeError(f"request {self.correlation_id} of {self.connection.id} has been answered already")
+        self.answered = True
+        self.connection.respond([response])
+
+    def forward_only(self, message: Message, merge: Callable[[Any], Response]) -> None:
+        """Sets the part of the request that is forwarded if this node is not the active controller.
+
+        `merge` returns the response to the client for the response to `message`.
+        """
+        header_version = request_header_version(ApiKey(self.api_key), self.api_version)
+        self.payload = self.header.encode(header_version) + message.encode(self.api_version)
+        self.merge = merge
+
+    def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
+        """Lets the active controller handle the request, because this node is not the active controller any more.
+
+        Returns False if the client has to find the active controller itself. `refuse` is called if the request cannot
+        be forwarded in the end.
+        """
+        forwarding = None if self.payload is None else self.services.forwarding
+        if forwarding is None:
+            return False
+        assert self.payload is not None
+        merge = self.merge
+        if merge is None:
+            forwarding.forward(self, self.payload, refuse)
+        else:
+            forwarding.forward(self, self.payload, refuse, lambda data: self.respond(merge(self._decode(data))))
+        return True
+
+    def _decode(self, response: bytes) -> Any:
+        """Returns the message in the bytes of a response to this request."""
+        key = ApiKey(self.api_key)
+        reader = Reader(response)
+        ResponseHeader.read(reader, response_header_version(key, self.api_version))
+        return response_class(key).decode(response, self.api_version, reader.pos)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Reactor
@@ -9,27 +10,33 @@ from kafkapy.config import BrokerConfig
 from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.metadata.image import MetadataCache
 from kafkapy.metrics.request_errors import RequestErrors
-from kafkapy.server.api_registry import ApiRegistry
-from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.server.api_registry import CONTROLLER, ApiRegistry
+from kafkapy.server.handlers import CONTROLLER_HANDLER_MODULES, HANDLER_MODULES
 from kafkapy.types import Clock
 
 if TYPE_CHECKING:
+    from kafkapy.controller.port import Controller
     from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
     from kafkapy.coordinator.producer_id_manager import ProducerIdManager
     from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.network.handler_pool import HandlerPool
-    from kafkapy.quorum.controller_loop import ControllerLoop
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.server.client_telemetry import ClientTelemetry
     from kafkapy.server.fetch_session import FetchSessions
+    from kafkapy.server.forwarding_port import ForwardingPort
     from kafkapy.server.transaction_markers import LocalMarkerWriter
     from kafkapy.server.transaction_verification import TransactionVerification
     from kafkapy.storage.log_manager import LogManager
 
 
 class Services:
-    """The parts of a broker by name. Made by the broker before the reactor runs, then only read."""
+    """The parts of a broker by name. Made by the broker before the reactor runs, then only read.
+
+    `forwarding` is None if this node is the only one of its cluster. `kraft_version` returns the finalized level of
+    this feature, which the quorum itself keeps. `quorum_leader` returns the id of the quorum's leader, -1 while it is
+    unknown (None: this node is the only voter).
+    """
 
     def __init__(
         self,
@@ -43,7 +50,7 @@ class Services:
         handler_pool: HandlerPool,
         log_manager: LogManager,
         replica_manager: ReplicaManager,
-        controller: ControllerLoop,
+        controller: Controller,
         group_coordinator: GroupCoordinator,
         fetch_sessions: FetchSessions,
         producer_ids: ProducerIdManager,
@@ -54,6 +61,9 @@ class Services:
         alter_log_dirs: ReplicaAlterLogDirsManager,
         policies: Policies = NO_POLICIES,
         api_registry: ApiRegistry | None = None,
+        forwarding: ForwardingPort | None = None,
+        kraft_version: Callable[[], int] = lambda: 0,
+        quorum_leader: Callable[[], int] | None = None,
     ) -> None:
         self.config = config
         self.clock = clock
@@ -75,4 +85,18 @@ class Services:
         self.alter_log_dirs = alter_log_dirs
         self.policies = policies
         self.api_registry = api_registry or ApiRegistry(HANDLER_MODULES)
+        self.controller_api_registry = ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER)
+        self.forwarding = forwarding
+        self.kraft_version = kraft_version
+        self.quorum_leader = quorum_leader
         self.request_errors = RequestErrors()
+
+    def active_controller_id(self) -> int:
+        """Returns the id of the active controller, -1 while it is unknown. Any thread."""
+        if self.quorum_leader is not None:
+            return self.quorum_leader()
+        return self.node_id if self.controller.is_active else -1
+
+    def registry(self, *, is_controller: bool) -> ApiRegistry:
+        """Returns the APIs that are served on the listeners of the controller, or on the others."""
+        return self.controller_api_registry if is_controller else self.api_registry

@@ -14,8 +14,8 @@ TABLE = re.compile(r"```layers\n(.*?)```", re.DOTALL)
 def allowed_imports() -> dict[str, set[str]]:
     """Returns the layers that each layer may import, including itself.
 
-    A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...` (it may
-    import the listed ones only).
+    A line of the table is `layer, layer` (they may import every layer of the lines above) or `layer: layer, ...` (it
+    may import the listed ones only).
     """
     found = TABLE.search((ROOT / "docs" / "architecture.md").read_text())
     assert found, "docs/architecture.md holds no ```layers block"

@@ -230,8 +230,11 @@ cdef class Reactor:
         self.watches.append(watch)
         return watch
 
-    def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id):
-        """Takes over the descriptor of a connected, non-blocking socket and returns its Connection."""
+    def adopt(self, int fd, listener, str peer_host, int peer_port, str connection_id, bint is_gated=True):
+        """Takes over the descriptor of a connected, non-blocking socket and returns its Connection.
+
+        All requests of a connection that is not gated go to Python.
+        """
         cdef epoll_event event
         cdef Connection connection = Connection.__new__(Connection)
         self.check_owner()
@@ -250,6 +253,7 @@ cdef class Reactor:
         if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, fd, &event):
             raise OSError(errno, "epoll_ctl")
         connection_open(&self.native, connection.native, fd)
+        connection.native.ungated = not is_gated
         connection.native.connection = <PyObject *> connection
         self.connections[connection_id] = connection
         return connection

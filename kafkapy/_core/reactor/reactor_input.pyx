@@ -148,7 +148,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
         if not take_frame(state, connection):
             break
         verdict = GATE_DECLINED
-        if state.gate != NULL:
+        if state.gate != NULL and not connection.ungated:
             verdict = state.gate(state.gate_context, &connection.frame)
         if verdict == GATE_DECLINED or verdict == GATE_WAITS:
             connection.frame.verdict = verdict

@@ -68,6 +68,7 @@ cdef struct ConnectionState:
     bint hangup                     # the peer ended its stream: a short read does not mean "drained"
     bint blocked                    # the socket accepted no more bytes; EPOLLOUT resets it
     bint corked
+    bint ungated                    # no request of this connection is offered to the gate
     bint in_process                 # one request is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
     bint closing                    # to be closed as soon as the output is sent

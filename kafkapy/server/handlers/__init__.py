@@ -1,4 +1,7 @@
-"""The handlers. Each family of APIs has a module, which is imported at the first request of one of its APIs."""
+"""The handlers. Each family of APIs has a module, which is imported at the first request of one of its APIs.
+
+The definitions of the messages say on which kinds of listeners an API is served.
+"""
 
 from kafkapy.protocol.api import ApiKey
 
@@ -16,6 +19,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "consumer_groups": (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
     "elections": (ApiKey.ELECT_LEADERS,),
+    "envelope": (ApiKey.ENVELOPE,),
     "epochs": (ApiKey.OFFSET_FOR_LEADER_EPOCH,),
     "fetch": (ApiKey.FETCH,),
     "groups": (
@@ -51,3 +55,8 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
 
 # API -> the module with its handler. The decorators in that module declare the versions.
 HANDLER_MODULES: dict[ApiKey, str] = {key: f"{__name__}.{module}" for module, keys in _FAMILIES.items() for key in keys}
+
+# A controller does not serve the data of partitions.
+CONTROLLER_HANDLER_MODULES: dict[ApiKey, str] = {
+    key: module for key, module in HANDLER_MODULES.items() if key is not ApiKey.FETCH
+}

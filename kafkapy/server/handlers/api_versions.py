@@ -1,7 +1,8 @@
 """ApiVersions, versions 0 to 4 (KIP-35, KIP-511, KIP-584).
 
-Behaviour: responds with the served APIs, their versions, and the supported and finalized features. The telemetry APIs
-are served but announced only while the metrics listener is on, as Apache Kafka does without a telemetry receiver.
+Behaviour: responds with the APIs that are served on the client's listener, their versions, and the supported and
+finalized features. The telemetry APIs are served but announced only while the metrics listener is on, as Apache Kafka
+does without a telemetry receiver.
 
 Version notes: from version 3 on the request names the client's software, which is checked. Below version 4 features
 whose lowest level is 0 are left out. An unknown version gets a response of version 0 with UNSUPPORTED_VERSION.
@@ -10,6 +11,7 @@ whose lowest level is 0 are left out. An unknown version gets a response of vers
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from kafkapy.errors import Error
 from kafkapy.metadata.features import SUPPORTED_FEATURES
@@ -47,9 +49,9 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
     is_telemetry_received = bool(context.services.config.kafkapy_metrics_listener)
     return ApiVersionsResponse(
         api_keys=[
-            ApiVersionsResponse.ApiVersion(api_key=served.key, min_version=served.lowest, max_version=served.highest)
-            for served in context.services.api_registry.served()
-            if is_telemetry_received or served.key not in TELEMETRY_APIS
+            ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+            for key, lowest, highest in _served_versions(context)
+            if is_telemetry_received or key not in TELEMETRY_APIS
         ],
         supported_features=[
             ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
@@ -63,3 +65,22 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
             if level > 0
         ],
     )
+
+
+def _served_versions(context: RequestContext) -> Iterator[tuple[ApiKey, int, int]]:
+    """Yields each served API with its lowest and highest version.
+
+    A broker announces the versions of a forwarded API that the active controller serves too, once it knows them.
+    """
+    services = context.services
+    forwarding = None if context.session.is_controller else services.forwarding
+    limits = {} if forwarding is None else forwarding.controller_versions
+    for served in services.registry(is_controller=context.session.is_controller).served():
+        lowest, highest = served.lowest, served.highest
+        if limits and served.is_forwardable:
+            limit = limits.get(served.key)
+            if limit is None:
+                continue
+            lowest, highest = max(lowest, limit[0]), min(highest, limit[1])
+        if lowest <= highest:
+            yield served.key, lowest, highest

@@ -1,15 +1,16 @@
 """DescribeCluster, versions 0 to 2 (KIP-700, KIP-919, KIP-1073).
 
-Behaviour: responds with the cluster id, the controller and the brokers that the client's listener reaches.
+Behaviour: responds with the cluster id, the controller, and the brokers that the client's listener reaches. On a
+listener of the controller the nodes are the registered controllers instead (KIP-919), and the controller is the active
+one. A client that expects the other kind of listener gets MISMATCHED_ENDPOINT_TYPE.
 
-Version notes: from version 2 on the client may ask for fenced brokers too.
-
-Not done: endpoints of controllers are refused, because clients cannot connect to the controller.
+Version notes: from version 1 on the client names the kind of listener; from version 2 on it may ask for fenced brokers.
 """
 
 from __future__ import annotations
 
 from kafkapy.errors import ApiError, Error
+from kafkapy.metadata.features import supports_controller_registration
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.server.api_registry import serves
@@ -17,6 +18,7 @@ from kafkapy.server.request_context import RequestContext
 from kafkapy.server.topic_metadata import ALL_CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED_FOR
 
 BROKERS, CONTROLLERS = 1, 2
+DescribedNode = DescribeClusterResponse.DescribeClusterBroker
 
 
 def describe_cluster_error(
@@ -27,29 +29,57 @@ def describe_cluster_error(
 
 @serves(ApiKey.DESCRIBE_CLUSTER, 0, 2, on_error=describe_cluster_error)
 def handle_describe_cluster(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    if request.endpoint_type == CONTROLLERS:
+    is_controller = context.session.is_controller
+    served = CONTROLLERS if is_controller else BROKERS
+    if request.endpoint_type not in (BROKERS, CONTROLLERS):
+        raise ApiError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}")
+    if request.endpoint_type != served:
+        names = {BROKERS: "BROKER", CONTROLLERS: "CONTROLLER"}
         raise ApiError(
             Error.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+            f"The request was sent to an endpoint of type {names[served]}, but we wanted an endpoint of type "
+            f"{names[request.endpoint_type]}",
         )
-    if request.endpoint_type != BROKERS:
-        raise ApiError(Error.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}")
     services = context.services
-    brokers = [
-        DescribeClusterResponse.DescribeClusterBroker(
+    is_requested = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        endpoint_type=served,
+        cluster_id=services.cluster_id,
+        controller_id=services.active_controller_id() if is_controller else services.node_id,
+        brokers=_controllers(context) if is_controller else _brokers(context, request),
+        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if is_requested else OPERATIONS_NOT_ASKED_FOR,
+    )
+
+
+def _brokers(context: RequestContext, request: DescribeClusterRequest) -> list[DescribedNode]:
+    name = context.listener.name
+    return [
+        DescribedNode(
             broker_id=broker.broker_id,
-            host=broker.endpoints[context.listener.name].host,
-            port=broker.endpoints[context.listener.name].port,
+            host=broker.endpoints[name].host,
+            port=broker.endpoints[name].port,
             rack=broker.rack,
             is_fenced=broker.fenced,
         )
-        for broker in services.metadata.image.brokers.values()
-        if context.listener.name in broker.endpoints and (request.include_fenced_brokers or not broker.fenced)
+        for broker in context.services.metadata.image.brokers.values()
+        if name in broker.endpoints and (request.include_fenced_brokers or not broker.fenced)
     ]
-    is_requested = request.include_cluster_authorized_operations
-    return DescribeClusterResponse(
-        cluster_id=services.cluster_id,
-        controller_id=services.node_id,
-        brokers=brokers,
-        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if is_requested else OPERATIONS_NOT_ASKED_FOR,
-    )
+
+
+def _controllers(context: RequestContext) -> list[DescribedNode]:
+    """Returns the registered controllers that the client's listener reaches."""
+    image, name = context.services.metadata.image, context.listener.name
+    if not supports_controller_registration(image.metadata_version):
+        raise ApiError(
+            Error.UNSUPPORTED_VERSION,
+            "Direct-to-controller communication is not supported with the current MetadataVersion.",
+        )
+    return [
+        DescribedNode(
+            broker_id=controller.controller_id,
+            host=controller.endpoints[name].host,
+            port=controller.endpoints[name].port,
+        )
+        for controller in image.controllers.values()
+        if name in controller.endpoints
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kafkapy.config.describe import ConfigEntry, describe_broker, describe_broker_defaults, describe_topic
 from kafkapy.config.row import ConfigSource
@@ -218,12 +219,21 @@ def handle_alter_configs(context: RequestContext, request: AlterConfigsRequest) 
         ]
         for resource in request.resources
     }
-    failed = _preprocess(services, keys, changes)
+    failed = _preprocess(context, keys, changes)
     wanted = {
         resource: {change.name: change.value for change in changes[resource]}
         for resource in changes
         if resource not in failed
     }
+    if context.payload is not None:
+        rest = [each for each in request.resources if (each.resource_type, each.resource_name) in wanted]
+        context.forward_only(
+            AlterConfigsRequest(resources=rest, validate_only=request.validate_only),
+            lambda response: _altered(keys, failed | _results(response.responses), None),
+        )
+        if not rest:
+            context.respond(_altered(keys, failed, None))
+            return
     answer_when_committed(
         context,
         lambda image: legacy_alter_configs(
@@ -244,11 +254,20 @@ def handle_incremental_alter_configs(context: RequestContext, request: Increment
         ]
         for resource in request.resources
     }
-    done = _preprocess(services, keys, changes)
+    done = _preprocess(context, keys, changes)
     for resource in changes:
         if resource[0] == BROKER_LOGGER_RESOURCE and resource not in done:
             done[resource] = alter_logger_levels(changes[resource], validate_only=request.validate_only)
     wanted = {resource: changes[resource] for resource in changes if resource not in done}
+    if context.payload is not None:
+        rest = [each for each in request.resources if (each.resource_type, each.resource_name) in wanted]
+        context.forward_only(
+            IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only),
+            lambda response: _incrementally_altered(keys, done | _results(response.responses), None),
+        )
+        if not rest:
+            context.respond(_incrementally_altered(keys, done, None))
+            return
     answer_when_committed(
         context,
         lambda image: incremental_alter_configs(
@@ -263,18 +282,30 @@ def _keys(resources: Iterable[object]) -> list[ConfigResource]:
     return [(each.resource_type, each.resource_name) for each in resources]  # type: ignore[attr-defined]
 
 
+def _results(responses: Iterable[Any]) -> dict[ConfigResource, ErrorMessage]:
+    """Returns the results in a response of the active controller, by resource."""
+    return {
+        (each.resource_type, each.resource_name): ErrorMessage(each.error_code, each.error_message)
+        for each in responses
+    }
+
+
 def _preprocess(
-    services: Services, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
+    context: RequestContext, keys: list[ConfigResource], changes: Mapping[ConfigResource, list[ConfigChange]]
 ) -> dict[ConfigResource, ErrorMessage]:
-    """Returns the resources whose changes are invalid regardless of the metadata, with their errors."""
+    """Returns the resources whose changes are invalid regardless of the metadata, with their errors.
+
+    A controller changes the configuration of any broker; a broker changes its own.
+    """
+    own_only = (BROKER_LOGGER_RESOURCE,) if context.session.is_controller else (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
     failed: dict[ConfigResource, ErrorMessage] = {}
     counts = Counter(keys)
     for resource, resource_changes in changes.items():
         try:
             if counts[resource] > 1:
                 raise ApiError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
-            if resource[0] in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE) and resource[1]:
-                _check_node_id(services, resource[1])
+            if resource[0] in own_only and resource[1]:
+                _check_node_id(context.services, resource[1])
             _check_changes(resource_changes)
         except ApiError as error:
             failed[resource] = ErrorMessage(error.error, error.message)

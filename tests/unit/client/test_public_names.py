@@ -17,7 +17,7 @@ def test_every_public_name_can_be_imported_and_is_listed() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'kafkapy.client' has no attribute 'Consumers'"):
+    with pytest.raises(AttributeError, match=r"'kafkapy\.client' has no attribute 'Consumers'"):
         _ = kafkapy.client.Consumers
 
 

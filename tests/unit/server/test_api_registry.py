@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.protocol.api import ApiKey
-from kafkapy.server.api_registry import ApiRegistry, serves
-from kafkapy.server.handlers import HANDLER_MODULES
+from kafkapy.protocol.api import API_TABLE, ApiKey
+from kafkapy.server.api_registry import BROKER, CONTROLLER, ApiRegistry, serves
+from kafkapy.server.handlers import CONTROLLER_HANDLER_MODULES, HANDLER_MODULES
 
 SCRIPTED = "tests.unit.server.scripted_handlers"
 
@@ -36,4 +36,25 @@ def test_versions_that_the_protocol_does_not_have_cannot_be_served() -> None:
 
 
 def test_every_module_of_the_table_loads_and_serves_what_it_says() -> None:
-    assert {served.key for served in ApiRegistry(HANDLER_MODULES).served()} == set(HANDLER_MODULES)
+    brokers = {served.key for served in ApiRegistry(HANDLER_MODULES).served()}
+    controllers = {served.key for served in ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).served()}
+    assert brokers | controllers == set(HANDLER_MODULES)
+
+
+@pytest.mark.parametrize(("kind", "modules"), [(BROKER, HANDLER_MODULES), (CONTROLLER, CONTROLLER_HANDLER_MODULES)])
+def test_a_listener_serves_the_apis_that_kafka_serves_there_in_versions_that_kafka_has(
+    kind: str, modules: dict[ApiKey, str]
+) -> None:
+    for served in ApiRegistry(modules, kind).served():
+        api = API_TABLE[served.key]
+        assert kind in api.listeners
+        newest = api.served_by["4.3.0"]
+        assert newest is not None
+        assert served.highest == newest[1] - api.latest_version_unstable
+        assert served.lowest <= newest[0]
+
+
+def test_an_api_of_the_other_kind_of_listener_is_not_found() -> None:
+    assert ApiRegistry(HANDLER_MODULES).find(ApiKey.ENVELOPE) is None
+    assert ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).find(ApiKey.PRODUCE) is None
+    assert ApiRegistry(CONTROLLER_HANDLER_MODULES, CONTROLLER).find(ApiKey.FETCH) is None

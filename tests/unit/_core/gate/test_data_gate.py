@@ -112,6 +112,29 @@ def test_nothing_passes_a_gate_that_somebody_shut(twin):
         offset += 1
 
 
+def test_nothing_passes_the_gate_from_a_listener_of_the_controller(tmp_path):
+    listeners = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+    }
+    twin = BrokerTwin(tmp_path, gated=True, properties=listeners)
+    try:
+        offset = open_gate(twin, "topic")
+        broker, controller = twin.broker.socket_server.endpoints
+        assert (broker.name, controller.name) == ("PLAINTEXT", "CONTROLLER")
+        for key, version, request in (
+            (ApiKey.PRODUCE, 9, produce_request("topic")),
+            (ApiKey.FETCH, 12, fetch_request("topic", 0)),
+        ):
+            with socket.create_connection((controller.host, controller.port), timeout=20) as client:
+                client.sendall(frame(request_bytes(key, version, request)))
+                assert client.recv(1) == b""
+        assert produce(twin, "topic").base_offset == offset
+    finally:
+        twin.stop()
+
+
 def test_what_a_producer_sent_ahead_is_gathered_and_answered_in_order(twin):
     offset = open_gate(twin, "topic")
     for sequence in range(2):  # the first batch makes the producer known, and Python serves it

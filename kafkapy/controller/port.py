@@ -1,0 +1,30 @@
+"""The port through which other parts use the controller of this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol
+
+from kafkapy.controller.result import Operation, Response
+from kafkapy.metadata.image import MetadataImage
+
+
+class Controller(Protocol):
+    """The controller of this process. Any thread."""
+
+    @property
+    def is_active(self) -> bool:
+        """True if this node is the active controller of its cluster."""
+        ...
+
+    @property
+    def image(self) -> MetadataImage:
+        """The newest committed image that every listener has seen."""
+        ...
+
+    def submit(self, operation: Operation[Response]) -> Future[Response]:
+        """Runs a pure operation; its Future gets the response once the records are durable and published.
+
+        The Future fails with the ApiError that the operation raises, or with NOT_CONTROLLER.
+        """
+        ...

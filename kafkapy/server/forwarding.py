@@ -1,0 +1,93 @@
+"""Forwards requests of clients to the active controller, each in an Envelope (KIP-590).
+
+The controller's response to the request inside has the bytes that the client expects, and is passed on unchanged.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.client.api_versions import Versions
+from kafkapy.errors import ApiError, Error
+from kafkapy.nodes.controller_channel import ControllerChannel
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.data_records import DefaultPrincipalData
+from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from kafkapy.server.forwarding_port import OnResponse, Refuse
+from kafkapy.server.request_context import RequestContext
+
+logger = logging.getLogger("kafka.server.ForwardingManagerImpl")
+
+PRINCIPAL_VERSION = 0
+ANONYMOUS_PRINCIPAL = PRINCIPAL_VERSION.to_bytes(2, "big") + DefaultPrincipalData(
+    type="User", name="ANONYMOUS", token_authenticated=False
+).encode(PRINCIPAL_VERSION)
+
+
+class Forwarding:
+    """The ForwardingPort over a channel of its own. Reactor thread."""
+
+    def __init__(self, channel: ControllerChannel, post: Callable[[Callable[[], None]], object]) -> None:
+        """`post` runs work on the reactor's thread."""
+        self._channel = channel
+        self._post = post
+
+    @property
+    def controller_versions(self) -> Versions:
+        """The versions that the active controller serves by API; empty before the first connection to it."""
+        return self._channel.versions
+
+    def forward(
+        self, context: RequestContext, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None
+    ) -> None:
+        """Sends a request to the active controller, and its response to the client; see ForwardingPort."""
+        envelope = EnvelopeRequest(
+            request_data=payload,
+            request_principal=ANONYMOUS_PRINCIPAL,
+            client_host_address=_address(context.connection.peer_host),
+        )
+
+        def done(response: EnvelopeResponse | None, version: int, error: Exception | None) -> None:
+            self._post(lambda: self._finish(context, response, error, refuse, on_response))
+
+        self._channel.send(envelope, ApiKey.ENVELOPE, done)
+
+    def _finish(
+        self,
+        context: RequestContext,
+        response: EnvelopeResponse | None,
+        failure: Exception | None,
+        refuse: Refuse,
+        on_response: OnResponse | None,
+    ) -> None:
+        error = _error_of(response, failure)
+        if error is Error.UNSUPPORTED_VERSION:
+            context.connection.close("the active controller does not support the version of the request")
+        elif error is Error.REQUEST_TIMED_OUT:
+            refuse(error, None)
+        elif error is not Error.NONE:
+            logger.error("Forwarding of %r failed: %s", context.header, error.name)
+            refuse(Error.UNKNOWN_SERVER_ERROR, None)
+        else:
+            data: Any = None if response is None else response.response_data
+            if on_response is not None:
+                on_response(bytes(data))
+            else:
+                context.respond_encoded(bytes(data))
+
+
+def _error_of(response: EnvelopeResponse | None, failure: Exception | None) -> Error:
+    if response is None:
+        return failure.error if isinstance(failure, ApiError) else Error.UNKNOWN_SERVER_ERROR
+    if response.error_code:
+        return Error.of(response.error_code)
+    return Error.NONE if response.response_data is not None else Error.UNKNOWN_SERVER_ERROR
+
+
+def _address(host: str) -> bytes:
+    """Returns the bytes of an IP address, 4 or 16."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.inet_pton(family, host.partition("%")[0])

@@ -1,0 +1,31 @@
+"""The port through which requests of clients are forwarded to the active controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kafkapy.client.api_versions import Versions
+from kafkapy.errors import Error
+
+# Responds to the client with an error, by the error function of the request's API.
+Refuse = Callable[[Error, "str | None"], object]
+OnResponse = Callable[[bytes], object]
+
+
+class ForwardingPort(Protocol):
+    """Forwards requests. Reactor thread."""
+
+    @property
+    def controller_versions(self) -> Versions:
+        """The versions that the active controller serves by API; empty before the first connection to it."""
+        ...
+
+    def forward(self, context: Any, payload: bytes, refuse: Refuse, on_response: OnResponse | None = None) -> None:
+        """Sends a request of a client, header and body, to the active controller, and its response to the client.
+
+        `context` is the request's RequestContext. With `on_response`, that function is called with the response (header
+        and body) instead. `refuse` is called with REQUEST_TIMED_OUT if no controller has responded in time, and with
+        UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
+        """
+        ...

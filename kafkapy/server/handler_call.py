@@ -1,0 +1,69 @@
+"""Calls the handler of a request and responds with its result or error."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from kafkapy.errors import ApiError, Error, ProtocolViolation, StorageError
+from kafkapy.server.api_registry import ServedApi
+from kafkapy.server.request_context import RequestContext
+
+logger = logging.getLogger("kafka.server.KafkaApis")
+
+
+def call_handler(served: ServedApi, context: RequestContext, message: Any) -> None:
+    """Calls the handler; the response is sent before the return, or later by the handler. Reactor thread."""
+    if served.blocking:
+        _submit(served, context, message)
+        return
+    try:
+        response = served.handler(context, message)
+    except Exception as error:
+        if not context.answered:
+            fail(served, context, message, error)
+        else:
+            logger.exception("Error after the response to request %r", context.header)
+        return
+    if response is not None:
+        context.respond(response)
+
+
+def _submit(served: ServedApi, context: RequestContext, message: Any) -> None:
+    """Runs the handler on the handler pool; its result or error is handled on the reactor's thread."""
+
+    def work() -> Any:
+        try:
+            response = served.handler(context, message)
+        except Exception as error:
+            caught = error
+            return lambda: fail(served, context, message, caught)
+        return None if response is None else lambda: context.respond(response)
+
+    context.services.handler_pool.submit(work)
+
+
+def fail(served: ServedApi, context: RequestContext, message: Any, raised: Exception) -> None:
+    """Responds to an error that the handler raised, with the result of the API's error function.
+
+    Closes the connection for a ProtocolViolation, or if there is no error function or no response.
+    """
+    if isinstance(raised, ProtocolViolation):
+        context.connection.close(str(raised))
+        return
+    if isinstance(raised, ApiError):
+        error, text = raised.error, raised.message
+    elif isinstance(raised, StorageError):
+        logger.error("Request %r met a storage error: %s", context.header, raised)
+        error, text = Error.KAFKA_STORAGE_ERROR, None
+    else:
+        logger.error("Unexpected error handling request %r", context.header, exc_info=raised)
+        error, text = Error.UNKNOWN_SERVER_ERROR, None
+    if served.on_error is None:
+        context.connection.close(f"{served.key.name} failed: {error.name}")
+        return
+    response = served.on_error(message, context.api_version, error, text)
+    if response is None:  # the client expects no response, so that only a closed connection shows the error
+        context.connection.close(f"{served.key.name} failed: {error.name}")
+        return
+    context.respond(response)

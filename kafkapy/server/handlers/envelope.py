@@ -1,0 +1,117 @@
+"""Envelope, version 0 (KIP-590): a request of a client that a broker forwards to the active controller.
+
+Behaviour: handles the request inside as if it had arrived on this listener, and responds with the bytes of its response
+(header and body). NOT_CONTROLLER, also of the request inside, is the error of the envelope, which lets the broker look
+for the active controller.
+
+Not done: the principal must be readable, but does not matter before there are ACLs.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy._core.bytes.wire import Reader
+from kafkapy.config.listener import Listener
+from kafkapy.errors import ApiError, Error, ProtocolViolation
+from kafkapy.protocol.api import API_TABLE, FORWARDABLE, ApiKey, decode_request_header
+from kafkapy.protocol.messages.data_records import DefaultPrincipalData
+from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from kafkapy.protocol.messages.header import RequestHeader
+from kafkapy.server.api_registry import ServedApi, serves
+from kafkapy.server.handler_call import call_handler
+from kafkapy.server.request_context import RequestContext, Session
+
+HIGHEST_PRINCIPAL_VERSION = 0
+
+
+def envelope_error(request: EnvelopeRequest, version: int, error: Error, message: str | None) -> EnvelopeResponse:
+    return EnvelopeResponse(error_code=error)
+
+
+class EnvelopedConnection:
+    """The connection of the request inside: its response becomes the data of the envelope's response."""
+
+    def __init__(self, outer: RequestContext, peer_host: str) -> None:
+        self.id = outer.connection.id
+        self.listener: Listener = outer.listener
+        self.peer_host = peer_host
+        self.peer_port = 0
+        self._outer = outer
+
+    def respond(self, chunks: Iterable[Any] | None) -> None:
+        """Sends the response to the request inside."""
+        data = None if chunks is None else b"".join(chunks)
+        self._outer.respond(EnvelopeResponse(response_data=data))
+
+    def close(self, reason: str) -> None:
+        """Makes the broker close the connection of its client."""
+        self._outer.respond(EnvelopeResponse(error_code=Error.UNSUPPORTED_VERSION))
+
+
+class EnvelopedContext(RequestContext):
+    """The request inside an envelope."""
+
+    __slots__ = ("_outer",)
+
+    def __init__(self, outer: RequestContext, connection: Any, header: RequestHeader, served: ServedApi) -> None:
+        is_flexible = header.request_api_version >= served.flexible_header_from
+        session = Session(is_controller=True)
+        super().__init__(outer.services, connection, session, header, is_flexible, outer.waited_ms)
+        self._outer = outer
+
+    def hand_over(self, refuse: Callable[[Error, str | None], object]) -> bool:
+        """Lets the broker that forwarded the request find the active controller."""
+        self.answered = True
+        self._outer.respond(EnvelopeResponse(error_code=Error.NOT_CONTROLLER))
+        return True
+
+
+@serves(ApiKey.ENVELOPE, 0, 0, on_error=envelope_error)
+def handle_envelope(context: RequestContext, request: EnvelopeRequest) -> None:
+    host = _client_host(bytes(request.client_host_address))
+    _check_principal(request.request_principal)
+    header, pos = _header(request.request_data)
+    if not context.services.controller.is_active and header.request_api_key != ApiKey.DESCRIBE_QUORUM:
+        raise ApiError(Error.NOT_CONTROLLER)
+    served = context.services.controller_api_registry.find(header.request_api_key)
+    if served is None or not served.lowest <= header.request_api_version <= served.highest:
+        raise ApiError(Error.UNSUPPORTED_VERSION)
+    try:
+        message = served.request_class.read(Reader(request.request_data, pos), header.request_api_version)
+    except ProtocolViolation as violation:
+        raise ApiError(Error.UNSUPPORTED_VERSION, str(violation)) from violation
+    inner = EnvelopedContext(context, EnvelopedConnection(context, host), header, served)
+    call_handler(served, inner, message)
+
+
+def _client_host(address: bytes) -> str:
+    try:
+        return socket.inet_ntop(socket.AF_INET6 if len(address) == 16 else socket.AF_INET, address)
+    except ValueError:
+        raise ApiError(Error.INVALID_REQUEST, "The address of the client in the envelope is no IP address") from None
+
+
+def _check_principal(data: Any) -> None:
+    if data is None or len(data) < 2:
+        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE)
+    version = int.from_bytes(bytes(data[:2]), "big", signed=True)
+    if not 0 <= version <= HIGHEST_PRINCIPAL_VERSION:
+        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE)
+    try:
+        DefaultPrincipalData.decode(bytes(data), version, 2)
+    except ProtocolViolation as violation:
+        raise ApiError(Error.PRINCIPAL_DESERIALIZATION_FAILURE, str(violation)) from violation
+
+
+def _header(data: Any) -> tuple[RequestHeader, int]:
+    try:
+        header, pos = decode_request_header(data)
+    except ProtocolViolation as violation:
+        raise ApiError(Error.INVALID_REQUEST, str(violation)) from violation
+    if header.request_api_key not in FORWARDABLE:
+        name = API_TABLE[ApiKey(header.request_api_key)].name
+        raise ApiError(Error.INVALID_REQUEST, f"{name} is not forwarded to the controller")
+    return header, pos
