@@ -5,50 +5,111 @@ Each step also changes the broker's partitions, in the same batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from kafkapy.controller.configs import effective_min_isr
-from kafkapy.controller.partition_change import Election, PartitionChange
-from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.partition_changes import (
+    PartitionChanges,
+    partitions_in_elr,
+    partitions_in_isr,
+    partitions_where,
+    partitions_without_leader,
+)
+from kafkapy.controller.registration_checks import check_registration
+from kafkapy.controller.result import ControllerResult, check_record_count
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.cluster_image import BrokerRegistration
+from kafkapy.metadata import features as levels
+from kafkapy.metadata.cluster_image import BrokerRegistration, ControllerRegistration
 from kafkapy.metadata.image import MetadataImage
-from kafkapy.metadata.image_writer import MessageAndVersion, register_broker_record
-from kafkapy.metadata.topics_image import NO_LEADER, PartitionImage, TopicImage
+from kafkapy.metadata.image_writer import (
+    MessageAndVersion,
+    register_broker_record,
+    register_controller_record,
+)
 from kafkapy.protocol.messages.metadata_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
 
-# A topic's configuration, as in ConfigRecords -> whether an election may lose records.
-UncleanElection = Callable[[str], bool]
-
-
-def never_unclean(topic: str) -> bool:
-    return False
+if TYPE_CHECKING:
+    from kafkapy.controller.broker_sessions import BrokerSessions
 
 
 def register_broker(
-    image: MetadataImage, registration: BrokerRegistration, clean_broker_epoch: int
+    image: MetadataImage,
+    registration: BrokerRegistration,
+    clean_broker_epoch: int,
+    settings: ControllerSettings = DEFAULT_SETTINGS,
+    *,
+    sessions: BrokerSessions | None = None,
+    monotonic_ms: int = 0,
+    kraft_version: int = 0,
 ) -> ControllerResult[int]:
-    """Registers a new incarnation, fenced. The response is its broker epoch: the offset of the batch's first record.
+    """Registers a broker. The response is its broker epoch.
 
-    `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without one. If it is not the epoch of
-    the last registration, the broker may have lost records, and its replicas no longer count as complete.
+    A new incarnation is registered fenced, and its epoch is the offset of the batch's first record; it leaves every
+    ISR. `clean_broker_epoch` is the epoch in the broker's clean-shutdown marker, -1 without one. If it is not the epoch
+    of the last registration, the broker may have lost records, and leaves the eligible leader replicas too. The same
+    incarnation keeps its epoch and state, which is how a broker changes its listeners.
+
+    `sessions` are those of the active controller, `kraft_version` is the finalized one. Raises ApiError:
+    DUPLICATE_BROKER_REGISTRATION while another incarnation has a valid session, BROKER_ID_NOT_REGISTERED (a broker of
+    the ZooKeeper era), INVALID_REGISTRATION, UNSUPPORTED_VERSION.
     """
-    records: list[MessageAndVersion] = []
-    previous = image.brokers.get(registration.broker_id)
-    if previous is not None and not previous.fenced:
+    broker_id = registration.broker_id
+    previous = image.brokers.get(broker_id)
+    is_new_incarnation = previous is None or previous.incarnation_id != registration.incarnation_id
+    has_session = (
+        previous is not None
+        and sessions is not None
+        and sessions.has_valid_session(broker_id, previous.epoch, monotonic_ms)
+    )
+    if has_session and is_new_incarnation:
         raise ApiError(
             Error.DUPLICATE_BROKER_REGISTRATION,
-            f"Another broker is registered with that broker id {registration.broker_id}, and is not fenced.",
+            "Another broker is registered with that broker id. If the broker was recently restarted this should "
+            "self-resolve once the heartbeat manager expires the broker's session.",
         )
-    if image.elr_enabled and previous is not None and clean_broker_epoch != previous.epoch:
-        records.extend(_without_broker(image, registration.broker_id, unclean=True))
-    registration = registration._replace(epoch=image.offset, fenced=True, in_controlled_shutdown=False)
+    check_registration(image, registration, kraft_version)
+    records: list[MessageAndVersion] = []
+    if previous is None or is_new_incarnation:
+        if previous is not None:
+            records += _incarnation_ended(image, previous, clean_broker_epoch, settings)
+        registration = registration._replace(epoch=image.offset, fenced=True, in_controlled_shutdown=False)
+    else:
+        registration = registration._replace(
+            epoch=previous.epoch, fenced=previous.fenced, in_controlled_shutdown=previous.in_controlled_shutdown
+        )
     records.append(register_broker_record(registration, image.metadata_version))
+    if sessions is not None:
+        sessions.registered(broker_id, registration.epoch, image.offset + len(records) - 1)
     return ControllerResult(records, registration.epoch)
 
 
+def _incarnation_ended(
+    image: MetadataImage, previous: BrokerRegistration, clean_broker_epoch: int, settings: ControllerSettings
+) -> list[MessageAndVersion]:
+    broker_id = previous.broker_id
+    if not image.elr_enabled or clean_broker_epoch == previous.epoch:
+        changes = PartitionChanges(image, settings, removed=broker_id)
+        return list(changes.leader_and_isr_updates(partitions_in_isr(image, broker_id)))
+    changes = PartitionChanges(image, settings, unclean=broker_id)
+    return [
+        *changes.leader_and_isr_updates(partitions_in_isr(image, broker_id)),
+        *changes.leader_and_isr_updates(partitions_in_elr(image, broker_id)),
+    ]
+
+
+def register_controller(image: MetadataImage, registration: ControllerRegistration) -> ControllerResult[None]:
+    """Registers an incarnation of a controller. Raises ApiError(UNSUPPORTED_VERSION) before metadata.version 15."""
+    if not levels.supports_controller_registration(image.metadata_version):
+        raise ApiError(
+            Error.UNSUPPORTED_VERSION, "The current MetadataVersion is too old to support controller registrations."
+        )
+    record = register_controller_record(registration._replace(zk_migration_ready=False))
+    return ControllerResult([(record, 0)], None)
+
+
 def unfence_broker(
-    image: MetadataImage, broker_id: int, unclean_election: UncleanElection = never_unclean
+    image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
 ) -> ControllerResult[None]:
     """Unfences the broker and elects leaders for the partitions without one."""
     broker = _registered(image, broker_id)
@@ -56,24 +117,15 @@ def unfence_broker(
     if broker.fenced:
         change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=-1)
         records.append((change, 0))
-
-    def is_live(replica: int) -> bool:
-        return replica == broker_id or _is_active(image, replica)
-
-    for topic, partition_id, partition in _partitions_of(image, broker_id):
-        if partition.leader != NO_LEADER:
-            continue
-        builder = partition_change(image, topic, partition_id, partition, is_live)
-        if unclean_election(topic.name):
-            builder.election = Election.UNCLEAN
-        record = builder.build()
-        if record is not None:
-            records.append(record)
+    changes = PartitionChanges(image, settings, added=broker_id)
+    records.extend(changes.leader_and_isr_updates(partitions_without_leader(image)))
     return ControllerResult(records, None)
 
 
-def begin_controlled_shutdown(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Records that the broker will stop, and moves its leaderships to other brokers, or to none."""
+def begin_controlled_shutdown(
+    image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
+) -> ControllerResult[None]:
+    """Records that the broker will stop. It leaves every ISR, and its leaderships move to other brokers, or to none."""
     broker = _registered(image, broker_id)
     records: list[MessageAndVersion] = []
     if not broker.in_controlled_shutdown:
@@ -81,101 +133,91 @@ def begin_controlled_shutdown(image: MetadataImage, broker_id: int) -> Controlle
             broker_id=broker_id, broker_epoch=broker.epoch, in_controlled_shutdown=1
         )
         records.append((change, 1))
-    records.extend(_without_broker(image, broker_id))
+    changes = PartitionChanges(image, settings, removed=broker_id)
+    records.extend(changes.leader_and_isr_updates(partitions_in_isr(image, broker_id)))
     return ControllerResult(records, None)
 
 
-def fence_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
+def fence_broker(
+    image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
+) -> ControllerResult[None]:
     """Fences the broker, which then leads nothing until it is unfenced. Does nothing if it is fenced or unknown."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.fenced:
         return ControllerResult([], None)
-    records = list(_without_broker(image, broker_id))
+    changes = PartitionChanges(image, settings, removed=broker_id)
+    records = list(changes.leader_and_isr_updates(partitions_in_isr(image, broker_id)))
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=1)
     records.append((change, 0))
     return ControllerResult(records, None)
 
 
 def take_directories_offline(
-    image: MetadataImage, broker_id: int, directory_ids: Collection[bytes]
+    image: MetadataImage,
+    broker_id: int,
+    directory_ids: Collection[bytes],
+    settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[None]:
-    """Records failed log directories of a broker: it loses the leadership of the partitions in them."""
+    """Records failed log directories of a broker: the broker leaves the ISR and the leadership of the partitions in
+    them."""
     broker = image.brokers.get(broker_id)
     failed = [] if broker is None else [each for each in broker.log_dirs if each in directory_ids]
     if broker is None or not failed:
         return ControllerResult([], None)
-    records = list(_without_broker(image, broker_id, directory_ids=failed))
+    changes = PartitionChanges(image, settings, removed=broker_id)
+    in_failed = partitions_where(
+        image,
+        lambda partition: broker_id in partition.replicas and partition.directory_of(broker_id) in failed,
+    )
+    records = list(changes.leader_and_isr_updates(in_failed))
     remaining = [each for each in broker.log_dirs if each not in directory_ids]
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, log_dirs=remaining)
     records.append((change, 2))
     return ControllerResult(records, None)
 
 
-def unregister_broker(image: MetadataImage, broker_id: int) -> ControllerResult[None]:
-    """Removes a broker's registration. Raises ApiError(BROKER_ID_NOT_REGISTERED)."""
+def cordon_directories(
+    image: MetadataImage, broker_id: int, directory_ids: Collection[bytes] | None
+) -> ControllerResult[None]:
+    """Records the directories in which a broker accepts no new replicas, if they changed. None means unknown yet."""
+    broker = image.brokers.get(broker_id)
+    if broker is None or directory_ids is None or not levels.supports_cordoned_directories(image.metadata_version):
+        return ControllerResult([], None)
+    known = broker.cordoned_log_dirs
+    if known is not None and set(known) == set(directory_ids):
+        return ControllerResult([], None)
+    change = BrokerRegistrationChangeRecord(
+        broker_id=broker_id, broker_epoch=broker.epoch, cordoned_log_dirs=list(directory_ids)
+    )
+    return ControllerResult([(change, 3)], None)
+
+
+def unregister_broker(
+    image: MetadataImage, broker_id: int, settings: ControllerSettings = DEFAULT_SETTINGS
+) -> ControllerResult[None]:
+    """Removes a broker's registration. Raises ApiError(BROKER_ID_NOT_REGISTERED), or POLICY_VIOLATION if the broker
+    has more partitions than one batch can change."""
     broker = _registered(image, broker_id)
-    records: list[MessageAndVersion] = list(_without_broker(image, broker_id))
-    records.append((UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
+    changes = PartitionChanges(image, settings, removed=broker_id)
+    records: list[MessageAndVersion] = [
+        *changes.leader_and_isr_updates(partitions_in_isr(image, broker_id)),
+        *changes.leader_and_isr_updates(partitions_in_elr(image, broker_id)),
+        (UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0),
+    ]
+    check_record_count(records)
     return ControllerResult(records, None)
 
 
-def partition_change(
-    image: MetadataImage,
-    topic: TopicImage,
-    partition_id: int,
-    partition: PartitionImage,
-    is_live: Callable[[int], bool],
-) -> PartitionChange:
-    """Returns a change of one partition by the rules of this image: a leader has to be live, and so has its
-    directory."""
-    elr_enabled = image.elr_enabled
-
-    def may_lead(replica: int) -> bool:
-        broker = image.brokers.get(replica)
-        is_served = broker is not None and broker.has_online_directory(partition.directory_of(replica))
-        return is_served and is_live(replica)
-
-    return PartitionChange(
-        topic.topic_id,
-        partition_id,
-        partition,
-        image.metadata_version,
-        may_lead,
-        elr_enabled=elr_enabled,
-        min_isr=effective_min_isr(image, topic.name) if elr_enabled else 1,
-    )
-
-
-def _without_broker(
-    image: MetadataImage, broker_id: int, *, unclean: bool = False, directory_ids: Collection[bytes] | None = None
-) -> Iterator[MessageAndVersion]:
-    """Returns the changes that remove a broker from every ISR, and after an unclean stop from every ELR.
-
-    With `directory_ids`, only partitions whose replica is in one of these directories change.
-    """
-
-    def is_live(replica: int) -> bool:
-        return replica != broker_id and _is_active(image, replica)
-
-    for topic, partition_id, partition in _partitions_of(image, broker_id):
-        if directory_ids is not None and partition.directory_of(broker_id) not in directory_ids:
-            continue
-        builder = partition_change(image, topic, partition_id, partition, is_live)
-        builder.target_isr = tuple(replica for replica in partition.isr if replica != broker_id)
-        if unclean:
-            builder.unclean_shutdown_replicas = frozenset([broker_id])
-        elif partition.leader != broker_id and broker_id not in partition.isr:
-            continue
-        record = builder.build()
-        if record is not None:
-            yield record
-
-
-def _partitions_of(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
-    for topic in image.topics.by_name.values():
-        for partition_id, partition in topic.partitions.items():
-            if broker_id in partition.replicas:
-                yield topic, partition_id, partition
+def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+    """Returns the registration that a broker's request is made with. Raises ApiError(STALE_BROKER_EPOCH)."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise ApiError(Error.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
+    if broker.epoch != broker_epoch:
+        raise ApiError(
+            Error.STALE_BROKER_EPOCH, f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
+        )
+    return broker
 
 
 def _registered(image: MetadataImage, broker_id: int) -> BrokerRegistration:
@@ -183,8 +225,3 @@ def _registered(image: MetadataImage, broker_id: int) -> BrokerRegistration:
     if broker is None:
         raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
     return broker
-
-
-def _is_active(image: MetadataImage, broker_id: int) -> bool:
-    broker = image.brokers.get(broker_id)
-    return broker is not None and broker.is_active

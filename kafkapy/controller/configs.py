@@ -16,6 +16,7 @@ from kafkapy.config.value import default_value, format_value
 from kafkapy.controller.client_metrics import ClientMetricsSubscription
 from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, Policies
 from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
+from kafkapy.controller.settings import MIN_ISR
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import (
     BROKER_RESOURCE,
@@ -27,7 +28,6 @@ from kafkapy.metadata.image import (
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord
 
-MIN_ISR = "min.insync.replicas"
 ConfigResource = tuple[int, str]
 
 
@@ -46,13 +46,6 @@ class ConfigChange(NamedTuple):
     name: str
     operation: int
     value: str | None
-
-
-def effective_min_isr(image: MetadataImage, topic: str) -> int:
-    """Returns the min.insync.replicas of a topic in the metadata log: the topic's own value, otherwise that of the
-    cluster, otherwise 1."""
-    text = image.config(TOPIC_RESOURCE, topic).get(MIN_ISR) or image.config(BROKER_RESOURCE, "").get(MIN_ISR)
-    return int(text) if text else 1
 
 
 def incremental_alter_configs(
@@ -93,6 +86,7 @@ def _alter_configs(
             continue
         records += _config_records(image, resource, overrides, resource_changes)
         response[resource] = SUCCESS
+    records += _clear_elr_records(image, records)
     return ControllerResult([] if validate_only else records, response)
 
 
@@ -210,7 +204,19 @@ def _config_records(
             records.append(
                 (ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=value), 0)
             )
-            if name == MIN_ISR and image.elr_enabled:
-                topic = resource[1] if resource[0] == TOPIC_RESOURCE else ""
-                records.append((ClearElrRecord(topic_name=topic), 0))
     return records
+
+
+def _clear_elr_records(image: MetadataImage, records: Sequence[MessageAndVersion]) -> list[MessageAndVersion]:
+    """Returns the records that empty the eligible leader replicas of topics whose min.insync.replicas changes.
+
+    A replica that left the ISR under the former minimum may lack records that were committed under the new one.
+    """
+    if not image.elr_enabled:
+        return []
+    cleared: list[MessageAndVersion] = []
+    for message, _ in records:
+        if message.name == MIN_ISR:
+            is_topic = message.resource_type == TOPIC_RESOURCE
+            cleared.append((ClearElrRecord(topic_name=message.resource_name if is_topic else ""), 0))
+    return cleared

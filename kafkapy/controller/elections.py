@@ -1,12 +1,13 @@
-"""ElectLeaders (KIP-460): moves leadership to the preferred replica, or to any live replica at the cost of records."""
+"""Elections of leaders: ElectLeaders (KIP-460), and the controller's periodic tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkapy.controller.broker_registration import partition_change
 from kafkapy.controller.partition_change import Election
-from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
+from kafkapy.controller.partition_changes import PartitionChanges, partitions_where, partitions_without_leader
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, check_record_count
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings, may_elect_uncleanly
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
@@ -14,28 +15,34 @@ from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.types import TopicPartition
 
 ELECTION_TYPES = {0: Election.PREFERRED, 1: Election.UNCLEAN}
+MAX_ELECTIONS_PER_TASK = 1000
 
 
 def elect_leaders(
-    image: MetadataImage, election_type: int, partitions: Sequence[TopicPartition] | None
+    image: MetadataImage,
+    election_type: int,
+    partitions: Sequence[TopicPartition] | None,
+    settings: ControllerSettings = DEFAULT_SETTINGS,
 ) -> ControllerResult[dict[TopicPartition, ErrorMessage]]:
     """Elects leaders of the named partitions. None means all; then the response leaves out partitions without a change.
 
-    Raises ApiError(INVALID_REQUEST) for an unknown election type.
+    Raises ApiError: INVALID_REQUEST for an unknown election type, POLICY_VIOLATION for too many changes.
     """
     election = ELECTION_TYPES.get(election_type)
     if election is None:
         raise ApiError(Error.INVALID_REQUEST, f"Unknown election type {election_type}")
     wanted = _all_partitions(image) if partitions is None else partitions
+    changes = PartitionChanges(image, settings)
     records: list[MessageAndVersion] = []
     response: dict[TopicPartition, ErrorMessage] = {}
     for topic_partition in dict.fromkeys(wanted):
         try:
-            records.append(_elect(image, election, topic_partition))
+            records.append(_elect(image, changes, election, topic_partition))
             response[topic_partition] = SUCCESS
         except ApiError as error:
             if partitions is not None or error.error is not Error.ELECTION_NOT_NEEDED:
                 response[topic_partition] = ErrorMessage(error.error, error.message)
+    check_record_count(records)
     return ControllerResult(records, response)
 
 
@@ -47,7 +54,9 @@ def _all_partitions(image: MetadataImage) -> list[TopicPartition]:
     ]
 
 
-def _elect(image: MetadataImage, election: Election, topic_partition: TopicPartition) -> MessageAndVersion:
+def _elect(
+    image: MetadataImage, changes: PartitionChanges, election: Election, topic_partition: TopicPartition
+) -> MessageAndVersion:
     topic = image.topics.by_name.get(topic_partition.topic)
     if topic is None:
         raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic_partition.topic}")
@@ -57,14 +66,53 @@ def _elect(image: MetadataImage, election: Election, topic_partition: TopicParti
     is_preferred = election is Election.PREFERRED
     if partition.leader == partition.preferred_replica if is_preferred else partition.leader != NO_LEADER:
         raise ApiError(Error.ELECTION_NOT_NEEDED)
-
-    def is_live(replica: int) -> bool:
-        broker = image.brokers.get(replica)
-        return broker is not None and broker.is_active
-
-    change = partition_change(image, topic, topic_partition.partition, partition, is_live)
+    change = changes.change(topic, topic_partition.partition, partition)
     change.election = election
     record = change.build()
-    if record is None or (is_preferred and record[0].leader != partition.preferred_replica):
+    if record is None:
         raise ApiError(Error.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else Error.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     return record
+
+
+def balance_leaders(
+    image: MetadataImage,
+    settings: ControllerSettings = DEFAULT_SETTINGS,
+    max_elections: int = MAX_ELECTIONS_PER_TASK,
+) -> ControllerResult[bool]:
+    """Moves leaderships to the preferred replicas that can take them (the task of auto.leader.rebalance.enable).
+
+    The response is True if the task ended at `max_elections`: the caller repeats it at once.
+    """
+    changes = PartitionChanges(image, settings)
+    records: list[MessageAndVersion] = []
+    for topic, partition_id, partition in partitions_where(image, lambda each: each.leader != each.preferred_replica):
+        if len(records) >= max_elections:
+            break
+        change = changes.change(topic, partition_id, partition)
+        change.election = Election.PREFERRED
+        record = change.build()
+        if record is not None:
+            records.append(record)
+    return ControllerResult(records, len(records) >= max_elections)
+
+
+def elect_unclean_leaders(
+    image: MetadataImage,
+    settings: ControllerSettings = DEFAULT_SETTINGS,
+    max_elections: int = MAX_ELECTIONS_PER_TASK,
+) -> ControllerResult[bool]:
+    """Elects any live replica for partitions without leader, in topics with unclean.leader.election.enable.
+
+    The response is True if the task ended at `max_elections`: the caller repeats it at once.
+    """
+    changes = PartitionChanges(image, settings)
+    records: list[MessageAndVersion] = []
+    for topic, partition_id, partition in partitions_without_leader(image):
+        if len(records) >= max_elections:
+            break
+        if not may_elect_uncleanly(image, topic.name, settings):
+            continue
+        record = changes.change(topic, partition_id, partition, by_config=True).build()
+        if record is not None:
+            records.append(record)
+    return ControllerResult(records, len(records) >= max_elections)

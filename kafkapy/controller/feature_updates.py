@@ -1,25 +1,30 @@
-"""UpdateFeatures (KIP-584): new finalized levels, all of a request or none."""
+"""UpdateFeatures (KIP-584): new finalized levels, all of a request or none, if every node of the cluster supports
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
-from kafkapy.controller.configs import MIN_ISR
 from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.settings import MIN_ISR
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.features import (
     ELIGIBLE_LEADER_REPLICAS_VERSION,
     KRAFT_VERSION,
     METADATA_VERSION,
     SUPPORTED_FEATURES,
-    supports_elr,
+    loses_metadata,
+    supports_controller_registration,
 )
 from kafkapy.metadata.image import BROKER_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
-from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from kafkapy.metadata.release_features import DEPENDENCIES
+from kafkapy.protocol.messages.metadata_records import ConfigRecord, FeatureLevelRecord, NoOpRecord
+
+DISABLED = (0, 0)
 
 
 class UpgradeType(IntEnum):
@@ -36,71 +41,178 @@ class FeatureUpdate(NamedTuple):
     upgrade_type: int
 
 
+class QuorumVersion(NamedTuple):
+    """The kraft.version of the quorum, which its own log decides, not the metadata (KIP-853).
+
+    `level` is None while the metadata decides. `refusal` is the reason why the quorum cannot be upgraded now: a voter
+    has not sent its directory id and supported range yet. `voter_ids` are the controllers that must have registered.
+    """
+
+    level: int | None = None
+    refusal: str | None = None
+    voter_ids: frozenset[int] = frozenset()
+
+
+class UpdatedFeatures(NamedTuple):
+    """The response to an update. `kraft_version` is the level that the caller has to write, with all voters, into a
+    control batch before it responds; None if the quorum does not change."""
+
+    kraft_version: int | None = None
+
+
 def update_features(
     image: MetadataImage,
     broker_config: BrokerConfig,
     updates: Sequence[FeatureUpdate],
     node_id: int,
+    quorum: QuorumVersion | None = None,
     *,
     validate_only: bool = False,
-) -> ControllerResult[None]:
-    """Updates the features. Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; then nothing is
-    written."""
+) -> ControllerResult[UpdatedFeatures]:
+    """Updates the features, as the controller `node_id`. Without `quorum`, kraft.version cannot be changed.
+
+    Raises ApiError(INVALID_UPDATE_VERSION) for the first invalid update; then nothing is written.
+    """
     records: list[MessageAndVersion] = []
+    kraft_version: int | None = None
+    if quorum is None:
+        quorum = QuorumVersion(refusal=f"Local controller {node_id} keeps the voters as they were formatted.")
+    proposed = image.features | {METADATA_VERSION: image.metadata_version}
+    proposed |= {update.name: update.level for update in updates}
     for update in updates:
         try:
-            records += _update(image, broker_config, update, node_id)
+            level = _checked_level(image, update, node_id, quorum)
+            if update.name == KRAFT_VERSION:
+                if level is not None:
+                    kraft_version = level
+                    records.append((NoOpRecord(), 0))
+                continue
+            records += _records(image, broker_config, update, proposed)
         except ApiError as error:
-            text = f"Invalid update version {update.level} for feature {update.name}. {error.message}"
             raise ApiError(
                 Error.INVALID_UPDATE_VERSION,
-                f"The update failed for all features since the following feature had an error: {text}",
+                f"The update failed for all features since the following feature had an error: {error.message}",
             ) from None
-    return ControllerResult([] if validate_only else records, None)
+    if validate_only:
+        return ControllerResult([], UpdatedFeatures())
+    return ControllerResult(records, UpdatedFeatures(kraft_version))
 
 
-def _update(
-    image: MetadataImage, broker_config: BrokerConfig, update: FeatureUpdate, node_id: int
-) -> list[MessageAndVersion]:
+def _checked_level(image: MetadataImage, update: FeatureUpdate, node_id: int, quorum: QuorumVersion) -> int | None:
+    """Returns the level to be set, or None if it is the current one already."""
     name, level = update.name, update.level
     if update.upgrade_type not in list(UpgradeType):
-        raise _invalid("The controller does not support the given upgrade type.")
+        raise _invalid(update, "The controller does not support the given upgrade type.")
     current = image.metadata_version if name == METADATA_VERSION else image.features.get(name, 0)
+    if name == KRAFT_VERSION and quorum.level is not None:
+        current = quorum.level
     if level < 0:
-        raise _invalid("A feature version cannot be less than 0.")
-    supported = SUPPORTED_FEATURES.get(name)
-    if supported is None:
-        raise _invalid(f"Local controller {node_id} does not support this feature.")
-    lowest, highest = supported
-    if not (lowest <= level <= highest or (level == 0 and name != METADATA_VERSION)):
-        raise _invalid(f"Local controller {node_id} only supports versions {lowest}-{highest}")
-    if name == KRAFT_VERSION:
-        raise _invalid(f"Local controller {node_id} keeps the voters as they were formatted.")
+        raise _invalid(update, "A feature version cannot be less than 0.")
+    reason = _reason_not_supported(image, name, level, node_id, quorum)
+    if reason is not None:
+        raise _invalid(update, reason)
     if level < current and update.upgrade_type == UpgradeType.UPGRADE:
         raise _invalid(
+            update,
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
-            "downgrade."
+            "downgrade.",
         )
     if level > current and update.upgrade_type != UpgradeType.UPGRADE:
-        raise _invalid("Can't downgrade to a newer version.")
-    if level == current:
+        raise _invalid(update, "Can't downgrade to a newer version.")
+    if name == KRAFT_VERSION:
+        if level < current:
+            raise _invalid(update, "Can't downgrade the version of this feature.")
+        if quorum.refusal is not None and (quorum.level is None or level != current):
+            raise _invalid(update, quorum.refusal)
+    return None if level == current else level
+
+
+def _reason_not_supported(
+    image: MetadataImage, name: str, level: int, node_id: int, quorum: QuorumVersion
+) -> str | None:
+    """Returns why a node of the cluster cannot serve this level; None if all can."""
+    reason = _outside(f"Local controller {node_id}", SUPPORTED_FEATURES, name, level)
+    if reason is not None:
+        return reason
+    for broker in image.brokers.values():
+        reason = _outside(f"Broker {broker.broker_id}", broker.features, name, level)
+        if reason is not None:
+            return reason
+    if not supports_controller_registration(image.metadata_version):
+        return None
+    for controller in image.controllers.values():
+        if controller.controller_id == node_id:
+            continue
+        reason = _outside(f"Controller {controller.controller_id}", controller.features, name, level)
+        if reason is not None:
+            return reason
+    for voter_id in sorted(quorum.voter_ids - {node_id, *image.controllers}):
+        return f"controller {voter_id} has not registered, and may not support this feature"
+    return None
+
+
+def _outside(node: str, features: Mapping[str, tuple[int, int]], name: str, level: int) -> str | None:
+    lowest, highest = features.get(name, DISABLED)
+    if lowest <= level <= highest:
+        return None
+    if highest == 0:
+        return f"{node} does not support this feature."
+    return f"{node} only supports versions {lowest}-{highest}"
+
+
+def _records(
+    image: MetadataImage, broker_config: BrokerConfig, update: FeatureUpdate, proposed: Mapping[str, int]
+) -> list[MessageAndVersion]:
+    name, level = update.name, update.level
+    if name == METADATA_VERSION:
+        _check_metadata_version(image, level)
+    else:
+        _check_dependencies(update, proposed)
+    if level == (image.metadata_version if name == METADATA_VERSION else image.features.get(name, 0)):
         return []
-    if name == METADATA_VERSION and level < current:
-        raise _invalid("Refusing to perform the requested downgrade because it might delete metadata information.")
+    record = (FeatureLevelRecord(name=name, feature_level=level), 0)
     if name == ELIGIBLE_LEADER_REPLICAS_VERSION and level:
-        return [*_enable_elr(image, broker_config), (FeatureLevelRecord(name=name, feature_level=level), 0)]
-    return [(FeatureLevelRecord(name=name, feature_level=level), 0)]
+        return [*_elr_safety_records(image, broker_config), record]
+    return [record]
 
 
-def _enable_elr(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
-    """Returns the records that eligible leader replicas need: one min.insync.replicas for the cluster (KIP-966)."""
-    if not supports_elr(image.metadata_version):
-        raise _invalid(f"It depends on a later {METADATA_VERSION} than {image.metadata_version}.")
-    if MIN_ISR in image.config(BROKER_RESOURCE, ""):
-        return []
-    value = str(broker_config[MIN_ISR])
-    return [(ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_ISR, value=value), 0)]
+def _check_metadata_version(image: MetadataImage, level: int) -> None:
+    """Raises ApiError for a downgrade to a version that cannot hold all records of this one."""
+    current = image.metadata_version
+    if level < current and loses_metadata(current, level):
+        raise ApiError(
+            Error.INVALID_UPDATE_VERSION,
+            f"Unsupported metadata.version downgrade from {current} to {level}. Refusing to perform the requested "
+            "downgrade because it might delete metadata information.",
+        )
 
 
-def _invalid(text: str) -> ApiError:
-    return ApiError(Error.INVALID_UPDATE_VERSION, text)
+def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
+    for name, level in DEPENDENCIES.get((update.name, update.level), {}).items():
+        if proposed.get(name, 0) < level:
+            raise _invalid(
+                update, f"{update.name} could not be set to {update.level} because it depends on {name} level {level}"
+            )
+
+
+def _elr_safety_records(image: MetadataImage, broker_config: BrokerConfig) -> list[MessageAndVersion]:
+    """Returns the records that eligible leader replicas need: one min.insync.replicas for the cluster, and none of a
+    single broker (KIP-966)."""
+    records: list[MessageAndVersion] = []
+    if MIN_ISR not in image.config(BROKER_RESOURCE, ""):
+        records.append(_min_isr_record("", str(broker_config[MIN_ISR])))
+    for resource_type, resource_name in image.configs:
+        is_broker = resource_type == BROKER_RESOURCE and bool(resource_name)
+        if is_broker and MIN_ISR in image.config(resource_type, resource_name):
+            records.append(_min_isr_record(resource_name, None))
+    return records
+
+
+def _min_isr_record(broker: str, value: str | None) -> MessageAndVersion:
+    return ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=broker, name=MIN_ISR, value=value), 0
+
+
+def _invalid(update: FeatureUpdate, text: str) -> ApiError:
+    return ApiError(
+        Error.INVALID_UPDATE_VERSION, f"Invalid update version {update.level} for feature {update.name}. {text}"
+    )

@@ -1,19 +1,22 @@
 """The change of one partition when its replicas, its ISR or brokers change. Only this module elects leaders.
 
-With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas stays electable, because
-it has every committed record. After an unclean stop it is no longer electable, only the last known leader. Without
-eligible leader replicas the ISR never becomes empty.
+With eligible leader replicas (KIP-966), a replica that leaves an ISR below min.insync.replicas stays electable while
+the ISR is empty, because it has every committed record. After an unclean stop it is no longer electable, only the last
+known leader. Without eligible leader replicas the ISR never becomes empty.
+
+A reassignment (KIP-455) completes in whichever change first finds its replicas in sync.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NamedTuple
 
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.image_writer import MessageAndVersion
 from kafkapy.metadata.topics_image import (
+    DIRECTORY_UNASSIGNED,
     NO_LEADER,
     NO_LEADER_CHANGE,
     RECOVERED,
@@ -26,8 +29,8 @@ from kafkapy.protocol.messages.metadata_records import PartitionChangeRecord
 class Election(Enum):
     """The replicas that may win an election."""
 
-    PREFERRED = "the preferred replica if it is electable, else whoever leads"
-    ONLINE = "the current leader while it is electable, else the first electable replica"
+    PREFERRED = "the preferred replica if it is electable, otherwise as ONLINE; never unclean by configuration"
+    ONLINE = "the current leader while it is electable, otherwise the first electable replica"
     UNCLEAN = "as ONLINE; if none is electable, any live replica, records may be lost"
 
 
@@ -38,10 +41,16 @@ class Elected(NamedTuple):
     unclean: bool
 
 
+def _unassigned(replica: int) -> bytes:
+    return DIRECTORY_UNASSIGNED
+
+
 class PartitionChange:
     """Computes the PartitionChangeRecord from a partition to its targets. Single use, not thread-safe.
 
-    Set the targets, then call `build`. `is_live(broker)` returns whether a broker may lead.
+    Set the targets, then call `build`. `is_acceptable(replica)` returns whether a replica may lead: its broker is live
+    and its log directory online. `min_isr` is already limited by the number of replicas. `default_directory(broker)`
+    is the directory id of a new replica.
     """
 
     def __init__(
@@ -50,44 +59,48 @@ class PartitionChange:
         partition_id: int,
         partition: PartitionImage,
         metadata_version: int,
-        is_live: Callable[[int], bool],
+        is_acceptable: Callable[[int], bool],
         *,
         elr_enabled: bool = False,
         min_isr: int = 1,
+        default_directory: Callable[[int], bytes] = _unassigned,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
         self.partition_id = partition_id
         self.metadata_version = metadata_version
-        self.is_live = is_live
+        self.is_acceptable = is_acceptable
         self.elr_enabled = elr_enabled
         self.min_isr = min_isr
+        self.default_directory = default_directory
         self.election = Election.ONLINE
         self.unclean_shutdown_replicas: frozenset[int] = frozenset()
         self.target_replicas = partition.replicas
         self.target_isr = partition.isr
         self.target_elr = partition.elr
+        self.target_removing = partition.removing_replicas
+        self.target_adding = partition.adding_replicas
         self.target_leader_recovery_state = partition.leader_recovery_state
-        self.target_directories: tuple[bytes, ...] | None = None
+        # Broker id -> directory id, for replicas whose directory changes.
+        self.target_directories: dict[int, bytes] = {}
 
     def build(self) -> MessageAndVersion | None:
         """Returns the record and its version, or None if nothing changes."""
-        record = PartitionChangeRecord(partition_id=self.partition_id, topic_id=self.topic_id)
-        self._update_elr()
-        self._elect(record)
         partition = self.partition
-        isr_may_change = bool(self.target_isr) or self.elr_enabled
-        if record.isr is None and isr_may_change and self.target_isr != partition.isr:
+        record = PartitionChangeRecord(partition_id=self.partition_id, topic_id=self.topic_id)
+        self._complete_reassignment()
+        self._update_target_elr()
+        self._elect(record)
+        if record.leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(self.target_replicas):
+            record.leader = partition.leader
+        self._set_elr(record)
+        if record.isr is None and (self.target_isr or self.elr_enabled) and self.target_isr != partition.isr:
             record.isr = list(self.target_isr)
-        self._bump_epoch_if_needed(record)
-        if self.elr_enabled:
-            if self.target_elr != partition.elr:
-                record.eligible_leader_replicas = list(self.target_elr)
-            self._update_last_known_leader(record)
+        self._raise_epoch_after_shrink(record)
+        self._update_last_known_leader(record)
+        self._set_assignment(record)
         if record.leader_recovery_state < 0 and self.target_leader_recovery_state != partition.leader_recovery_state:
             record.leader_recovery_state = self.target_leader_recovery_state
-        if self.target_directories is not None and self.target_directories != partition.directories:
-            record.directories = list(self.target_directories)
         if not _changes_anything(record):
             return None
         self._check(record)
@@ -97,39 +110,51 @@ class PartitionChange:
         """Asserts that the leader and all members of the ISR are replicas, because they have all acknowledged
         records."""
         replicas = set(self.target_replicas)
-        assert set(self.target_isr) <= replicas, f"ISR {self.target_isr} is not within {self.target_replicas}"
+        isr = self.target_isr if record.isr is None else record.isr
+        assert set(isr) <= replicas, f"ISR {isr} is not within {self.target_replicas}"
         assert record.leader < 0 or record.leader in replicas, f"leader {record.leader} of {self.target_replicas}"
 
-    def _update_elr(self) -> None:
-        """Sets the replicas that stay electable outside of `target_isr`."""
+    def _complete_reassignment(self) -> None:
+        """Removes the removing replicas once the others can replace them.
+
+        All adding replicas must be in sync. If fewer are added than removed, all target replicas must be, because the
+        ISR would otherwise become smaller than before.
+        """
+        if not self.target_removing and not self.target_adding:
+            return
+        isr = _without(self.target_isr, self.target_removing)
+        replicas = _without(self.target_replicas, self.target_removing)
+        if self.target_removing and not (isr and replicas):
+            return
+        if not set(self.target_adding) <= set(isr):
+            return
+        if len(self.target_adding) < len(self.target_removing) and not set(replicas) <= set(isr):
+            return
+        self.target_isr, self.target_replicas = isr, replicas
+        self.target_removing = self.target_adding = ()
+
+    def _update_target_elr(self) -> None:
+        """Sets the replicas that stay electable outside of `target_isr`, in ascending order as in Kafka."""
         if not self.elr_enabled:
             return
-        if len(self.target_isr) >= min(self.min_isr, len(self.target_replicas)):
+        if len(self.target_isr) >= self.min_isr:
             self.target_elr = ()
             return
-        candidates = dict.fromkeys((*self.partition.elr, *self.partition.isr))
         excluded = self.unclean_shutdown_replicas.union(self.target_isr)
-        self.target_elr = tuple(replica for replica in candidates if replica not in excluded)
+        self.target_elr = tuple(sorted({*self.target_elr, *self.partition.isr} - excluded))
 
     def _elect(self, record: PartitionChangeRecord) -> None:
         elected = self.elect_leader()
-        if elected.leader != self.partition.leader:
-            record.leader = elected.leader
-            if elected.unclean:
-                self._lead_alone(elected.leader, record)
-                if self.partition.leader_recovery_state != RECOVERING:
-                    record.leader_recovery_state = RECOVERING
-                return
-        if elected.leader != NO_LEADER and elected.leader not in self.target_isr and self.elr_enabled:
-            self._lead_alone(elected.leader, record)
-
-    def _lead_alone(self, leader: int, record: PartitionChangeRecord) -> None:
-        self.target_isr = (leader,)
-        if self.target_isr != self.partition.isr:
-            record.isr = [leader]
-        self.target_elr = tuple(replica for replica in self.target_elr if replica != leader)
-        if self.elr_enabled and min(self.min_isr, len(self.target_replicas)) <= 1:
-            self.target_elr = ()
+        if elected.leader == self.partition.leader:
+            return
+        if elected.leader in self.target_elr:
+            self.target_isr = (elected.leader,)
+            self.target_elr = _without(self.target_elr, self.target_isr)
+        record.leader = elected.leader
+        if elected.unclean:
+            record.isr = [elected.leader]
+            if self.partition.leader_recovery_state != RECOVERING:
+                record.leader_recovery_state = RECOVERING
 
     def elect_leader(self) -> Elected:
         """Elects a leader from the target replicas and the target ISR; NO_LEADER if none is eligible."""
@@ -146,13 +171,13 @@ class PartitionChange:
             return Elected(last_known, True)
         if self.election is Election.UNCLEAN:
             for replica in self.target_replicas:
-                if self.is_live(replica):
+                if self.is_acceptable(replica):
                     return Elected(replica, True)
         return Elected(NO_LEADER, False)
 
     def _is_electable(self, replica: int) -> bool:
-        in_sync = replica in self.target_isr or (self.elr_enabled and replica in self.target_elr)
-        return in_sync and self.is_live(replica)
+        is_complete = replica in self.target_isr if self.target_isr else replica in self.target_elr
+        return is_complete and self.is_acceptable(replica)
 
     def _last_known_leader(self) -> int:
         """Returns the last known leader, if no replica is electable after an unclean stop and that leader is live
@@ -160,30 +185,55 @@ class PartitionChange:
         if not self.elr_enabled or self.target_elr or self.target_isr or len(self.partition.last_known_elr) != 1:
             return NO_LEADER
         leader = self.partition.last_known_elr[0]
-        return leader if self.is_live(leader) else NO_LEADER
+        return leader if leader in self.target_replicas and self.is_acceptable(leader) else NO_LEADER
 
-    def _bump_epoch_if_needed(self, record: PartitionChangeRecord) -> None:
-        """Increments the leader epoch of an unchanged leader if replicas are removed.
+    def _set_elr(self, record: PartitionChangeRecord) -> None:
+        is_unclean = record.isr is not None
+        if is_unclean or not self.elr_enabled:
+            self.target_elr = ()
+        if self.target_elr != self.partition.elr:
+            record.eligible_leader_replicas = list(self.target_elr)
 
-        Before metadata version 3.6-IV0 it does so for a shrunk ISR too.
-        """
-        if record.leader != NO_LEADER_CHANGE:
+    def _raise_epoch_after_shrink(self, record: PartitionChangeRecord) -> None:
+        """Raises the leader epoch without a new leader when the ISR shrinks, in old metadata versions."""
+        if record.leader != NO_LEADER_CHANGE or record.isr is None:
             return
-        partition = self.partition
-        replicas_left = not set(partition.replicas) <= set(self.target_replicas)
-        shrunk = not set(partition.isr) <= set(self.target_isr) and bool(self.target_isr)
-        if replicas_left or (shrunk and levels.requires_leader_epoch_bump_on_isr_shrink(self.metadata_version)):
-            record.leader = partition.leader
+        if not levels.requires_leader_epoch_bump_on_isr_shrink(self.metadata_version):
+            return
+        if not set(self.partition.isr) <= set(record.isr):
+            record.leader = self.partition.leader
 
     def _update_last_known_leader(self, record: PartitionChangeRecord) -> None:
-        known = self.partition.last_known_elr
-        leader = self.partition.leader
-        if record.isr is not None and not record.isr and known != (leader,):
-            record.last_known_elr = [leader]
+        """Stores the leader that a partition loses first, until the partition has a leader again."""
+        if not self.elr_enabled:
             return
-        keeps_leader = leader != NO_LEADER and record.leader != NO_LEADER
-        if known and (record.leader >= 0 or keeps_leader):
+        known = self.partition.last_known_elr
+        if record.leader == NO_LEADER and not known and self.partition.leader != NO_LEADER:
+            record.last_known_elr = [self.partition.leader]
+        elif record.leader >= 0 and known:
             record.last_known_elr = []
+
+    def _set_assignment(self, record: PartitionChangeRecord) -> None:
+        partition = self.partition
+        if self.target_replicas != partition.replicas:
+            record.replicas = list(self.target_replicas)
+        if levels.supports_directory_assignment(self.metadata_version):
+            known = dict(zip(partition.replicas, partition.directories, strict=True)) | self.target_directories
+            directories = tuple(
+                known[replica] if replica in known else self.default_directory(replica)
+                for replica in self.target_replicas
+            )
+            if directories != partition.directories:
+                record.directories = list(directories)
+        if self.target_removing != partition.removing_replicas:
+            record.removing_replicas = list(self.target_removing)
+        if self.target_adding != partition.adding_replicas:
+            record.adding_replicas = list(self.target_adding)
+
+
+def _without(replicas: Iterable[int], excluded: Iterable[int]) -> tuple[int, ...]:
+    removed = set(excluded)
+    return tuple(replica for replica in replicas if replica not in removed)
 
 
 def _changes_anything(record: PartitionChangeRecord) -> bool:
@@ -192,6 +242,8 @@ def _changes_anything(record: PartitionChangeRecord) -> bool:
         and record.leader == NO_LEADER_CHANGE
         and record.replicas is None
         and record.directories is None
+        and record.removing_replicas is None
+        and record.adding_replicas is None
         and record.eligible_leader_replicas is None
         and record.last_known_elr is None
         and record.leader_recovery_state < RECOVERED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafkapy.controller.broker_registration import check_broker_epoch
 from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
@@ -20,9 +21,16 @@ class ProducerIdsBlock(NamedTuple):
     size: int
 
 
-def allocate_producer_ids(image: MetadataImage, broker_id: int) -> ControllerResult[ProducerIdsBlock]:
-    """Allocates the next block for a registered broker. Raises ApiError(BROKER_ID_NOT_REGISTERED,
-    UNKNOWN_SERVER_ERROR)."""
+def allocate_producer_ids(
+    image: MetadataImage, broker_id: int, broker_epoch: int | None = None
+) -> ControllerResult[ProducerIdsBlock]:
+    """Allocates the next block for a registered broker.
+
+    Without `broker_epoch`, which a broker in this process may leave out, any registration will do. Raises ApiError:
+    STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED, UNKNOWN_SERVER_ERROR.
+    """
+    if broker_epoch is not None:
+        check_broker_epoch(image, broker_id, broker_epoch)
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise ApiError(Error.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")

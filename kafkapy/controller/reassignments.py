@@ -1,41 +1,87 @@
 """AlterPartitionReassignments (KIP-455): changes the brokers that have a partition's replicas.
 
-One node has every replica, so that only the current assignment is valid. Other assignments are refused as by Apache
-Kafka.
+A reassignment begins with a record that adds the new replicas to the old ones. It completes, as part of any later
+change of the partition, when the new replicas are in sync (`partition_change`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
+from kafkapy.controller.partition_changes import PartitionChanges
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, check_record_count
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings, may_elect_uncleanly
 from kafkapy.controller.topics import check_replicas
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.metadata.topics_image import PartitionImage, TopicImage
 from kafkapy.types import TopicPartition
 
 # Partition -> its new replicas; None cancels a reassignment in progress.
 Wanted = Sequence[tuple[TopicPartition, Sequence[int] | None]]
 
 
+class Assignment(NamedTuple):
+    """The replicas of a partition during a reassignment: those to stay, the adding and the removing ones."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
 def alter_partition_reassignments(
-    image: MetadataImage, wanted: Wanted
+    image: MetadataImage,
+    wanted: Wanted,
+    settings: ControllerSettings = DEFAULT_SETTINGS,
+    *,
+    allow_replication_factor_change: bool = True,
 ) -> ControllerResult[list[tuple[TopicPartition, ErrorMessage]]]:
-    """Returns a response for each reassignment, in their order. Writes no records."""
-    return ControllerResult([], [(each, _alter(image, each, replicas)) for each, replicas in wanted])
+    """Begins, replaces or cancels reassignments. Returns a response for each, in their order.
+
+    Raises ApiError(POLICY_VIOLATION) for too many changes.
+    """
+    changes = PartitionChanges(image, settings)
+    records: list[MessageAndVersion] = []
+    response = []
+    for topic_partition, replicas in wanted:
+        try:
+            topic, partition = _find(image, topic_partition)
+            if replicas is None:
+                record = _cancel(image, changes, topic, topic_partition.partition, partition, settings)
+            else:
+                if not allow_replication_factor_change:
+                    _check_replication_factor(image, topic_partition.partition, partition, replicas)
+                record = _reassign(image, changes, topic, topic_partition.partition, partition, replicas)
+        except ApiError as error:
+            # As in Apache Kafka, a cancellation of nothing has no message of its own.
+            nothing_to_cancel = error.error is Error.NO_REASSIGNMENT_IN_PROGRESS
+            response.append((topic_partition, ErrorMessage(error.error, None if nothing_to_cancel else error.message)))
+            continue
+        if record is not None:
+            records.append(record)
+        response.append((topic_partition, SUCCESS))
+    check_record_count(records)
+    return ControllerResult(records, response)
 
 
-def _alter(image: MetadataImage, topic_partition: TopicPartition, replicas: Sequence[int] | None) -> ErrorMessage:
-    """Returns the error of one reassignment. As in Apache Kafka, a cancellation of nothing has no message."""
-    try:
-        _check(image, topic_partition, replicas)
-    except ApiError as error:
-        nothing_to_cancel = error.error is Error.NO_REASSIGNMENT_IN_PROGRESS
-        return ErrorMessage(error.error, None if nothing_to_cancel else error.message)
-    return SUCCESS
+def is_reassigning(partition: PartitionImage) -> bool:
+    return bool(partition.adding_replicas or partition.removing_replicas)
 
 
-def _check(image: MetadataImage, topic_partition: TopicPartition, replicas: Sequence[int] | None) -> None:
+def reassigned(partition: PartitionImage, target: Sequence[int]) -> Assignment:
+    """Returns the first step to the `target` replicas: all of them and the current ones, the targets first.
+
+    A reassignment in progress is replaced. Its adding replicas stay adding ones if they are targets, so that the same
+    request twice changes nothing; otherwise they are removed.
+    """
+    original = set(partition.replicas).difference(partition.adding_replicas)
+    removing = tuple(sorted(set(partition.replicas).difference(target)))
+    return Assignment((*target, *removing), tuple(sorted(set(target) - original)), removing)
+
+
+def _find(image: MetadataImage, topic_partition: TopicPartition) -> tuple[TopicImage, PartitionImage]:
     name, partition_id = topic_partition
     topic = image.topics.by_name.get(name)
     if topic is None:
@@ -43,12 +89,71 @@ def _check(image: MetadataImage, topic_partition: TopicPartition, replicas: Sequ
     partition = topic.partitions.get(partition_id)
     if partition is None:
         raise ApiError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{partition_id}.")
-    if replicas is None:
-        raise ApiError(Error.NO_REASSIGNMENT_IN_PROGRESS)
+    return topic, partition
+
+
+def _reassign(
+    image: MetadataImage,
+    changes: PartitionChanges,
+    topic: TopicImage,
+    partition_id: int,
+    partition: PartitionImage,
+    replicas: Sequence[int],
+) -> MessageAndVersion | None:
+    """Returns the record that begins a reassignment, or completes it if the ISR suffices; None if nothing changes."""
     check_replicas(image, partition_id, replicas, None, even_if_fenced=True)
-    if tuple(replicas) != partition.replicas:
+    assignment = reassigned(partition, replicas)
+    change = changes.change(topic, partition_id, partition)
+    change.target_replicas = assignment.replicas
+    change.target_adding = assignment.adding
+    change.target_removing = assignment.removing
+    return change.build()
+
+
+def _check_replication_factor(
+    image: MetadataImage, partition_id: int, partition: PartitionImage, replicas: Sequence[int]
+) -> None:
+    """Raises ApiError(INVALID_REPLICATION_FACTOR) if the number of replicas would change (KIP-860)."""
+    check_replicas(image, partition_id, replicas, None, even_if_fenced=True)
+    current = len({*partition.replicas, *partition.adding_replicas} - set(partition.removing_replicas))
+    if current != len(replicas):
         raise ApiError(
-            Error.INVALID_REPLICA_ASSIGNMENT,
-            f"The replicas of {topic_partition} cannot be moved from {list(partition.replicas)} to {list(replicas)}: "
-            "this node alone holds replicas.",
+            Error.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {current} to {len(replicas)}",
         )
+
+
+def _cancel(
+    image: MetadataImage,
+    changes: PartitionChanges,
+    topic: TopicImage,
+    partition_id: int,
+    partition: PartitionImage,
+    settings: ControllerSettings,
+) -> MessageAndVersion | None:
+    """Returns the record that restores the replicas before a reassignment.
+
+    If only adding replicas are in sync, records are lost: that takes unclean.leader.election.enable.
+    """
+    if not is_reassigning(partition):
+        raise ApiError(Error.NO_REASSIGNMENT_IN_PROGRESS)
+    original = tuple(each for each in partition.replicas if each not in partition.adding_replicas)
+    isr = tuple(each for each in partition.isr if each not in partition.adding_replicas)
+    if not isr:
+        if not original:
+            raise ApiError(
+                Error.INVALID_REPLICA_ASSIGNMENT,
+                "Invalid replica assignment: addingReplicas contains all replicas.",
+            )
+        if not may_elect_uncleanly(image, topic.name, settings):
+            raise ApiError(
+                Error.INVALID_REPLICA_ASSIGNMENT,
+                f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
+                "unclean leader election.",
+            )
+        isr = original[:1]
+    change = changes.change(topic, partition_id, partition, by_config=True)
+    change.target_isr = isr
+    change.target_replicas = original
+    change.target_adding = change.target_removing = ()
+    return change.build()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 
@@ -23,6 +24,12 @@ class ControllerResult(NamedTuple, Generic[Response]):
 
 # A decision of the controller about an image. Raises ApiError if it refuses the request.
 Operation = Callable[[MetadataImage], ControllerResult[Response]]
+
+
+def check_record_count(records: Sequence[MessageAndVersion]) -> None:
+    """Raises ApiError(POLICY_VIOLATION) if the records of a user's request do not fit into one batch."""
+    if len(records) > MAX_RECORDS_PER_USER_OPERATION:
+        raise ApiError(Error.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 class ErrorMessage(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.controller.configs import validate_overrides
+from kafkapy.controller.partition_changes import default_directory
 from kafkapy.controller.placement import place_replicas
 from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, CreateTopicRequest, Policies
 from kafkapy.controller.result import (
@@ -15,13 +16,15 @@ from kafkapy.controller.result import (
     SUCCESS,
     ControllerResult,
     ErrorMessage,
+    check_record_count,
 )
+from kafkapy.controller.settings import MIN_ISR
 from kafkapy.controller.topic_name import CLUSTER_METADATA_TOPIC, collision_key, validate_topic_name
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import TOPIC_RESOURCE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion, partition_record
-from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
-from kafkapy.protocol.messages.metadata_records import ConfigRecord, RemoveTopicRecord, TopicRecord
+from kafkapy.metadata.topics_image import DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, RECOVERED, PartitionImage
+from kafkapy.protocol.messages.metadata_records import ClearElrRecord, ConfigRecord, RemoveTopicRecord, TopicRecord
 from kafkapy.types import ZERO_UUID, random_uuid
 
 DEFAULT = -1
@@ -92,7 +95,7 @@ def create_topics(
             response[topic.name] = CreatedTopic(ErrorMessage(error.error, error.message))
             continue
         records += topic_records
-        _check_records(records)
+        check_record_count(records)
         response[topic.name] = created._replace(topic_id=ZERO_UUID) if validate_only else created
     return ControllerResult([] if validate_only else records, response)
 
@@ -114,6 +117,8 @@ def _create_topic(
     for name, value in overrides.items():
         record = ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value)
         records.append((record, 0))
+    if MIN_ISR in overrides and image.elr_enabled:
+        records.append((ClearElrRecord(topic_name=topic.name), 0))
     for partition_id, replicas in assignments.items():
         partition = _new_partition(image, topic.name, partition_id, replicas, rules)
         records.append(partition_record(topic_id, partition_id, partition, image.metadata_version))
@@ -144,25 +149,11 @@ def _assignments_of(image: MetadataImage, topic: NewTopic, rules: PlacementRules
     factor = topic.replication_factor
     if factor == -1:
         factor = rules.broker_config.default_replication_factor
-    placed = _place(image, partitions, factor, rules)
+    try:
+        placed = place_replicas(image.brokers.values(), partitions, factor, rules.random_below)
+    except ApiError as error:
+        raise ApiError(error.error, f"Unable to replicate the partition {factor} time(s): {error.message}") from None
     return dict(enumerate(placed))
-
-
-def _place(
-    image: MetadataImage, partitions: int, factor: int, rules: PlacementRules, first_partition: int = 0
-) -> list[tuple[int, ...]]:
-    """Places replicas on active brokers if there are `factor` of them, otherwise on all registered brokers."""
-    active = [broker_id for broker_id, broker in image.brokers.items() if broker.is_active]
-    candidates = active if len(active) >= factor else list(image.brokers)
-    if not candidates:
-        raise ApiError(
-            Error.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): All brokers are currently fenced.",
-        )
-    start, shift = rules.random_below(len(candidates)), rules.random_below(len(candidates))
-    return place_replicas(
-        candidates, partitions, factor, start_index=start, shift=shift, first_partition=first_partition
-    )
 
 
 def _manual_assignments(image: MetadataImage, topic: NewTopic) -> dict[int, tuple[int, ...]]:
@@ -203,12 +194,12 @@ def check_replicas(
     if not replicas:
         raise _bad_assignment("The manual partition assignment includes an empty replica list.")
     for replica in sorted(replicas):
-        if replicas.count(replica) > 1:
-            raise _bad_assignment(f"The manual partition assignment includes the broker {replica} more than once.")
         if replica not in image.brokers:
             raise _bad_assignment(
                 f"The manual partition assignment includes broker {replica}, but no such broker is registered."
             )
+        if replicas.count(replica) > 1:
+            raise _bad_assignment(f"The manual partition assignment includes the broker {replica} more than once.")
     if factor is not None and len(replicas) != factor:
         raise _bad_assignment(
             f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
@@ -252,12 +243,11 @@ def _new_partition(
 
 
 def _directory_of(image: MetadataImage, topic: str, partition_id: int, replica: int, rules: PlacementRules) -> bytes:
-    directories = image.brokers[replica].log_dirs
-    if len(directories) == 1:
-        return directories[0]
-    if replica == rules.node_id and rules.choose_directory is not None:
+    directory_id = default_directory(image, replica)
+    is_open = directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING)
+    if is_open and replica == rules.node_id and rules.choose_directory is not None:
         return rules.choose_directory(topic, partition_id)
-    return DIRECTORY_UNASSIGNED
+    return directory_id
 
 
 class MorePartitions(NamedTuple):
@@ -283,7 +273,7 @@ def create_partitions(
             response[topic.name] = ErrorMessage(error.error, error.message if says_more else None)
             continue
         records += more
-        _check_records(records)
+        check_record_count(records)
         response[topic.name] = SUCCESS
     return ControllerResult([] if validate_only else records, response)
 
@@ -305,7 +295,7 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
     _check_total(additional)
     factor = len(existing.partitions[0].replicas)
     if topic.assignments is None:
-        placed = _place(image, additional, factor, rules, current)
+        placed = place_replicas(image.brokers.values(), additional, factor, rules.random_below)
     else:
         if len(topic.assignments) != additional:
             raise _bad_assignment(
@@ -325,11 +315,6 @@ def _create_partitions(image: MetadataImage, topic: MorePartitions, rules: Place
 def _check_total(partitions: int) -> None:
     if partitions > MAX_RECORDS_PER_USER_OPERATION:
         raise ApiError(Error.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-
-
-def _check_records(records: Sequence[MessageAndVersion]) -> None:
-    if len(records) > MAX_RECORDS_PER_USER_OPERATION:
-        raise ApiError(Error.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
 
 
 def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:

@@ -38,6 +38,15 @@ class BrokerRegistration(NamedTuple):
         """True if the broker may lead partitions."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    @property
+    def accepts_replicas(self) -> bool:
+        """True unless the broker is in a controlled shutdown, or all its log directories are cordoned."""
+        if self.in_controlled_shutdown:
+            return False
+        if not self.log_dirs or self.cordoned_log_dirs is None:
+            return True
+        return not set(self.log_dirs) <= set(self.cordoned_log_dirs)
+
     def has_online_directory(self, directory_id: bytes) -> bool:
         """Returns whether a replica recorded in this directory can be served, as far as the broker has reported."""
         if directory_id in (DIRECTORY_UNASSIGNED, DIRECTORY_MIGRATING):

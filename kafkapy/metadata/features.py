@@ -73,6 +73,10 @@ def supports_elr(metadata_version: int) -> bool:
     return metadata_version >= 23
 
 
+def supports_cordoned_directories(metadata_version: int) -> bool:
+    return metadata_version >= 30
+
+
 def register_broker_record_version(metadata_version: int) -> int:
     if metadata_version >= 30:
         return 4
@@ -91,3 +95,12 @@ def partition_record_version(metadata_version: int) -> int:
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
     """Returns whether a shrunk ISR raises the leader epoch: before 3.6-IV0 a follower did not notice it otherwise."""
     return metadata_version < 12
+
+
+# The versions that introduced metadata which an older version cannot hold.
+_METADATA_CHANGES = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+
+
+def loses_metadata(current: int, target: int) -> bool:
+    """Returns whether a downgrade of metadata.version could delete metadata."""
+    return not _METADATA_CHANGES.isdisjoint(range(target + 1, current + 1))

@@ -14,6 +14,12 @@ RECOVERING = 1
 DIRECTORY_MIGRATING = bytes(16)
 DIRECTORY_UNASSIGNED = bytes(15) + b"\x01"
 DIRECTORY_LOST = bytes(15) + b"\x02"
+_RESERVED_DIRECTORIES = 100
+
+
+def is_reserved_directory(directory_id: bytes) -> bool:
+    """Returns whether an id can never be that of a log directory: Kafka reserves the first 100."""
+    return not any(directory_id[:8]) and int.from_bytes(directory_id[8:], "big", signed=True) < _RESERVED_DIRECTORIES
 
 
 class PartitionImage(NamedTuple):

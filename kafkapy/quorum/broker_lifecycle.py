@@ -14,7 +14,6 @@ from concurrent.futures import Future
 
 from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.listener import Listener
-from kafkapy.config.topic_config import TopicConfig
 from kafkapy.controller.broker_registration import (
     begin_controlled_shutdown,
     fence_broker,
@@ -22,9 +21,9 @@ from kafkapy.controller.broker_registration import (
     take_directories_offline,
     unfence_broker,
 )
+from kafkapy.controller.settings import ControllerSettings
 from kafkapy.metadata.cluster_image import SECURITY_PROTOCOL_IDS, BrokerRegistration, Endpoint
 from kafkapy.metadata.features import SUPPORTED_FEATURES
-from kafkapy.metadata.image import TOPIC_RESOURCE
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.types import random_uuid
 
@@ -39,6 +38,7 @@ class BrokerLifecycle:
         self._loop = loop
         self._config = config
         self._node_id = config.node_id
+        self._settings = ControllerSettings.from_config(config)
 
     def register(
         self,
@@ -52,28 +52,30 @@ class BrokerLifecycle:
         `directory_ids` are the ids of all online log directories; `clean_broker_epoch` is the epoch in their
         clean-shutdown markers, -1 if a directory had no marker. Raises StorageError, and ApiError from the controller.
         """
-        self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
+        self._loop.submit(lambda image: fence_broker(image, self._node_id, self._settings)).result()
         registration = self._registration(
             directory_ids, self._config.advertised_listeners if advertised is None else advertised
         )
         self.broker_epoch = self._loop.submit(
-            lambda image: register_broker(image, registration, clean_broker_epoch)
+            lambda image: register_broker(image, registration, clean_broker_epoch, self._settings)
         ).result()
         logger.info("registered broker %d with broker epoch %d", self._node_id, self.broker_epoch)
         return self.broker_epoch
 
     def unfence(self) -> None:
         """Unfences the broker, so that its partitions get their leaders. Called when all requests can be served."""
-        self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._unclean_election)).result()
+        self._loop.submit(lambda image: unfence_broker(image, self._node_id, self._settings)).result()
 
     def report_offline(self, directory_id: bytes) -> None:
         """Reports a failed log directory, whose partitions get no leader. Any thread; does not wait."""
-        reported = self._loop.submit(lambda image: take_directories_offline(image, self._node_id, [directory_id]))
+        reported = self._loop.submit(
+            lambda image: take_directories_offline(image, self._node_id, [directory_id], self._settings)
+        )
         reported.add_done_callback(_log_failure)
 
     def give_up_leaderships(self) -> None:
         """Begins a stop: clients find the partitions without leaders, and the broker still in the cluster."""
-        self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id)).result()
+        self._loop.submit(lambda image: begin_controlled_shutdown(image, self._node_id, self._settings)).result()
 
     def fence(self) -> None:
         """Ends a stop, when no client is served any more. Durable on return, so that the clean-shutdown marker may
@@ -82,11 +84,7 @@ class BrokerLifecycle:
         A fenced broker is not shown to clients. If it was the only one, they would see a cluster without brokers:
         librdkafka 2.16 then forgets every address that it knew and never connects again.
         """
-        self._loop.submit(lambda image: fence_broker(image, self._node_id)).result()
-
-    def _unclean_election(self, topic: str) -> bool:
-        overrides = self._loop.image.config(TOPIC_RESOURCE, topic)
-        return bool(TopicConfig(self._config, overrides)["unclean.leader.election.enable"])
+        self._loop.submit(lambda image: fence_broker(image, self._node_id, self._settings)).result()
 
     def _registration(self, directory_ids: Sequence[bytes], advertised: Sequence[Listener]) -> BrokerRegistration:
         endpoints = {

@@ -15,20 +15,15 @@ from typing import Any, NamedTuple
 
 from kafkapy._core.bytes.record_batch import RecordBatch
 from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.controller.activation import activation_records
 from kafkapy.errors import ConfigError, StorageError
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.cluster_image import ControllerRegistration, Endpoint
-from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, MetadataImage
+from kafkapy.metadata.image import EMPTY_IMAGE, MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion, register_controller_record, snapshot_records
 from kafkapy.metadata.loader import MetadataLoader
 from kafkapy.protocol.messages.data_records import KRaftVersionRecord, LeaderChangeMessage, VotersRecord
-from kafkapy.protocol.messages.metadata_records import (
-    AbortTransactionRecord,
-    BeginTransactionRecord,
-    ConfigRecord,
-    EndTransactionRecord,
-    FeatureLevelRecord,
-)
+from kafkapy.protocol.messages.metadata_records import FeatureLevelRecord
 from kafkapy.quorum import snapshot as snapshots
 from kafkapy.quorum.log_scanner import LogScanner
 from kafkapy.quorum.metadata_batch import control_batch, decode_control_batch, decode_metadata_batch, metadata_batches
@@ -209,11 +204,12 @@ class EmbeddedQuorum:
             raise StorageError(self.settings.log_directory, f"writing quorum-state failed: {error}") from error
         wall_ms = self._clock.wall_ms()
         first = control_batch(self.log.end_offset, self.epoch, wall_ms, [self._leader_change(), *self._voter_changes()])
-        records: list[MessageAndVersion] = []
-        if self._loader.in_transaction:
-            records.append((AbortTransactionRecord(reason="Controller failover"), 0))
-        if not image.features:
-            records += self._bootstrap_records()
+        records = activation_records(
+            image,
+            [] if image.features else self._bootstrap_features(),
+            self.settings.min_insync_replicas,
+            in_transaction=self._loader.in_transaction,
+        )
         batches, _ = metadata_batches(RecordBatch(first).next_offset, self.epoch, wall_ms, records)
         self.log.append([first, *batches])
         for message, _ in records:
@@ -243,31 +239,12 @@ class EmbeddedQuorum:
     def _voter_listener(voters: VoterSet) -> ControllerListener:
         return next(iter(voters)).listener
 
-    def _bootstrap_records(self) -> list[MessageAndVersion]:
-        """Returns the features of a directory without bootstrap.checkpoint, as one metadata transaction."""
+    def _bootstrap_features(self) -> Sequence[Any]:
+        """Returns the records of bootstrap.checkpoint, or the default features of a directory without this file."""
         path = os.path.join(self.settings.log_directory, BOOTSTRAP_FILE)
-        features: list[Any] = [
-            FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.BOOTSTRAP_FEATURES
-        ]
         if os.path.exists(path):
-            features = snapshots.read_snapshot(path, OffsetAndEpoch(0, 0)).records
-        found = {each.name: each.feature_level for each in features if isinstance(each, FeatureLevelRecord)}
-        version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)
-        records: list[MessageAndVersion] = [(message, 0) for message in features]
-        if levels.supports_elr(version) and found.get(levels.ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0:
-            minimum = str(self.settings.min_insync_replicas)
-            records.append(
-                (
-                    ConfigRecord(
-                        resource_type=BROKER_RESOURCE, resource_name="", name="min.insync.replicas", value=minimum
-                    ),
-                    0,
-                )
-            )
-        if levels.supports_transactions(version):
-            begin = (BeginTransactionRecord(name="Bootstrap records"), 0)
-            return [begin, *records, (EndTransactionRecord(), 0)]
-        return records
+            return snapshots.read_snapshot(path, OffsetAndEpoch(0, 0)).records
+        return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.BOOTSTRAP_FEATURES]
 
     def _register_controller(self, image: MetadataImage) -> MetadataImage:
         if not levels.supports_controller_registration(image.metadata_version):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from kafkapy.controller.partitions import AlterPartition, alter_partition
+from kafkapy.controller.partitions import AlteredPartition, AlterPartition, alter_partition
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings
 from kafkapy.errors import ApiError, Error
 from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
@@ -14,8 +15,15 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 class LocalAlterPartition:
     """The AlterPartitionPort to the controller in this process. `submit` is called on the reactor's thread."""
 
-    def __init__(self, controller: ControllerLoop, node_id: int, post: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        controller: ControllerLoop,
+        node_id: int,
+        post: Callable[[Callable[[], None]], None],
+        settings: ControllerSettings = DEFAULT_SETTINGS,
+    ) -> None:
         self._controller = controller
+        self._settings = settings
         self._node_id = node_id
         self._post = post
 
@@ -28,18 +36,15 @@ class LocalAlterPartition:
             change.new_isr,
             change.leader_recovery_state,
         )
-        future = self._controller.submit(lambda image: alter_partition(image, self._node_id, request))
+        future = self._controller.submit(lambda image: alter_partition(image, self._node_id, request, self._settings))
         future.add_done_callback(lambda done: self._post(lambda: on_result(self._result(done))))
 
-    def _result(self, done: Future[tuple[bytes, int]]) -> AlterPartitionResult:
+    @staticmethod
+    def _result(done: Future[AlteredPartition]) -> AlterPartitionResult:
         failure = done.exception()
         if failure is not None:
             return AlterPartitionResult(failure.error if isinstance(failure, ApiError) else Error.UNKNOWN_SERVER_ERROR)
-        topic_id, number = done.result()
-        topic = self._controller.image.topics.by_id.get(topic_id)
-        partition = None if topic is None else topic.partitions.get(number)
-        if partition is None:
-            return AlterPartitionResult(Error.UNKNOWN_TOPIC_OR_PARTITION)
+        altered = done.result()
         return AlterPartitionResult(
-            Error.NONE, partition.leader, partition.leader_epoch, partition.isr, partition.partition_epoch
+            altered.error, altered.leader, altered.leader_epoch, altered.isr, altered.partition_epoch
         )

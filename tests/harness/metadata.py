@@ -25,6 +25,7 @@ from tests.mock_clock import MockClock
 DIRECTORY = bytes(range(16, 32))
 OTHER_DIRECTORY = bytes(range(32, 48))
 _TOPIC_IDS = count(1000)
+_INCARNATIONS = count(1000)
 
 
 def replay(image: MetadataImage, *records: Any) -> MetadataImage:
@@ -51,17 +52,26 @@ def bootstrapped(metadata_version: int = 30, *, elr: bool = True) -> MetadataIma
     return replay(EMPTY_IMAGE, *records)
 
 
-def registration(broker_id: int = 1, directories: tuple[bytes, ...] = (DIRECTORY,)) -> BrokerRegistration:
+def directory_of(broker_id: int) -> bytes:
+    """Returns the id of the only log directory of a broker; DIRECTORY for broker 1."""
+    return DIRECTORY[:-1] + bytes([DIRECTORY[-1] + broker_id - 1])
+
+
+def registration(
+    broker_id: int = 1, directories: tuple[bytes, ...] = (), *, incarnation: int | None = None, rack: str | None = None
+) -> BrokerRegistration:
+    """Returns the registration of a new incarnation, or of the numbered one."""
+    number = next(_INCARNATIONS) if incarnation is None else incarnation
     return BrokerRegistration(
         broker_id=broker_id,
         epoch=-1,
-        incarnation_id=bytes([broker_id]) * 16,
+        incarnation_id=number.to_bytes(16, "big"),
         endpoints={"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9090 + broker_id, 0)},
         features=dict(SUPPORTED_FEATURES),
-        rack=None,
+        rack=rack,
         fenced=True,
         in_controlled_shutdown=False,
-        log_dirs=directories,
+        log_dirs=directories or (directory_of(broker_id),),
         cordoned_log_dirs=(),
         is_migrating_zk_broker=False,
     )

@@ -1,9 +1,11 @@
 """The controller, driven by the commands of a transcript; the records of its operations become lines.
 
-bootstrap 30|21 [no-elr]      register B [clean=E]    unfence B    shutdown B    fence B    unregister B
+bootstrap 30|21 [no-elr]      register B [clean=E] [rack=R]    unfence B    shutdown B    fence B    unregister B
 create T P [factor]           assign T R,R R,R        grow T P     delete T
 config topic:T|cluster|broker:B K=V|-K|K+=V|K-=V      elect preferred|unclean T P
 isr B T P R,R                 directory B T P D       producer-ids B           state T
+reassign T P R,R|cancel       balance                 unclean-task
+heartbeat B [offset=N] [fence] [shutdown]             sleep MS                 fence-expired
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkapy.controller import broker_registration as registrations
+from kafkapy.controller.broker_sessions import BrokerSessions, Heartbeat
 from kafkapy.controller.configs import ConfigChange, OperationType, incremental_alter_configs
-from kafkapy.controller.elections import elect_leaders
+from kafkapy.controller.elections import balance_leaders, elect_leaders, elect_unclean_leaders
 from kafkapy.controller.partitions import AlterPartition, alter_partition, assign_directories
 from kafkapy.controller.producer_ids import allocate_producer_ids
+from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.controller.result import ControllerResult, ErrorMessage
 from kafkapy.controller.topics import MorePartitions, NewTopic, create_partitions, create_topics, delete_topics
 from kafkapy.errors import ApiError, Error
@@ -23,6 +27,7 @@ from kafkapy.metadata.image import BROKER_RESOURCE, EMPTY_IMAGE, TOPIC_RESOURCE
 from kafkapy.types import TopicPartition
 from tests.harness.metadata import bootstrapped, broker_config, commit, registration, rules
 
+SESSION_TIMEOUT_MS = 9000
 SIGNS = {"+=": OperationType.APPEND, "-=": OperationType.SUBTRACT, "=": OperationType.SET}
 
 
@@ -33,6 +38,8 @@ class ControllerHarness:
         self.image = EMPTY_IMAGE
         self.config = broker_config()
         self.rules = rules(self.config)
+        self.monotonic_ms = 0
+        self.sessions = BrokerSessions(EMPTY_IMAGE, SESSION_TIMEOUT_MS, 0)
 
     def run(self, line: str) -> list[str]:
         command, *words = line.split()
@@ -59,13 +66,43 @@ class ControllerHarness:
 
     def _bootstrap(self, version: str, elr: str = "elr") -> Iterator[str]:
         self.image = bootstrapped(int(version), elr=elr == "elr")
+        self.sessions = BrokerSessions(self.image, SESSION_TIMEOUT_MS, self.monotonic_ms)
         yield f"metadata.version {version}, eligible leader replicas {'on' if self.image.elr_enabled else 'off'}"
 
-    def _register(self, broker: str, clean: str = "clean=-1") -> Iterator[str]:
-        epoch = int(clean.partition("=")[2])
-        result = registrations.register_broker(self.image, registration(int(broker)), epoch)
+    def _register(self, broker: str, *words: str) -> Iterator[str]:
+        options = dict(word.split("=") for word in words)
+        result = registrations.register_broker(
+            self.image,
+            registration(int(broker), rack=options.get("rack")),
+            int(options.get("clean", -1)),
+            sessions=self.sessions,
+            monotonic_ms=self.monotonic_ms,
+        )
         yield from self._commit(result)
         yield f"broker epoch {result.response}"
+
+    def _heartbeat(self, broker: str, *words: str) -> Iterator[str]:
+        """Sends a heartbeat of a broker that knows all records, unless an offset is given."""
+        options = dict(word.partition("=")[::2] for word in words)
+        request = Heartbeat(
+            int(broker),
+            self.image.brokers[int(broker)].epoch,
+            int(options.get("offset", self.image.offset - 1)),
+            "fence" in options,
+            "shutdown" in options,
+        )
+        result = self.sessions.heartbeat(self.image, request, self.monotonic_ms)
+        yield from self._commit(result)
+        yield " ".join(name for name, is_set in result.response._asdict().items() if is_set)
+
+    def _sleep(self, milliseconds: str) -> Iterator[str]:
+        self.monotonic_ms += int(milliseconds)
+        yield from ()
+
+    def _fence_expired(self) -> Iterator[str]:
+        result = self.sessions.fence_expired(self.image, self.monotonic_ms)
+        yield from self._commit(result)
+        yield "there may be more" if result.response else "no session has expired"
 
     def _unfence(self, broker: str) -> Iterator[str]:
         return self._commit(registrations.unfence_broker(self.image, int(broker)))
@@ -103,13 +140,31 @@ class ControllerHarness:
         number = ["preferred", "unclean"].index(kind)
         return self._answers(elect_leaders(self.image, number, [TopicPartition(topic, int(partition))]))
 
+    def _reassign(self, topic: str, partition: str, replicas: str) -> Iterator[str]:
+        wanted = None if replicas == "cancel" else numbers(replicas)
+        asked = [(TopicPartition(topic, int(partition)), wanted)]
+        result = alter_partition_reassignments(self.image, asked)
+        yield from self._commit(result)
+        for _, error in result.response:
+            if error.error:
+                yield f"{Error(error.error).name}: {error.message}"
+
+    def _balance(self) -> Iterator[str]:
+        return self._commit(balance_leaders(self.image))
+
+    def _unclean_task(self) -> Iterator[str]:
+        return self._commit(elect_unclean_leaders(self.image))
+
     def _isr(self, broker: str, topic: str, partition: str, isr: str) -> Iterator[str]:
         found = self.image.topics.by_name[topic]
         now = found.partitions[int(partition)]
         change = AlterPartition(
             found.topic_id, int(partition), now.leader_epoch, now.partition_epoch, tuple(numbers(isr)), 0
         )
-        return self._commit(alter_partition(self.image, int(broker), change))
+        result = alter_partition(self.image, int(broker), change)
+        yield from self._commit(result)
+        if result.response.error:
+            yield result.response.error.name
 
     def _directory(self, broker: str, topic: str, partition: str, letter: str) -> Iterator[str]:
         found = {(self.image.topics.by_name[topic].topic_id, int(partition)): letter.encode() * 16}
@@ -125,6 +180,9 @@ class ControllerHarness:
             fields = [f"leader={partition.leader}", f"epochs={partition.leader_epoch}/{partition.partition_epoch}"]
             for name in ("replicas", "isr", "elr", "last_known_elr"):
                 fields.append(f"{name}={','.join(map(str, getattr(partition, name)))}")
+            for name in ("adding_replicas", "removing_replicas"):
+                if getattr(partition, name):
+                    fields.append(f"{name}={','.join(map(str, getattr(partition, name)))}")
             if partition.leader_recovery_state:
                 fields.append("recovering")
             yield f"{topic}-{number}: " + " ".join(fields)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from kafkapy.controller.elections import elect_leaders
 from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import Error
 from kafkapy.protocol.api import ApiKey
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
@@ -36,9 +37,10 @@ def elect_leaders_error(
 def handle_elect_leaders(context: RequestContext, request: ElectLeadersRequest) -> None:
     version = context.api_version
     partitions = _partitions(request)
+    settings = ControllerSettings.from_config(context.services.config)
     answer_when_committed(
         context,
-        lambda image: elect_leaders(image, request.election_type, partitions),
+        lambda image: elect_leaders(image, request.election_type, partitions, settings),
         lambda results: ElectLeadersResponse(replica_election_results=_grouped(results)),
         lambda error, message: elect_leaders_error(request, version, error, message),
     )

@@ -1,14 +1,13 @@
 """AlterPartitionReassignments, versions 0 and 1, and ListPartitionReassignments, version 0 (KIP-455).
 
 Behaviour: lists partitions that move between brokers; changes the replicas of partitions.
-
-Not done: the cluster has one broker, so that a reassignment to another broker is refused.
 """
 
 from __future__ import annotations
 
 from kafkapy.controller.reassignments import alter_partition_reassignments
 from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import TopicImage
 from kafkapy.protocol.api import ApiKey
@@ -77,6 +76,7 @@ def alter_partition_reassignments_error(
 @serves(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 0, 1, on_error=alter_partition_reassignments_error)
 def handle_alter_partition_reassignments(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> None:
     version = context.api_version
+    settings = ControllerSettings.from_config(context.services.config)
     wanted = [
         (TopicPartition(topic.name, each.partition_index), each.replicas)
         for topic in request.topics
@@ -84,13 +84,17 @@ def handle_alter_partition_reassignments(context: RequestContext, request: Alter
     ]
     answer_when_committed(
         context,
-        lambda image: alter_partition_reassignments(image, wanted),
-        _altered,
+        lambda image: alter_partition_reassignments(
+            image, wanted, settings, allow_replication_factor_change=request.allow_replication_factor_change
+        ),
+        lambda results: _altered(results, request.allow_replication_factor_change),
         lambda error, message: alter_partition_reassignments_error(request, version, error, message),
     )
 
 
-def _altered(results: list[tuple[TopicPartition, ErrorMessage]]) -> AlterPartitionReassignmentsResponse:
+def _altered(
+    results: list[tuple[TopicPartition, ErrorMessage]], allow_replication_factor_change: bool
+) -> AlterPartitionReassignmentsResponse:
     topics: dict[str, AlterPartitionReassignmentsResponse.ReassignableTopicResponse] = {}
     for topic_partition, result in results:
         topic = topics.get(topic_partition.topic)
@@ -104,4 +108,8 @@ def _altered(results: list[tuple[TopicPartition, ErrorMessage]]) -> AlterPartiti
             )
         )
     message = None if topics else ""  # as Apache Kafka does
-    return AlterPartitionReassignmentsResponse(error_message=message, responses=list(topics.values()))
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=allow_replication_factor_change,
+        error_message=message,
+        responses=list(topics.values()),
+    )

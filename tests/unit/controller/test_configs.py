@@ -5,13 +5,14 @@ import pytest
 from kafkapy.controller.configs import (
     ConfigChange,
     OperationType,
-    effective_min_isr,
     incremental_alter_configs,
     legacy_alter_configs,
 )
+from kafkapy.controller.settings import ControllerSettings, effective_min_isr, may_elect_uncleanly
+from kafkapy.controller.topics import NewTopic, create_topics
 from kafkapy.errors import Error
 from kafkapy.metadata.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from tests.harness.metadata import bootstrapped, broker_config, commit, with_brokers, with_topic
+from tests.harness.metadata import bootstrapped, broker_config, commit, rules, with_brokers, with_topic
 
 CONFIG = broker_config()
 TOPIC = (TOPIC_RESOURCE, "t")
@@ -109,9 +110,30 @@ def test_a_changed_min_isr_clears_the_eligible_leader_replicas():
     assert len(incremental_alter_configs(without_elr, CONFIG, changes).records) == 1
 
 
-def test_effective_min_isr():
-    assert effective_min_isr(IMAGE, "t") == 1
-    image, _, _ = alter(IMAGE, (BROKER_RESOURCE, ""), ("min.insync.replicas", SET, "3"))
-    assert effective_min_isr(image, "t") == 3
-    image, _, _ = alter(image, TOPIC, ("min.insync.replicas", SET, "2"))
-    assert effective_min_isr(image, "t") == 2
+def test_the_topic_then_the_controller_then_the_cluster_decide_the_min_isr():
+    brokers = with_brokers(bootstrapped(21, elr=False), 1, 2, 3, 4)
+    image = with_topic(with_topic(brokers, "t", 1, 4), "one", 1, 1)
+    settings = ControllerSettings(7, min_insync_replicas=4)
+    assert effective_min_isr(image, "t", settings) == 4
+    assert effective_min_isr(image, "one", settings) == 1  # at most the number of replicas
+    for resource, value in (((BROKER_RESOURCE, ""), 3), ((BROKER_RESOURCE, "7"), 2), (TOPIC, 1)):
+        image = image._replace(configs=image.configs | {resource: {"min.insync.replicas": str(value)}})
+        assert effective_min_isr(image, "t", settings) == value
+
+
+def test_the_topic_then_the_controller_then_the_cluster_allow_unclean_elections():
+    key = "unclean.leader.election.enable"
+    settings = ControllerSettings(1, unclean_leader_election=True)
+    assert may_elect_uncleanly(IMAGE, "t", settings) and not may_elect_uncleanly(IMAGE, "t")
+    image = IMAGE
+    for resource, value in (((BROKER_RESOURCE, ""), False), ((BROKER_RESOURCE, "1"), True), (TOPIC, False)):
+        image = image._replace(configs=image.configs | {resource: {key: str(value).lower()}})
+        assert may_elect_uncleanly(image, "t", settings) is value
+
+
+def test_a_new_topic_with_a_min_isr_clears_its_eligible_leader_replicas():
+    new = [NewTopic("u", 1, 1, configs={"min.insync.replicas": "1"})]
+    records = create_topics(IMAGE, new, rules()).records
+    assert [type(message).__name__ for message, _ in records] == [
+        "TopicRecord", "ConfigRecord", "ClearElrRecord", "PartitionRecord",
+    ]  # fmt: skip

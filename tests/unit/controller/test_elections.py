@@ -3,7 +3,8 @@
 import pytest
 
 from kafkapy.controller.broker_registration import fence_broker, unfence_broker
-from kafkapy.controller.elections import elect_leaders
+from kafkapy.controller.elections import balance_leaders, elect_leaders, elect_unclean_leaders
+from kafkapy.controller.settings import ControllerSettings
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import RECOVERING
 from kafkapy.types import TopicPartition
@@ -67,3 +68,49 @@ def test_unclean_election_takes_any_live_replica():
     assert (partition_of(after).leader, partition_of(after).isr) == (other, (other,))
     assert partition_of(after).leader_recovery_state == RECOVERING
     assert elect(down, UNCLEAN, T0)[1] == {T0: Error.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+
+
+def test_a_preferred_election_gives_a_partition_without_leader_another_one():
+    """Compares with ReplicationControlManager of Apache Kafka 4.3, which reports success then."""
+    before = image(elr=False)
+    partition = partition_of(before)
+    first, second = partition.replicas
+    down = commit(before, fence_broker(before, first))
+    down.topics.by_name["t"].partitions[0] = partition_of(down)._replace(leader=-1)
+    after, errors = elect(down, PREFERRED, T0)
+    assert errors == {T0: Error.NONE} and partition_of(after).leader == second
+
+
+def imbalanced(partitions):
+    """Returns partitions that all lead on their second replica, although the preferred ones are in sync."""
+    before = with_topic(with_brokers(bootstrapped(), 1, 2), "t", partitions, 2)
+    topic = before.topics.by_name["t"]
+    for number, partition in topic.partitions.items():
+        topic.partitions[number] = partition._replace(leader=partition.replicas[1])
+    return before
+
+
+def test_the_task_elects_preferred_leaders_in_batches():
+    before = imbalanced(5)
+    result = balance_leaders(before, max_elections=3)
+    assert result.response and len(result.records) == 3
+    after = commit(before, result)
+    rest = balance_leaders(after, max_elections=3)
+    assert not rest.response and len(rest.records) == 2
+    balanced = commit(after, rest)
+    assert all(each.leader == each.replicas[0] for each in balanced.topics.by_name["t"].partitions.values())
+    assert not balance_leaders(balanced).records
+
+
+def test_the_task_never_elects_uncleanly():
+    before = image(elr=False)
+    first, second = partition_of(before).replicas
+    down = commit(before, fence_broker(before, second))
+    down = commit(down, fence_broker(down, first))
+    down = commit(down, unfence_broker(down, second))
+    settings = ControllerSettings(unclean_leader_election=True)
+    assert not balance_leaders(down, settings).records
+    result = elect_unclean_leaders(down, settings)
+    assert not result.response and partition_of(commit(down, result)).leader == second
+    assert not elect_unclean_leaders(down).records
+    assert elect_unclean_leaders(down, settings, max_elections=1).response

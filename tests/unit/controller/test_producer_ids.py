@@ -35,3 +35,12 @@ def test_unknown_brokers_and_exhausted_ids_are_refused():
         with pytest.raises(ApiError) as raised:
             allocate_producer_ids(image._replace(next_producer_id=next_id), broker_id)
         assert raised.value.error is error
+
+
+def test_a_remote_broker_needs_its_current_epoch():
+    image = with_brokers(bootstrapped(), 1)
+    assert allocate_producer_ids(image, 1, image.brokers[1].epoch).response == (0, 1000)
+    for broker_id, epoch in ((1, image.brokers[1].epoch - 1), (2, 0)):
+        with pytest.raises(ApiError) as raised:
+            allocate_producer_ids(image, broker_id, epoch)
+        assert raised.value.error is Error.STALE_BROKER_EPOCH

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy.controller.broker_registration import fence_broker
+from kafkapy.controller.broker_registration import begin_controlled_shutdown, fence_broker
 from kafkapy.controller.topics import MorePartitions, NewTopic, create_partitions, create_topics, delete_topics
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.topics_image import DIRECTORY_UNASSIGNED
@@ -143,6 +143,35 @@ def test_fenced_brokers_get_replicas_only_if_there_are_not_enough_others():
     assert partition.leader == partition.isr[0]
 
 
+def test_a_broker_in_controlled_shutdown_gets_no_replicas():
+    image = commit(THREE, begin_controlled_shutdown(THREE, 2))
+    partitions = commit(image, create(image, NewTopic("t", 6, 2))).topics.by_name["t"].partitions
+    assert all(2 not in partition.replicas for partition in partitions.values())
+    error, message = failed(image, NewTopic("t", 1, 3))
+    assert error is Error.INVALID_REPLICATION_FACTOR and "because only 2 broker(s) are registered" in message
+    image = commit(with_topic(THREE, "t", 1, 3), begin_controlled_shutdown(THREE, 2))
+    assert grown(image, 2)[1:] == [error, message.removeprefix("Unable to replicate the partition 3 time(s): ")]
+
+
+def test_manual_assignments_may_name_fenced_brokers_but_not_only_them():
+    image = commit(commit(THREE, fence_broker(THREE, 1)), fence_broker(THREE, 2))
+    replicas = commit(image, create(image, NewTopic("t", assignments=[(0, [1, 3, 2])])))
+    partition = replicas.topics.by_name["t"].partitions[0]
+    assert (partition.replicas, partition.isr, partition.leader) == ((1, 3, 2), (3,), 3)
+    error, message = failed(image, NewTopic("t", assignments=[(0, [1, 2])]))
+    assert error is Error.INVALID_REPLICA_ASSIGNMENT
+    assert message.endswith("for partition 0 are fenced or in controlled shutdown.")
+
+
+def test_without_a_live_broker_nothing_is_created():
+    image = commit(ONE, fence_broker(ONE, 1))
+    assert failed(image, NewTopic("t", 1, 1)) == (
+        Error.INVALID_REPLICATION_FACTOR,
+        "Unable to replicate the partition 1 time(s): All brokers are currently fenced, or have all their log "
+        "directories cordoned.",
+    )
+
+
 def test_several_directories_are_chosen_or_left_to_the_broker():
     broker = registration(1, (DIRECTORY, OTHER_DIRECTORY))._replace(epoch=ONE.brokers[1].epoch, fenced=False)
     image = ONE._replace(brokers={1: broker})
@@ -156,7 +185,7 @@ def test_several_directories_are_chosen_or_left_to_the_broker():
 def grown(image, *args):
     result = create_partitions(image, [MorePartitions("t", *args)], rules())
     error = result.response["t"]
-    return commit(image, result), Error(error.error), error.message
+    return [commit(image, result), Error(error.error), error.message]
 
 
 def test_partitions_are_added():

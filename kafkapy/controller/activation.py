@@ -1,0 +1,50 @@
+"""The first records of a new active controller: bootstrap records of an empty log, the end of an open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafkapy.controller.settings import MIN_ISR
+from kafkapy.metadata import features as levels
+from kafkapy.metadata.image import BROKER_RESOURCE, MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.protocol.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+
+
+def activation_records(
+    image: MetadataImage, bootstrap: Sequence[Any], min_insync_replicas: int, *, in_transaction: bool
+) -> list[MessageAndVersion]:
+    """Returns the records with which a controller becomes active on `image`; empty for an ordinary failover.
+
+    `bootstrap` are the messages of bootstrap.checkpoint, used while the log has no features. `in_transaction`: the log
+    ends in an open metadata transaction (KIP-866), which is aborted.
+    """
+    records: list[MessageAndVersion] = []
+    if in_transaction:
+        records.append((AbortTransactionRecord(reason="Controller failover"), 0))
+    if not image.features:
+        records += _bootstrap_records(bootstrap, min_insync_replicas)
+    return records
+
+
+def _bootstrap_records(bootstrap: Sequence[Any], min_insync_replicas: int) -> list[MessageAndVersion]:
+    """Returns the bootstrap records as one metadata transaction where the metadata.version has transactions."""
+    found = {each.name: each.feature_level for each in bootstrap if isinstance(each, FeatureLevelRecord)}
+    version = found.get(levels.METADATA_VERSION, levels.OLDEST_METADATA_VERSION)
+    records: list[MessageAndVersion] = [(message, 0) for message in bootstrap]
+    if levels.supports_elr(version) and found.get(levels.ELIGIBLE_LEADER_REPLICAS_VERSION, 0) > 0:
+        minimum = ConfigRecord(
+            resource_type=BROKER_RESOURCE, resource_name="", name=MIN_ISR, value=str(min_insync_replicas)
+        )
+        records.append((minimum, 0))
+    if levels.supports_transactions(version):
+        begin = (BeginTransactionRecord(name="Bootstrap records"), 0)
+        return [begin, *records, (EndTransactionRecord(), 0)]
+    return records

@@ -1,0 +1,268 @@
+"""Sessions and heartbeats of brokers: the state of the active controller that is not in the metadata log.
+
+state                                   asks                              gets
+fenced                                  to shut down                      shut down
+fenced                                  to be unfenced, and knows its     unfenced; leaders for partitions without one
+                                        own registration
+unfenced                                to be fenced                      fenced (and to shut down, if it asks for both)
+unfenced, leads partitions              to shut down                      a controlled shutdown: it leaves every ISR
+unfenced, leads nothing                 to shut down                      fenced, shut down
+in controlled shutdown, leads nothing   (any heartbeat)                   fenced, shut down, once every active broker's
+                                                                          heartbeat has passed its shutdown's records
+
+Times are milliseconds of the monotonic clock, and arguments. A new active controller makes a new object: every unfenced
+broker gets a full session, and a controlled shutdown is begun again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kafkapy.controller.broker_registration import (
+    begin_controlled_shutdown,
+    check_broker_epoch,
+    cordon_directories,
+    fence_broker,
+    take_directories_offline,
+    unfence_broker,
+)
+from kafkapy.controller.partition_changes import has_leaderships
+from kafkapy.controller.result import ControllerResult
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings
+from kafkapy.metadata import features as levels
+from kafkapy.metadata.cluster_image import BrokerRegistration
+from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
+
+NO_OFFSET = -1
+# Kafka looks for an expired session this many times in a session timeout.
+CHECKS_PER_TIMEOUT = 8
+
+
+class Heartbeat(NamedTuple):
+    """A broker's heartbeat. `metadata_offset` is the offset of the last record that the broker has applied.
+
+    `cordoned_log_dirs` is None while the broker does not know them.
+    """
+
+    broker_id: int
+    broker_epoch: int
+    metadata_offset: int
+    wants_fence: bool
+    wants_shutdown: bool
+    offline_log_dirs: tuple[bytes, ...] = ()
+    cordoned_log_dirs: tuple[bytes, ...] | None = None
+
+
+class HeartbeatResponse(NamedTuple):
+    """The answer to a heartbeat. `is_caught_up`: the broker has applied its own registration."""
+
+    is_caught_up: bool
+    is_fenced: bool
+    is_in_controlled_shutdown: bool
+    should_shut_down: bool
+
+
+class _BrokerState:
+    """The offsets of one registration; NO_OFFSET while unknown."""
+
+    __slots__ = ("metadata_offset", "registration_offset", "shutdown_offset")
+
+    def __init__(self) -> None:
+        self.metadata_offset = NO_OFFSET
+        self.registration_offset = NO_OFFSET
+        self.shutdown_offset = NO_OFFSET
+
+
+class BrokerSessions:
+    """The sessions of all brokers, by broker id and epoch.
+
+    `contact` may be called on any thread, so that a busy controller does not fence brokers that are alive; everything
+    else happens on the controller's thread.
+    """
+
+    __slots__ = ("_contacts", "_session_timeout_ms", "_states")
+
+    def __init__(self, image: MetadataImage, session_timeout_ms: int, monotonic_ms: int) -> None:
+        """Begins with a full session for every unfenced broker of `image`: its last heartbeat is not known."""
+        self._session_timeout_ms = session_timeout_ms
+        self._states: dict[tuple[int, int], _BrokerState] = {}
+        self._contacts: dict[tuple[int, int], int] = {
+            (broker.broker_id, broker.epoch): monotonic_ms for broker in image.brokers.values() if not broker.fenced
+        }
+
+    # -- sessions
+
+    def contact(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> None:
+        """Extends the session of a broker that was heard from. Any thread."""
+        self._contacts[broker_id, broker_epoch] = monotonic_ms
+
+    def end_session(self, broker_id: int, broker_epoch: int) -> None:
+        """Ends a session before its timeout, because the broker is known to be dead: another incarnation may register.
+
+        The caller fences the broker. Its next heartbeat, if it is alive after all, begins a new session.
+        """
+        self._contacts.pop((broker_id, broker_epoch), None)
+
+    def has_valid_session(self, broker_id: int, broker_epoch: int, monotonic_ms: int) -> bool:
+        contact_ms = self._contacts.get((broker_id, broker_epoch))
+        return contact_ms is not None and not self._is_expired(contact_ms, monotonic_ms)
+
+    def expired(self, monotonic_ms: int) -> tuple[int, int] | None:
+        """Removes one expired session and returns its broker id and epoch; None if no session has expired."""
+        for broker, contact_ms in self._contacts.copy().items():
+            if self._is_expired(contact_ms, monotonic_ms):
+                del self._contacts[broker]
+                return broker
+        return None
+
+    def next_expiry_ms(self) -> int | None:
+        """Returns the time after which `expired` may return a broker; None without sessions."""
+        contacts = self._contacts.copy()
+        return min(contacts.values()) + self._session_timeout_ms + 1 if contacts else None
+
+    def _is_expired(self, contact_ms: int, monotonic_ms: int) -> bool:
+        return contact_ms + self._session_timeout_ms < monotonic_ms
+
+    def fence_expired(
+        self, image: MetadataImage, monotonic_ms: int, settings: ControllerSettings = DEFAULT_SETTINGS
+    ) -> ControllerResult[bool]:
+        """Fences at most one broker whose session has expired. The response is True if there may be more.
+
+        Each broker is fenced on the image after the one before, so that no partition is moved to a broker that expires
+        with it if a live one exists.
+        """
+        found = self.expired(monotonic_ms)
+        if found is None:
+            return ControllerResult([], False)
+        broker_id, broker_epoch = found
+        self._states.pop(found, None)
+        broker = image.brokers.get(broker_id)
+        if broker is None or broker.epoch != broker_epoch:
+            return ControllerResult([], True)
+        return ControllerResult(fence_broker(image, broker_id, settings).records, True)
+
+    # -- offsets
+
+    def registered(self, broker_id: int, broker_epoch: int, offset: int) -> None:
+        """Stores the offset of a broker's RegisterBroker record, and forgets former incarnations of the broker."""
+        former = [key for key in self._states if key[0] == broker_id and key[1] != broker_epoch]
+        for key in former:
+            del self._states[key]
+        self._state(broker_id, broker_epoch).registration_offset = offset
+
+    def lowest_active_offset(self, image: MetadataImage) -> int | None:
+        """Returns the lowest metadata offset that the heartbeats of active brokers reported; None without active
+        brokers."""
+        offsets = []
+        for broker in image.brokers.values():
+            state = self._states.get((broker.broker_id, broker.epoch))
+            if broker.is_active and (state is None or state.shutdown_offset == NO_OFFSET):
+                offsets.append(NO_OFFSET if state is None else state.metadata_offset)
+        return min(offsets) if offsets else None
+
+    def _state(self, broker_id: int, broker_epoch: int) -> _BrokerState:
+        state = self._states.get((broker_id, broker_epoch))
+        if state is None:
+            state = self._states[broker_id, broker_epoch] = _BrokerState()
+        return state
+
+    # -- heartbeats
+
+    def heartbeat(
+        self,
+        image: MetadataImage,
+        request: Heartbeat,
+        monotonic_ms: int,
+        settings: ControllerSettings = DEFAULT_SETTINGS,
+    ) -> ControllerResult[HeartbeatResponse]:
+        """Handles a heartbeat by the table of this module. Raises ApiError(STALE_BROKER_EPOCH)."""
+        broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
+        self.contact(request.broker_id, request.broker_epoch, monotonic_ms)
+        state = self._state(request.broker_id, request.broker_epoch)
+        if broker.fenced:
+            state.shutdown_offset = NO_OFFSET
+        known = broker.epoch if state.registration_offset == NO_OFFSET else state.registration_offset
+        is_caught_up = request.metadata_offset >= known
+        records: list[MessageAndVersion] = []
+        if broker.fenced:
+            response = self._fenced(image, request, is_caught_up, settings, records)
+        elif state.shutdown_offset != NO_OFFSET:
+            response = self._shutting_down(image, request, state, is_caught_up, settings, records)
+        else:
+            response = self._unfenced(image, request, is_caught_up, settings, records)
+        state.metadata_offset = request.metadata_offset
+        records += _directory_changes(image, broker, request, settings, records)
+        if response.is_in_controlled_shutdown and state.shutdown_offset == NO_OFFSET:
+            state.shutdown_offset = image.offset + len(records) - 1
+        return ControllerResult(records, response)
+
+    def _fenced(
+        self,
+        image: MetadataImage,
+        request: Heartbeat,
+        is_caught_up: bool,
+        settings: ControllerSettings,
+        records: list[MessageAndVersion],
+    ) -> HeartbeatResponse:
+        if request.wants_shutdown:
+            return HeartbeatResponse(is_caught_up, True, False, True)
+        if request.wants_fence or not is_caught_up:
+            return HeartbeatResponse(is_caught_up, True, False, False)
+        records += unfence_broker(image, request.broker_id, settings).records
+        return HeartbeatResponse(is_caught_up, False, False, False)
+
+    def _unfenced(
+        self,
+        image: MetadataImage,
+        request: Heartbeat,
+        is_caught_up: bool,
+        settings: ControllerSettings,
+        records: list[MessageAndVersion],
+    ) -> HeartbeatResponse:
+        broker_id, wants_shutdown = request.broker_id, request.wants_shutdown
+        if request.wants_fence or (wants_shutdown and not has_leaderships(image, broker_id)):
+            records += fence_broker(image, broker_id, settings).records
+            return HeartbeatResponse(is_caught_up, True, False, wants_shutdown)
+        if wants_shutdown:
+            records += begin_controlled_shutdown(image, broker_id, settings).records
+            return HeartbeatResponse(is_caught_up, False, True, False)
+        return HeartbeatResponse(is_caught_up, False, False, False)
+
+    def _shutting_down(
+        self,
+        image: MetadataImage,
+        request: Heartbeat,
+        state: _BrokerState,
+        is_caught_up: bool,
+        settings: ControllerSettings,
+        records: list[MessageAndVersion],
+    ) -> HeartbeatResponse:
+        lowest = self.lowest_active_offset(image)
+        others_know = lowest is None or state.shutdown_offset <= lowest
+        if has_leaderships(image, request.broker_id) or not others_know:
+            return HeartbeatResponse(is_caught_up, False, True, False)
+        records += fence_broker(image, request.broker_id, settings).records
+        return HeartbeatResponse(is_caught_up, True, False, True)
+
+
+def _directory_changes(
+    image: MetadataImage,
+    broker: BrokerRegistration,
+    request: Heartbeat,
+    settings: ControllerSettings,
+    records: list[MessageAndVersion],
+) -> list[MessageAndVersion]:
+    """Returns the records of failed and cordoned directories, on the image after `records`: a broker may be unfenced
+    and report a failed directory in one heartbeat."""
+    changes: list[MessageAndVersion] = []
+    if levels.supports_directory_assignment(image.metadata_version) and request.offline_log_dirs:
+        if records and not set(broker.log_dirs).isdisjoint(request.offline_log_dirs):
+            delta = MetadataDelta(image)
+            for message, _ in records:
+                delta.replay(message)
+            image = delta.to_image(image.offset + len(records), image.epoch)
+        changes += take_directories_offline(image, broker.broker_id, request.offline_log_dirs, settings).records
+    changes += cordon_directories(image, broker.broker_id, request.cordoned_log_dirs).records
+    return changes

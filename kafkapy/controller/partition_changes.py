@@ -1,0 +1,142 @@
+"""Changes of an image's partitions when a broker leaves, returns or fails: leaders, ISRs and eligible replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from kafkapy.controller.partition_change import Election, PartitionChange
+from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings, effective_min_isr, may_elect_uncleanly
+from kafkapy.metadata.image import MetadataImage
+from kafkapy.metadata.image_writer import MessageAndVersion
+from kafkapy.metadata.topics_image import (
+    DIRECTORY_MIGRATING,
+    DIRECTORY_UNASSIGNED,
+    NO_LEADER,
+    PartitionImage,
+    TopicImage,
+)
+
+NO_BROKER = -1
+
+
+class TopicRules(NamedTuple):
+    """The configuration of a topic that decides about its partitions."""
+
+    min_isr: int
+    may_elect_uncleanly: bool
+
+
+class PartitionChanges:
+    """Makes the changes of one image's partitions, by its registrations and configuration. Not thread-safe.
+
+    A replica is acceptable as leader if its broker is active and its directory online. The records that a change of a
+    broker consists of are made on the image before them, so that exceptions have to be named: `added` is acceptable
+    although the image still has it fenced; `removed` and `unclean` are not, and leave the ISR; `unclean` leaves the
+    eligible leader replicas, too.
+    """
+
+    __slots__ = ("_added", "_image", "_leaving", "_settings", "_topic_rules", "_unclean")
+
+    def __init__(
+        self,
+        image: MetadataImage,
+        settings: ControllerSettings = DEFAULT_SETTINGS,
+        *,
+        added: int = NO_BROKER,
+        removed: int = NO_BROKER,
+        unclean: int = NO_BROKER,
+    ) -> None:
+        self._image = image
+        self._settings = settings
+        self._added = added
+        self._leaving = (removed, unclean)
+        self._unclean = unclean
+        self._topic_rules: dict[str, TopicRules] = {}
+
+    def change(
+        self, topic: TopicImage, partition_id: int, partition: PartitionImage, *, by_config: bool = False
+    ) -> PartitionChange:
+        """Returns a change of one partition. With `by_config` the election may be unclean if the topic allows it."""
+        rules = self._rules(topic.name)
+        change = PartitionChange(
+            topic.topic_id,
+            partition_id,
+            partition,
+            self._image.metadata_version,
+            self._acceptance(partition),
+            elr_enabled=self._image.elr_enabled,
+            min_isr=rules.min_isr,
+            default_directory=lambda broker_id: default_directory(self._image, broker_id),
+        )
+        if by_config and rules.may_elect_uncleanly:
+            change.election = Election.UNCLEAN
+        return change
+
+    def leader_and_isr_updates(
+        self, partitions: Iterable[tuple[TopicImage, int, PartitionImage]]
+    ) -> Iterator[MessageAndVersion]:
+        """Yields the records that take the leaving brokers out of ISRs and elect leaders, where anything changes."""
+        for topic, partition_id, partition in partitions:
+            change = self.change(topic, partition_id, partition, by_config=True)
+            change.target_isr = tuple(replica for replica in partition.isr if replica not in self._leaving)
+            if self._unclean != NO_BROKER:
+                change.unclean_shutdown_replicas = frozenset([self._unclean])
+            record = change.build()
+            if record is not None:
+                yield record
+
+    def _acceptance(self, partition: PartitionImage) -> Callable[[int], bool]:
+        def is_acceptable(replica: int) -> bool:
+            broker = self._image.brokers.get(replica)
+            if broker is None or replica in self._leaving or replica not in partition.replicas:
+                return False
+            is_active = replica == self._added or broker.is_active
+            return is_active and broker.has_online_directory(partition.directory_of(replica))
+
+        return is_acceptable
+
+    def _rules(self, topic: str) -> TopicRules:
+        rules = self._topic_rules.get(topic)
+        if rules is None:
+            rules = self._topic_rules[topic] = TopicRules(
+                effective_min_isr(self._image, topic, self._settings),
+                may_elect_uncleanly(self._image, topic, self._settings),
+            )
+        return rules
+
+
+def default_directory(image: MetadataImage, broker_id: int) -> bytes:
+    """Returns the directory id of a new replica: the broker's only directory, otherwise the broker chooses one."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        return DIRECTORY_UNASSIGNED
+    if not broker.log_dirs:
+        return DIRECTORY_MIGRATING
+    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else DIRECTORY_UNASSIGNED
+
+
+def partitions_where(
+    image: MetadataImage, predicate: Callable[[PartitionImage], bool]
+) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+    for topic in image.topics.by_name.values():
+        for partition_id, partition in topic.partitions.items():
+            if predicate(partition):
+                yield topic, partition_id, partition
+
+
+def partitions_in_isr(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+    """Yields the partitions with this broker in their ISR; the leader is always in it."""
+    return partitions_where(image, lambda partition: broker_id in partition.isr)
+
+
+def partitions_in_elr(image: MetadataImage, broker_id: int) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+    return partitions_where(image, lambda partition: broker_id in partition.elr)
+
+
+def partitions_without_leader(image: MetadataImage) -> Iterator[tuple[TopicImage, int, PartitionImage]]:
+    return partitions_where(image, lambda partition: partition.leader == NO_LEADER)
+
+
+def has_leaderships(image: MetadataImage, broker_id: int) -> bool:
+    return any(True for _ in partitions_where(image, lambda partition: partition.leader == broker_id))
