@@ -6,7 +6,6 @@ Each step also changes the broker's partitions, in the same batch.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from kafkapy.controller.partition_changes import (
     PartitionChanges,
@@ -29,9 +28,6 @@ from kafkapy.metadata.image_writer import (
 )
 from kafkapy.protocol.messages.metadata_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
 
-if TYPE_CHECKING:
-    from kafkapy.controller.broker_sessions import BrokerSessions
-
 
 def register_broker(
     image: MetadataImage,
@@ -39,8 +35,6 @@ def register_broker(
     clean_broker_epoch: int,
     settings: ControllerSettings = DEFAULT_SETTINGS,
     *,
-    sessions: BrokerSessions | None = None,
-    monotonic_ms: int = 0,
     kraft_version: int = 0,
 ) -> ControllerResult[int]:
     """Registers a broker. The response is its broker epoch.
@@ -50,24 +44,13 @@ def register_broker(
     of the last registration, the broker may have lost records, and leaves the eligible leader replicas too. The same
     incarnation keeps its epoch and state, which is how a broker changes its listeners.
 
-    `sessions` are those of the active controller, `kraft_version` is the finalized one. Raises ApiError:
-    DUPLICATE_BROKER_REGISTRATION while another incarnation has a valid session, BROKER_ID_NOT_REGISTERED (a broker of
-    the ZooKeeper era), INVALID_REGISTRATION, UNSUPPORTED_VERSION.
+    `kraft_version` is the finalized one. Whether another incarnation is alive is not checked here, but by
+    `BrokerSessions.register`. Raises ApiError: BROKER_ID_NOT_REGISTERED (a broker of the ZooKeeper era),
+    INVALID_REGISTRATION, UNSUPPORTED_VERSION.
     """
     broker_id = registration.broker_id
     previous = image.brokers.get(broker_id)
     is_new_incarnation = previous is None or previous.incarnation_id != registration.incarnation_id
-    has_session = (
-        previous is not None
-        and sessions is not None
-        and sessions.has_valid_session(broker_id, previous.epoch, monotonic_ms)
-    )
-    if has_session and is_new_incarnation:
-        raise ApiError(
-            Error.DUPLICATE_BROKER_REGISTRATION,
-            "Another broker is registered with that broker id. If the broker was recently restarted this should "
-            "self-resolve once the heartbeat manager expires the broker's session.",
-        )
     check_registration(image, registration, kraft_version)
     records: list[MessageAndVersion] = []
     if previous is None or is_new_incarnation:
@@ -79,8 +62,6 @@ def register_broker(
             epoch=previous.epoch, fenced=previous.fenced, in_controlled_shutdown=previous.in_controlled_shutdown
         )
     records.append(register_broker_record(registration, image.metadata_version))
-    if sessions is not None:
-        sessions.registered(broker_id, registration.epoch, image.offset + len(records) - 1)
     return ControllerResult(records, registration.epoch)
 
 

@@ -23,21 +23,21 @@ from kafkapy.controller.broker_registration import (
     check_broker_epoch,
     cordon_directories,
     fence_broker,
+    register_broker,
     take_directories_offline,
     unfence_broker,
 )
 from kafkapy.controller.partition_changes import has_leaderships
 from kafkapy.controller.result import ControllerResult
 from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings
+from kafkapy.errors import ApiError, Error
 from kafkapy.metadata import features as levels
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataImage
 from kafkapy.metadata.image_writer import MessageAndVersion
 
-NO_OFFSET = -1
-# Kafka looks for an expired session this many times in a session timeout.
-CHECKS_PER_TIMEOUT = 8
+NOT_REPORTED = -1
 
 
 class Heartbeat(NamedTuple):
@@ -65,14 +65,14 @@ class HeartbeatResponse(NamedTuple):
 
 
 class _BrokerState:
-    """The offsets of one registration; NO_OFFSET while unknown."""
+    """The offsets of one registration; NOT_REPORTED while unknown."""
 
     __slots__ = ("metadata_offset", "registration_offset", "shutdown_offset")
 
     def __init__(self) -> None:
-        self.metadata_offset = NO_OFFSET
-        self.registration_offset = NO_OFFSET
-        self.shutdown_offset = NO_OFFSET
+        self.metadata_offset = NOT_REPORTED
+        self.registration_offset = NOT_REPORTED
+        self.shutdown_offset = NOT_REPORTED
 
 
 class BrokerSessions:
@@ -143,14 +143,38 @@ class BrokerSessions:
             return ControllerResult([], True)
         return ControllerResult(fence_broker(image, broker_id, settings).records, True)
 
-    # -- offsets
+    # -- registration
 
-    def registered(self, broker_id: int, broker_epoch: int, offset: int) -> None:
-        """Stores the offset of a broker's RegisterBroker record, and forgets former incarnations of the broker."""
-        former = [key for key in self._states if key[0] == broker_id and key[1] != broker_epoch]
-        for key in former:
+    def register(
+        self,
+        image: MetadataImage,
+        registration: BrokerRegistration,
+        clean_broker_epoch: int,
+        monotonic_ms: int,
+        settings: ControllerSettings = DEFAULT_SETTINGS,
+        *,
+        kraft_version: int = 0,
+    ) -> ControllerResult[int]:
+        """Registers a broker; see `register_broker`. The response is its broker epoch.
+
+        Raises also ApiError(DUPLICATE_BROKER_REGISTRATION) while another incarnation has a valid session.
+        """
+        broker_id = registration.broker_id
+        previous = image.brokers.get(broker_id)
+        is_other = previous is not None and previous.incarnation_id != registration.incarnation_id
+        if previous is not None and is_other and self.has_valid_session(broker_id, previous.epoch, monotonic_ms):
+            raise ApiError(
+                Error.DUPLICATE_BROKER_REGISTRATION,
+                "Another broker is registered with that broker id. If the broker was recently restarted this should "
+                "self-resolve once the heartbeat manager expires the broker's session.",
+            )
+        result = register_broker(image, registration, clean_broker_epoch, settings, kraft_version=kraft_version)
+        for key in [key for key in self._states if key[0] == broker_id and key[1] != result.response]:
             del self._states[key]
-        self._state(broker_id, broker_epoch).registration_offset = offset
+        self._state(broker_id, result.response).registration_offset = image.offset + len(result.records) - 1
+        return result
+
+    # -- offsets
 
     def lowest_active_offset(self, image: MetadataImage) -> int | None:
         """Returns the lowest metadata offset that the heartbeats of active brokers reported; None without active
@@ -158,8 +182,8 @@ class BrokerSessions:
         offsets = []
         for broker in image.brokers.values():
             state = self._states.get((broker.broker_id, broker.epoch))
-            if broker.is_active and (state is None or state.shutdown_offset == NO_OFFSET):
-                offsets.append(NO_OFFSET if state is None else state.metadata_offset)
+            if broker.is_active and (state is None or state.shutdown_offset == NOT_REPORTED):
+                offsets.append(NOT_REPORTED if state is None else state.metadata_offset)
         return min(offsets) if offsets else None
 
     def _state(self, broker_id: int, broker_epoch: int) -> _BrokerState:
@@ -182,19 +206,19 @@ class BrokerSessions:
         self.contact(request.broker_id, request.broker_epoch, monotonic_ms)
         state = self._state(request.broker_id, request.broker_epoch)
         if broker.fenced:
-            state.shutdown_offset = NO_OFFSET
-        known = broker.epoch if state.registration_offset == NO_OFFSET else state.registration_offset
+            state.shutdown_offset = NOT_REPORTED
+        known = broker.epoch if state.registration_offset == NOT_REPORTED else state.registration_offset
         is_caught_up = request.metadata_offset >= known
         records: list[MessageAndVersion] = []
         if broker.fenced:
             response = self._fenced(image, request, is_caught_up, settings, records)
-        elif state.shutdown_offset != NO_OFFSET:
+        elif state.shutdown_offset != NOT_REPORTED:
             response = self._shutting_down(image, request, state, is_caught_up, settings, records)
         else:
             response = self._unfenced(image, request, is_caught_up, settings, records)
         state.metadata_offset = request.metadata_offset
         records += _directory_changes(image, broker, request, settings, records)
-        if response.is_in_controlled_shutdown and state.shutdown_offset == NO_OFFSET:
+        if response.is_in_controlled_shutdown and state.shutdown_offset == NOT_REPORTED:
             state.shutdown_offset = image.offset + len(records) - 1
         return ControllerResult(records, response)
 

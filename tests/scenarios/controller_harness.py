@@ -71,12 +71,11 @@ class ControllerHarness:
 
     def _register(self, broker: str, *words: str) -> Iterator[str]:
         options = dict(word.split("=") for word in words)
-        result = registrations.register_broker(
+        result = self.sessions.register(
             self.image,
             registration(int(broker), rack=options.get("rack")),
             int(options.get("clean", -1)),
-            sessions=self.sessions,
-            monotonic_ms=self.monotonic_ms,
+            self.monotonic_ms,
         )
         yield from self._commit(result)
         yield f"broker epoch {result.response}"

@@ -117,9 +117,9 @@ def test_another_incarnation_registers_only_after_the_session():
     before = image()
     sessions = BrokerSessions(before, session_timeout_ms=9000, monotonic_ms=1000)
     with pytest.raises(ApiError) as raised:
-        register_broker(before, registration(), -1, sessions=sessions, monotonic_ms=10_000)
+        sessions.register(before, registration(), -1, 10_000)
     assert raised.value.error is Error.DUPLICATE_BROKER_REGISTRATION
-    registered = register_broker(before, registration(), -1, sessions=sessions, monotonic_ms=10_001)
+    registered = sessions.register(before, registration(), -1, 10_001)
     after = commit(before, registered)
     assert after.brokers[1].fenced and after.brokers[1].epoch == before.offset
     assert not sessions.has_valid_session(1, after.brokers[1].epoch, 10_001)
@@ -132,7 +132,7 @@ def test_the_same_incarnation_keeps_its_epoch_and_state():
     before = commit(before, begin_controlled_shutdown(before, 1))
     sessions = BrokerSessions(before, 9000, 0)
     again = registration(1, incarnation=5, rack="b")
-    result = register_broker(before, again, -1, sessions=sessions, monotonic_ms=1)
+    result = sessions.register(before, again, -1, 1)
     assert [type(message).__name__ for message, _ in result.records] == ["RegisterBrokerRecord"]
     broker = commit(before, result).brokers[1]
     assert (result.response, broker.epoch, broker.rack) == (before.brokers[1].epoch, before.brokers[1].epoch, "b")

@@ -28,7 +28,7 @@ class Controller:
         return result.response
 
     def register(self, broker_id):
-        result = register_broker(self.image, registration(broker_id), -1, sessions=self.sessions, monotonic_ms=self.now)
+        result = self.sessions.register(self.image, registration(broker_id), -1, self.now)
         self.image = commit(self.image, result)
         return result.response
 
