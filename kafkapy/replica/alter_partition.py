@@ -10,7 +10,11 @@ from kafkapy.types import TopicPartition
 
 
 class IsrChange(NamedTuple):
-    """A change of the ISR that a leader proposes. The controller refuses it if one of the epochs is not current."""
+    """A change of the ISR that a leader proposes. The controller refuses it if one of the epochs is not current.
+
+    `broker_epochs` has one epoch for each member of `new_isr` (KIP-903): the epoch of its last fetch, or -1, which the
+    controller does not compare. It is -1 for the leader; the sender of the request knows this broker's epoch.
+    """
 
     topic_partition: TopicPartition
     topic_id: bytes
@@ -18,6 +22,7 @@ class IsrChange(NamedTuple):
     partition_epoch: int
     leader_recovery_state: int
     new_isr: tuple[int, ...]
+    broker_epochs: tuple[int, ...] = ()
 
 
 class AlterPartitionResult(NamedTuple):

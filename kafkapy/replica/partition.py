@@ -22,7 +22,7 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 from kafkapy.replica.fetch import FetchIsolation, FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.isr_state import IsrState
 from kafkapy.replica.remote_replica import RemoteReplica
-from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.replica.replica_context import UNKNOWN_BROKER_EPOCH, ReplicaContext
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_results import AppendInfo, FetchData
 from kafkapy.storage.transaction_index import AbortedTransaction
@@ -57,6 +57,7 @@ class Partition(PartitionState):
 
     __slots__ = (
         "_context",
+        "_image",
         "isr_state",
         "leader_epoch_start_offset",
         "leader_id",
@@ -80,6 +81,7 @@ class Partition(PartitionState):
         self.partition_epoch = NO_EPOCH
         self.leader_epoch_start_offset = 0
         self.leader_recovery_state = RECOVERED
+        self._image: PartitionImage | None = None  # the image that was applied last
         self.replicas: tuple[int, ...] = ()
         self.remote_replicas: dict[int, RemoteReplica] = {}
         self.isr_state = IsrState.committed(frozenset())
@@ -90,9 +92,11 @@ class Partition(PartitionState):
     def make_leader(self, image: PartitionImage, monotonic_ms: int) -> bool:
         """Makes this broker the leader according to `image`. Returns True if it did not lead before.
 
-        Ignores images without a newer partition epoch.
+        Ignores images with an older partition epoch. An image with an equal one may contain more than is known: the
+        controller's response to a proposed ISR has raised the partition epoch already, and the record of that change
+        may also complete a reassignment.
         """
-        if image.partition_epoch <= self.partition_epoch:
+        if self._is_known(image):
             return False
         is_new_leader = not self.is_leader
         is_new_epoch = image.leader_epoch > self.leader_epoch
@@ -113,8 +117,11 @@ class Partition(PartitionState):
                     is_in_sync=replica.broker_id in image.isr,
                 )
         self.is_leader = True
+        if not self._agrees_with_proposal(image):
+            self.isr_state = IsrState.committed(frozenset(image.isr))
         self._take_over(image)
-        self.isr_state = IsrState.committed(frozenset(image.isr))
+        # The next proposal reports an election of an unclean leader as recovered, as in Kafka.
+        self.leader_recovery_state = RECOVERED
         self.maybe_increment_high_watermark(monotonic_ms)
         self.is_gated = self._may_be_gated()
         # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
@@ -124,9 +131,9 @@ class Partition(PartitionState):
     def make_follower(self, image: PartitionImage) -> bool:
         """Makes this broker a follower, of a leader or of none. Returns True if the leader or its epoch changed.
 
-        Ignores images without a newer partition epoch.
+        Ignores images with an older partition epoch.
         """
-        if image.partition_epoch <= self.partition_epoch:
+        if self._is_known(image):
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
         self.is_leader = self.is_gated = False
@@ -144,8 +151,28 @@ class Partition(PartitionState):
             and self.topic_partition.topic not in INTERNAL_TOPICS
         )
 
+    def _is_known(self, image: PartitionImage) -> bool:
+        """Returns whether `image` is older than this partition's state, or the image that was applied last."""
+        return image.partition_epoch < self.partition_epoch or image == self._image
+
+    def _agrees_with_proposal(self, image: PartitionImage) -> bool:
+        """Returns whether the proposed ISR is still undecided after `image`.
+
+        This is the case if the proposal has the partition epoch of `image`: until the controller responds, the high
+        watermark has to wait for the replicas that the controller may add to the ISR.
+        """
+        state = self.isr_state
+        return (
+            self.is_leader
+            and state.is_in_flight
+            and (image.partition_epoch, image.leader_epoch) == (self.partition_epoch, self.leader_epoch)
+            and frozenset(image.isr) == state.isr
+            and state.proposed_isr.issubset(image.replicas)
+        )
+
     def _take_over(self, image: PartitionImage) -> None:
         assert image.leader_epoch >= self.leader_epoch, "a newer partition epoch has an older leader epoch"
+        self._image = image
         self.leader_id = image.leader
         self.leader_epoch = image.leader_epoch
         self.partition_epoch = image.partition_epoch
@@ -229,7 +256,7 @@ class Partition(PartitionState):
                     or (
                         # This replica is about to enter the ISR, in which no replica may be below the high watermark.
                         replica.is_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
-                        and self._context.is_isr_eligible(replica.broker_id)
+                        and self._context.is_isr_eligible(replica)
                     )
                 ):
                     candidate = replica.log_end_offset
@@ -261,7 +288,7 @@ class Partition(PartitionState):
             and replica.broker_id not in state.maximal_isr
             and replica.log_end_offset >= self.log.high_watermark
             and replica.log_end_offset >= self.leader_epoch_start_offset
-            and self._context.is_isr_eligible(replica.broker_id)
+            and self._context.is_isr_eligible(replica)
         ):
             self._propose_isr(state.expanding(replica.broker_id))
 
@@ -269,16 +296,23 @@ class Partition(PartitionState):
         """Proposes an ISR to the controller. Until its result, the high watermark waits for the larger ISR."""
         assert self._context.node_id in proposal.proposed_isr, "a leader cannot leave the ISR by itself"
         self.isr_state = proposal
+        new_isr = tuple(replica for replica in self.replicas if replica in proposal.proposed_isr)
         change = IsrChange(
             self.topic_partition,
             self.topic_id,
             self.leader_epoch,
             self.partition_epoch,
             self.leader_recovery_state,
-            tuple(replica for replica in self.replicas if replica in proposal.proposed_isr),
+            new_isr,
+            tuple(self._broker_epoch(replica) for replica in new_isr),
         )
         logger.info("%s: asks for ISR %s (confirmed: %s)", self.topic_partition, change.new_isr, proposal.isr)
         self._context.alter_partition.submit(change, lambda result: self._on_isr_result(proposal, result))
+
+    def _broker_epoch(self, replica_id: int) -> int:
+        """Returns the broker epoch of the replica's last fetch; -1 if it is unknown, and for this broker."""
+        replica = self.remote_replicas.get(replica_id)
+        return UNKNOWN_BROKER_EPOCH if replica is None else max(replica.broker_epoch, UNKNOWN_BROKER_EPOCH)
 
     def _on_isr_result(self, proposal: IsrState, result: AlterPartitionResult) -> None:
         if self.isr_state is not proposal or not self.is_leader:
@@ -404,6 +438,9 @@ class Partition(PartitionState):
     def _update_follower(
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
+        """Records a fetch. Raises ApiError, NOT_LEADER_OR_FOLLOWER, if it is older than the broker's registration."""
+        if self._context.is_outdated(replica.broker_id, broker_epoch):
+            raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         monotonic_ms = self._context.clock.monotonic_ms()
         delayed_operations = self._context.delayed_operations
         # The low watermark needs a scan of the replicas, which is done only if a request waits for it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 UNKNOWN_OFFSET = -1
 # Earlier than any time of a monotonic clock.
 NEVER_MS = -(1 << 62)
+# The broker epoch of a follower that has not fetched yet; -1 is the epoch of a follower that does not send one.
+NEVER_FETCHED = -2
 
 
 class RemoteReplica:
@@ -31,7 +33,7 @@ class RemoteReplica:
         self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
         self.last_fetch_ms = NEVER_MS
         self.last_caught_up_ms = NEVER_MS
-        self.broker_epoch = -1
+        self.broker_epoch = NEVER_FETCHED
 
     def reset(self, monotonic_ms: int, leader_end_offset: int, *, is_new_leader: bool, is_in_sync: bool) -> None:
         """Begins a leader epoch: an in-sync follower has the whole lag limit to fetch before it can leave the ISR."""
@@ -42,7 +44,7 @@ class RemoteReplica:
             self.log_end_offset = UNKNOWN_OFFSET
             self.last_fetch_leader_end_offset = UNKNOWN_OFFSET
             self.last_fetch_ms = NEVER_MS
-            self.broker_epoch = -1
+            self.broker_epoch = NEVER_FETCHED
         else:
             self.last_fetch_leader_end_offset = leader_end_offset
             self.last_fetch_ms = caught_up_ms

@@ -6,7 +6,11 @@ from kafkapy.metadata.image import MetadataCache
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.delayed_operations import DelayedOperations
+from kafkapy.replica.remote_replica import RemoteReplica
 from kafkapy.types import Clock
+
+
+UNKNOWN_BROKER_EPOCH = -1  # of a follower whose fetch version has no broker epoch
 
 
 class ReplicaContext:
@@ -48,7 +52,25 @@ class ReplicaContext:
         registration = self.metadata.image.brokers.get(broker_id)
         return registration is not None and not registration.fenced
 
-    def is_isr_eligible(self, broker_id: int) -> bool:
-        """Returns whether the controller would accept the broker in an ISR."""
+    def is_isr_eligible(self, replica: RemoteReplica) -> bool:
+        """Returns whether the controller would accept the replica in an ISR (KIP-903).
+
+        Its broker must be active, and must have sent its last fetch since its last registration: a broker that was
+        restarted may have lost records that it had fetched before.
+        """
+        registration = self.metadata.image.brokers.get(replica.broker_id)
+        return (
+            registration is not None
+            and registration.is_active
+            and replica.broker_epoch in (UNKNOWN_BROKER_EPOCH, registration.epoch)
+        )
+
+    def is_outdated(self, broker_id: int, broker_epoch: int) -> bool:
+        """Returns whether a fetch with this broker epoch was sent before the broker's last registration (KIP-903)."""
         registration = self.metadata.image.brokers.get(broker_id)
-        return registration is not None and registration.is_active
+        return (
+            broker_epoch != UNKNOWN_BROKER_EPOCH
+            and registration is not None
+            and not registration.fenced
+            and registration.epoch > broker_epoch
+        )

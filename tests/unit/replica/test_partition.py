@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.errors import Error
+from kafkapy.metadata.topics_image import RECOVERED, RECOVERING
 from tests.harness.replica import NODE_ID, ReplicaHarness, broker, partition_image
 
 REPLICAS = (NODE_ID, 2, 3)
@@ -19,7 +20,7 @@ def harness(tmp_path):
 
 
 def follow(harness, replica_id, offset, **fields):
-    return harness.fetch(offset, replica_id=replica_id, replica_epoch=100 + replica_id, **fields)
+    return harness.fetch(offset, **{"replica_id": replica_id, "replica_epoch": 100 + replica_id, **fields})
 
 
 def test_the_high_watermark_is_the_smallest_end_of_the_isr(harness):
@@ -109,6 +110,79 @@ def test_a_fenced_broker_does_not_enter(harness):
     harness.metadata.image = harness.metadata.image._replace(brokers=brokers)
     follow(harness, 2, 1)
     assert harness.controller.asked == []
+
+
+def register(harness, broker_id, epoch):
+    """Registers a broker again, with another epoch."""
+    brokers = {**harness.metadata.image.brokers, broker_id: broker(broker_id)._replace(epoch=epoch)}
+    harness.metadata.image = harness.metadata.image._replace(brokers=brokers)
+
+
+def test_a_follower_enters_the_isr_only_with_the_epoch_of_its_registration(harness):
+    shrink_to_leader(harness)
+    follow(harness, 2, 1, replica_epoch=103)  # a registration that this broker does not know yet
+    assert harness.controller.asked == []
+    register(harness, 2, 103)
+    follow(harness, 2, 1, replica_epoch=103)
+    change, _ = harness.controller.asked[0]
+    assert (change.new_isr, change.broker_epochs) == ((NODE_ID, 2), (-1, 103))
+
+
+def test_a_follower_without_a_broker_epoch_enters_the_isr(harness):
+    shrink_to_leader(harness)
+    follow(harness, 2, 1, replica_epoch=-1)
+    change, _ = harness.controller.asked[0]
+    assert (change.new_isr, change.broker_epochs) == ((NODE_ID, 2), (-1, -1))
+
+
+def test_a_fetch_of_an_earlier_registration_is_refused_and_changes_nothing(harness):
+    harness.append(b"a", b"b")
+    follow(harness, 2, 1)
+    register(harness, 2, 200)
+    replica = harness.partition().remote_replicas[2]
+    (refused,) = follow(harness, 2, 2)
+    assert refused.error == Error.NOT_LEADER_OR_FOLLOWER
+    assert (replica.log_end_offset, replica.broker_epoch) == (1, 102)
+    (accepted,) = follow(harness, 2, 2, replica_epoch=200)
+    assert accepted.error == Error.NONE
+    assert (replica.log_end_offset, replica.broker_epoch) == (2, 200)
+
+
+def test_the_record_of_a_confirmed_isr_may_change_the_replicas_too(harness):
+    shrink_to_leader(harness)
+    follow(harness, 2, 1)
+    harness.controller.confirm()
+    partition = harness.partition()
+    epoch = partition.partition_epoch
+    # The record that completes a reassignment has the partition epoch that the response has announced.
+    harness.put_topic("t", [partition_image(replicas=(NODE_ID, 2), partition_epoch=epoch)])
+    assert partition.replicas == (NODE_ID, 2)
+    assert set(partition.remote_replicas) == {2}
+    harness.put_topic("t", [partition_image(replicas=REPLICAS, partition_epoch=epoch - 1)])
+    assert partition.replicas == (NODE_ID, 2)
+
+
+def test_a_proposal_after_the_response_survives_the_record_of_the_one_before(harness):
+    shrink_to_leader(harness)
+    follow(harness, 2, 1)
+    harness.controller.confirm()
+    follow(harness, 3, 1)
+    partition = harness.partition()
+    pending = partition.isr_state
+    assert pending.maximal_isr == set(REPLICAS)
+    record = partition_image(replicas=REPLICAS, isr=(NODE_ID, 2), partition_epoch=partition.partition_epoch)
+    harness.put_topic("t", [record])
+    assert partition.isr_state is pending
+    harness.controller.confirm()
+    assert partition.isr_state.isr == set(REPLICAS)
+
+
+def test_a_leader_that_was_elected_uncleanly_reports_that_it_has_recovered(harness):
+    image = partition_image(replicas=REPLICAS, isr=(NODE_ID,), leader_epoch=1, partition_epoch=1)
+    harness.put_topic("t", [image._replace(leader_recovery_state=RECOVERING)])
+    follow(harness, 2, 0)
+    change, _ = harness.controller.asked[0]
+    assert change.leader_recovery_state == RECOVERED
 
 
 def test_an_unclear_answer_is_asked_again(harness):
