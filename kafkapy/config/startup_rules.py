@@ -32,6 +32,10 @@ _PYTHON_CLASSES = {
     "alter.config.policy.class.name": "judge changes of configuration; without it every change would be allowed",
 }
 
+# The classes of `replica.selector.class`: the default, and the choice by rack (KIP-392).
+LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 # Keys of Kafka 3.9 that 4.x no longer has; those of ZooKeeper are recognized by their prefix.
 REMOVED_KEYS = frozenset(
     {
@@ -119,6 +123,12 @@ def refuse(config: BrokerConfig) -> None:
                     f"{name}={config[name]}: not a Python class that can be imported ({error}), and kafkapy cannot run "
                     f"the Java class that would {purpose}"
                 ) from None
+    selector = config.replica_selector_class
+    if selector and selector not in (LEADER_SELECTOR, RACK_AWARE_SELECTOR):
+        raise ConfigError(
+            f"Invalid value {selector} for configuration replica.selector.class: kafkapy cannot run this Java class; "
+            f"accepted are {LEADER_SELECTOR} and {RACK_AWARE_SELECTOR}"
+        )
     if config.remote_log_storage_system_enable:
         raise ConfigError(
             "Invalid value true for configuration remote.log.storage.system.enable: kafkapy has no tiered storage, "

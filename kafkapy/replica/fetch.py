@@ -12,6 +12,7 @@ from kafkapy.storage.transaction_index import AbortedTransaction
 from kafkapy.types import ZERO_UUID, OffsetAndEpoch, TopicPartition
 
 CONSUMER_REPLICA_ID = -1
+NO_REPLICA = -1
 FUTURE_LOCAL_REPLICA_ID = -3
 
 Records = FileRange | bytes
@@ -35,12 +36,15 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """The parameters of a whole fetch request. Immutable.
 
-    `only_leader` is False for consumers that may read from a follower (KIP-392).
+    `only_leader` is False for consumers that may read from a follower (KIP-392); `client_rack` ("": unknown) and
+    `listener` are the consumer's.
     """
 
     __slots__ = (
+        "client_rack",
         "is_from_follower",
         "isolation",
+        "listener",
         "max_bytes",
         "max_wait_ms",
         "min_bytes",
@@ -59,6 +63,8 @@ class FetchParams:
         max_bytes: int,
         isolation_level: int = 0,
         only_leader: bool = True,
+        client_rack: str = "",
+        listener: str = "",
     ) -> None:
         self.replica_id = replica_id
         self.replica_epoch = replica_epoch
@@ -68,6 +74,8 @@ class FetchParams:
         self.isolation = FetchIsolation.of(replica_id, isolation_level)
         self.is_from_follower = replica_id >= 0
         self.only_leader = only_leader or self.is_from_follower
+        self.client_rack = "" if self.is_from_follower else client_rack
+        self.listener = listener
 
 
 class FetchPartition(FetchPartitionState):
@@ -127,6 +135,7 @@ class FetchResult:
         records: Records = b"",
         aborted_transactions: list[AbortedTransaction] | None = None,
         diverging_epoch: OffsetAndEpoch | None = None,
+        preferred_read_replica: int = NO_REPLICA,
     ) -> None:
         self.error = error
         self.high_watermark = high_watermark
@@ -135,7 +144,7 @@ class FetchResult:
         self.records = records
         self.aborted_transactions = aborted_transactions
         self.diverging_epoch = diverging_epoch
-        self.preferred_read_replica = -1
+        self.preferred_read_replica = preferred_read_replica
 
 
 class LogRead:

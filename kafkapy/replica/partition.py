@@ -400,6 +400,18 @@ class Partition(PartitionState):
         )
         return result, data
 
+    def refer_to(self, preferred_read_replica: int, asked: FetchPartition) -> FetchResult:
+        """Returns the result for a consumer that should read from a follower. Raises ApiError."""
+        self.check_access(asked.current_leader_epoch, only_leader=False)
+        log = self.log
+        return FetchResult(
+            Error.NONE,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            preferred_read_replica=preferred_read_replica,
+        )
+
     def _aborted_transactions(self, fetch_offset: int, data: FetchData) -> list[AbortedTransaction]:
         """Returns the aborted transactions with records in what was read, which is within one segment."""
         if not len(data.records):

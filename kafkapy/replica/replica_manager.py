@@ -27,11 +27,12 @@ from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsCallback, DeleteRecordsResult
 from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
 from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
-from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
+from kafkapy.replica.fetch import NO_REPLICA, FetchParams, FetchPartition, FetchResult, LogRead
 from kafkapy.replica.held_fetch import HeldFetch
 from kafkapy.replica.hosted_partitions import HostedPartitions
 from kafkapy.replica.partition import ALL_REPLICAS, Partition
 from kafkapy.replica.replica_context import ReplicaContext
+from kafkapy.replica.replica_selector import replica_selector
 from kafkapy.storage.checkpoint import MalformedCheckpoint
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_manager import LogManager
@@ -92,6 +93,7 @@ class ReplicaManager:
         self.topic_counters = self.hosted.topic_counters
         self._log_manager = log_manager
         self._gate = gate
+        self._select_replica = replica_selector(config.replica_selector_class)
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -321,6 +323,11 @@ class ReplicaManager:
             partition = self.get_partition(asked.topic_partition)
             if asked.topic_id != ZERO_UUID and asked.topic_id != partition.topic_id:
                 raise ApiError(Error.INCONSISTENT_TOPIC_ID)
+            if params.client_rack and self._select_replica is not None and partition.is_leader:
+                brokers = self.context.metadata.image.brokers
+                preferred = self._select_replica(partition, params, asked.fetch_offset, brokers)
+                if preferred != NO_REPLICA:
+                    return partition.refer_to(preferred, asked), None
             return partition.fetch_records(
                 params, asked, max_bytes, min_one_message=min_one_message, update_state=not is_second_read
             )

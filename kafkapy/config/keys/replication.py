@@ -53,7 +53,7 @@ ROWS = (
         "SO_RCVBUF of a follower's connection.",
     ),
     inert("replica.socket.timeout.ms", INT, 30000, ANY, HIGH, READ_ONLY, "Timeout of a follower's requests."),
-    inert(
+    key(
         "replica.selector.class", STRING, None, ANY, MEDIUM, READ_ONLY,
         "Class that chooses the replica a consumer reads from.",
     ),

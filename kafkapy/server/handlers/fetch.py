@@ -9,7 +9,7 @@ isolation levels; 7 adds sessions (KIP-227) and an error for the whole response.
 From 11 on consumers may read from followers (KIP-392). Version 12 adds diverging epochs (KIP-595), 13 topic ids, and 16
 the addresses of leaders (KIP-951).
 
-Not done: preferred read replicas and remote storage.
+Not done: remote storage.
 
 The data gate (`_core/gate/fetch_gate`) serves plain fetches of consumers before they come here.
 """
@@ -123,6 +123,8 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
         only_leader=version < FetchRequest.FIRST_VERSION_WITH_RACK_ID,
+        client_rack=request.rack_id,
+        listener=context.listener.name,
     )
 
 
@@ -172,6 +174,7 @@ def partition_data(asked: FetchPartition, result: FetchResult, version: int) -> 
         log_start_offset=result.log_start_offset,
         aborted_transactions=None,
         records=result.records,
+        preferred_read_replica=result.preferred_read_replica,
     )
     if aborted is not None:
         data.aborted_transactions = [
