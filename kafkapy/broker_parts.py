@@ -29,6 +29,8 @@ from kafkapy.quorum.embedded_quorum import EmbeddedQuorum
 from kafkapy.replica.partition import Partition
 from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.replica.replica_manager import ReplicaManager
+from kafkapy.replica.replica_selector import own_rack
+from kafkapy.server.awaited_produce import awaited_produce_answers
 from kafkapy.server.background_tasks import BackgroundTasks
 from kafkapy.server.client_telemetry import ClientTelemetry
 from kafkapy.server.controller_ports import LocalAlterPartition
@@ -143,6 +145,7 @@ def build_parts(
         lambda partition, number: replica_manager.gate_failed_to_append(partition, number),
         fetch_max_bytes=config.fetch_max_bytes,
         sessions=fetch_sessions.cache,
+        own_rack=own_rack(config),
     )
     alter_partition = LocalAlterPartition(controller, node_id, reactor.post)
     replica_manager = ReplicaManager(
@@ -181,6 +184,7 @@ def build_parts(
         client_telemetry=ClientTelemetry(series_limit=config.kafkapy_metrics_series_limit),
         alter_log_dirs=alter_log_dirs, policies=policies, node_id=node_id, cluster_id=cluster_id,
     )  # fmt: skip
+    gate.on_produce_failed = awaited_produce_answers(services)
     return Parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
         publisher, BrokerLifecycle(controller, config), services,

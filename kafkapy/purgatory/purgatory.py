@@ -7,7 +7,7 @@ from all its lists at once, and no reaper is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 from kafkapy.purgatory.delayed_operation import DelayedOperation, TimerEntry
 
@@ -76,6 +76,10 @@ class Purgatory:
     def is_watched(self, key: Hashable) -> bool:
         """Returns whether an operation waits for an event on `key`."""
         return key in self._watchers
+
+    def watchers(self, key: Hashable) -> Collection[DelayedOperation]:
+        """Returns the operations that wait for an event on `key`, oldest first."""
+        return self._watchers.get(key, {}).keys()
 
     def force_complete(self, key: Hashable) -> None:
         """Completes all operations that wait for `key` as if their deadlines had come."""

@@ -1,8 +1,8 @@
 """A fetch that waits on the Python path; when it completes, for any reason, the log is read again.
 
-Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches of
-followers, fetches that open or change a session, fetches of partitions with open transactions or with other replicas,
-and every fetch while the gate is shut. docs/decisions/held-fetch.md compares the two.
+Fetches that the data gate serves wait as a HeldFetch instead. A DelayedFetch serves all other fetches: fetches that
+open or change a session, fetches of partitions with open transactions, and every fetch while the gate is shut.
+docs/decisions/held-fetch.md compares the two.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkapy.errors import Error
-from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.replica.delayed_operations import FetchOperation
 from kafkapy.replica.fetch import FetchParams, FetchPartition, FetchResult, LogRead
 from kafkapy.replica.partition import NO_EPOCH, FindPartition, Partition
 from kafkapy.storage.log_results import LogOffsetMetadata
@@ -19,7 +19,7 @@ FetchCallback = Callable[[list[tuple[FetchPartition, FetchResult]]], None]
 Waiting = list[tuple[FetchPartition, LogOffsetMetadata]]
 
 
-class DelayedFetch(DelayedOperation):
+class DelayedFetch(FetchOperation):
     """Completes when one of these conditions holds for any partition (the letters are Kafka's, in DelayedFetch.scala):
 
     A, B  this broker no longer leads it;  C  does not know it;  D  its directory went offline
@@ -40,7 +40,7 @@ class DelayedFetch(DelayedOperation):
         on_response: FetchCallback,
     ) -> None:
         """`partitions` holds, for each partition, the place of its fetch offset in the log, found by the first read."""
-        super().__init__(params.max_wait_ms)
+        super().__init__(params.max_wait_ms, is_from_follower=params.is_from_follower)
         self._params = params
         self._partitions = partitions
         self._find_partition = find_partition

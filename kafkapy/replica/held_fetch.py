@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from kafkapy._core.broker_state.partition_state import PartitionState
 from kafkapy._core.gate.data_gate import ANSWERED, WAITS, DataGate
 from kafkapy._core.reactor.reactor import Request
-from kafkapy.purgatory.delayed_operation import DelayedOperation
+from kafkapy.replica.delayed_operations import FetchOperation
 from kafkapy.types import Clock
 
 
-class HeldFetch(DelayedOperation):
+class HeldFetch(FetchOperation):
     """Completes when the gate answers or declines the fetch. The counterpart of DelayedFetch for gated fetches."""
 
-    __slots__ = ("_clock", "_gate", "_is_answered", "_partitions", "_request", "_serve_in_python")
+    __slots__ = ("_clock", "_gate", "_is_answered", "_only_leader", "_partitions", "_request", "_serve_in_python")
 
     def __init__(
         self,
@@ -29,17 +29,22 @@ class HeldFetch(DelayedOperation):
         gate: DataGate,
         clock: Clock,
         serve_in_python: Callable[[Request], None],
+        *,
+        is_from_follower: bool,
+        only_leader: bool,
     ) -> None:
         """Stores the partitions of the fetch and `serve_in_python`.
 
-        `serve_in_python` serves the fetch on the Python path, which waits `waited_ms` less.
+        `serve_in_python` serves the fetch on the Python path, which waits `waited_ms` less. `only_leader` is False if
+        the partitions may also be read from a follower.
         """
-        super().__init__(max_wait_ms)
+        super().__init__(max_wait_ms, is_from_follower=is_from_follower)
         self._request = request
         self._partitions = partitions
         self._gate = gate
         self._clock = clock
         self._serve_in_python = serve_in_python
+        self._only_leader = only_leader
         self._is_answered = False
 
     def try_complete(self) -> bool:
@@ -55,9 +60,13 @@ class HeldFetch(DelayedOperation):
         # declined only because it must not wait any longer, for example after a log roll, the gate now answers it.
         if self._is_answered or self._gate.serve_held(request, at_deadline=True) == ANSWERED:
             return
-        if all(partition.is_leader for partition in self._partitions):
+        if all(map(self._is_served_here, self._partitions)):
             request.waited_ms = self._clock.monotonic_ms() - request.received_ms
         else:
-            # if this broker no longer leads one of the partitions, the wait for all of them ends
+            # if this broker no longer serves one of the partitions, the wait for all of them ends
             request.waited_ms = self.timeout_ms
         self._serve_in_python(request)
+
+    def _is_served_here(self, partition: PartitionState) -> bool:
+        """Returns whether this broker leads the partition, or follows it if that is enough. Removed ones are closed."""
+        return partition.is_leader or (partition.is_gated and not self._only_leader)

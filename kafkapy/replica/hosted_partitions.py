@@ -66,12 +66,14 @@ class HostedPartitions:
 
     def startup(self, image: MetadataImage, checkpointed_high_watermarks: dict[TopicPartition, int]) -> None:
         """Creates all partitions that `image` places here, with their checkpointed high watermarks."""
+        self._context.follow_brokers(image.brokers)
         self._checkpointed = checkpointed_high_watermarks
         self._change(image.topics.by_name.values(), image)
         self._checkpointed = {}
 
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Applies one metadata delta: deleted topics first, since a new topic may have an old name."""
+        self._context.follow_brokers(image.brokers)
         self.drop_topics(delta.deleted_topics.values())
         if delta.changed_configs:
             self._change_configs(delta.changed_configs, image)
@@ -162,7 +164,7 @@ class HostedPartitions:
         if partition is None or partition.topic_id != topic_id:
             return
         self._take_out(partition)
-        self._context.delayed_operations.complete_all(topic_partition)
+        self._fail_waiting(partition)
         self._on_leadership([], [partition])
 
     def _take_out(self, partition: Partition) -> None:
@@ -172,6 +174,13 @@ class HostedPartitions:
         partition.is_leader = partition.is_gated = False
         if self._gate is not None:
             self._gate.remove(partition, topic_partition.topic, partition.topic_id, topic_partition.partition)
+
+    def _fail_waiting(self, partition: Partition) -> None:
+        """Completes the requests that wait for a partition that was taken out."""
+        self._context.delayed_operations.complete_all(partition.topic_partition)
+        if self._gate is not None:
+            error = self.find(partition.topic_partition)
+            self._gate.complete_awaited(partition, error if isinstance(error, Error) else Error.NOT_LEADER_OR_FOLLOWER)
 
     # -- configuration -------------------------------------------------------------------------------------------
 
@@ -208,7 +217,7 @@ class HostedPartitions:
             self._take_out(partition)
             self.offline.add(partition.topic_partition)
         for partition in lost:
-            self._context.delayed_operations.complete_all(partition.topic_partition)
+            self._fail_waiting(partition)
         if lost:
             logger.error("%d partitions are offline: their log directory %s failed", len(lost), directory)
             self._on_leadership([], lost)

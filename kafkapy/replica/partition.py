@@ -1,8 +1,9 @@
 """One partition on this broker: its role, its in-sync replicas, its high watermark, and access to its log.
 
 The high watermark of a leader is the smallest log end offset of the leader and of the replicas that are in the ISR or
-about to enter it. It is computed whenever one of these offsets may have grown: on becoming leader, on an append, on a
-follower's fetch, when a replica leaves the ISR, and when the ISR is confirmed.
+about to enter it (`PartitionState.raise_high_watermark`). It is computed whenever one of these offsets may have grown:
+on becoming leader, on an append, on a follower's fetch, when a replica leaves the ISR, and when the ISR is confirmed.
+The data gate computes it too, after its own appends and after the fetches of followers that it serves.
 
 A change of the ISR is proposed to the controller (`_propose_isr`) and takes effect with its result (`_on_isr_result`).
 """
@@ -22,7 +23,7 @@ from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 from kafkapy.replica.fetch import FetchIsolation, FetchParams, FetchPartition, FetchResult
 from kafkapy.replica.isr_state import IsrState
 from kafkapy.replica.remote_replica import RemoteReplica
-from kafkapy.replica.replica_context import UNKNOWN_BROKER_EPOCH, ReplicaContext
+from kafkapy.replica.replica_context import NO_BROKER_EPOCH, ReplicaContext
 from kafkapy.storage.log import Log
 from kafkapy.storage.log_results import AppendInfo, FetchData
 from kafkapy.storage.transaction_index import AbortedTransaction
@@ -52,19 +53,17 @@ class Partition(PartitionState):
     """Owns the leader and follower state of one replica; its log belongs to the log manager.
 
     Used by the owner thread only. Invariants: as leader log_start_offset <= high_watermark <= log_end_offset; epochs do
-    not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this broker leads.
+    not decrease; a leader never proposes an ISR without itself; `remote_replicas` is empty unless this broker leads;
+    the base class has the sizes of `isr_state`.
     """
 
     __slots__ = (
         "_context",
         "_image",
         "isr_state",
-        "leader_epoch_start_offset",
         "leader_id",
         "leader_recovery_state",
-        "min_insync_replicas",
         "partition_epoch",
-        "remote_replicas",
         "replicas",
         "topic_id",
         "topic_partition",
@@ -79,13 +78,11 @@ class Partition(PartitionState):
         self.leader_id = NO_LEADER
         self.leader_epoch = NO_EPOCH
         self.partition_epoch = NO_EPOCH
-        self.leader_epoch_start_offset = 0
+        self.replica_lag_max_ms = context.replica_lag_max_ms
         self.leader_recovery_state = RECOVERED
         self._image: PartitionImage | None = None  # the image that was applied last
         self.replicas: tuple[int, ...] = ()
-        self.remote_replicas: dict[int, RemoteReplica] = {}
         self.isr_state = IsrState.committed(frozenset())
-        self.min_insync_replicas = 1
 
     # -- role ----------------------------------------------------------------------------------------------------
 
@@ -105,9 +102,12 @@ class Partition(PartitionState):
             self.leader_epoch_start_offset = log.log_end_offset
             # Before the first append, so that the end of an older epoch is known from now on.
             log.assign_epoch_start_offset(image.leader_epoch, log.log_end_offset)
-        followers = [replica for replica in image.replicas if replica != self._context.node_id]
+        context = self._context
+        followers = [replica for replica in image.replicas if replica != context.node_id]
         known = self.remote_replicas
-        self.remote_replicas = {replica: known.get(replica) or RemoteReplica(replica) for replica in followers}
+        self.set_remote_replicas(
+            {replica: known.get(replica) or RemoteReplica(replica, context.peer(replica)) for replica in followers}
+        )
         if is_new_epoch or is_new_leader:
             for replica in self.remote_replicas.values():
                 replica.reset(
@@ -117,15 +117,15 @@ class Partition(PartitionState):
                     is_in_sync=replica.broker_id in image.isr,
                 )
         self.is_leader = True
-        if not self._agrees_with_proposal(image):
-            self.isr_state = IsrState.committed(frozenset(image.isr))
+        keeps_proposal = self._agrees_with_proposal(image)
+        self._set_isr_state(self.isr_state if keeps_proposal else IsrState.committed(frozenset(image.isr)))
         self._take_over(image)
         # The next proposal reports an election of an unclean leader as recovered, as in Kafka.
         self.leader_recovery_state = RECOVERED
         self.maybe_increment_high_watermark(monotonic_ms)
-        self.is_gated = self._may_be_gated()
+        self.is_gated = self.topic_partition.topic not in INTERNAL_TOPICS
         # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
-        self._context.delayed_operations.complete_all(self.topic_partition)
+        self._complete_waiting()
         return is_new_leader
 
     def make_follower(self, image: PartitionImage) -> bool:
@@ -136,20 +136,27 @@ class Partition(PartitionState):
         if self._is_known(image):
             return False
         has_changed = self.is_leader or image.leader_epoch != self.leader_epoch or image.leader != self.leader_id
-        self.is_leader = self.is_gated = False
-        self.remote_replicas = {}
+        self.is_leader = False
+        # The gate serves the fetches of consumers.
+        self.is_gated = self.topic_partition.topic not in INTERNAL_TOPICS
+        self.set_remote_replicas({})
         self._take_over(image)
-        self.isr_state = IsrState.committed(frozenset())
-        self._context.delayed_operations.complete_all(self.topic_partition)
+        self._set_isr_state(IsrState.committed(frozenset()))
+        self._complete_waiting()
         return has_changed
 
-    def _may_be_gated(self) -> bool:
-        """Returns whether the data gate may serve this leader: no other replica, and no internal topic."""
-        return (
-            not self.remote_replicas
-            and self._context.node_id in self.isr_state.isr
-            and self.topic_partition.topic not in INTERNAL_TOPICS
-        )
+    def _set_isr_state(self, state: IsrState) -> None:
+        self.isr_state = state
+        self.set_isr(len(state.isr), state.maximal_isr, state.is_in_flight)
+
+    def _complete_waiting(self) -> None:
+        """Tries all requests that wait for this partition, in the purgatories and in the gate."""
+        delayed_operations = self._context.delayed_operations
+        delayed_operations.complete_all(self.topic_partition)
+        delayed_operations.mark_watched(self, self.topic_partition)
+        gate = self._context.gate
+        if gate is not None:
+            gate.complete_awaited(self)
 
     def _is_known(self, image: PartitionImage) -> bool:
         """Returns whether `image` is older than this partition's state, or the image that was applied last."""
@@ -190,15 +197,6 @@ class Partition(PartitionState):
 
     # -- append --------------------------------------------------------------------------------------------------
 
-    @property
-    def effective_min_isr(self) -> int:
-        """`min.insync.replicas`, but at most the number of replicas."""
-        return min(self.min_insync_replicas, len(self.remote_replicas) + 1)
-
-    @property
-    def is_under_min_isr(self) -> bool:
-        return self.is_leader and len(self.isr_state.isr) < self.effective_min_isr
-
     def append_records_to_leader(
         self,
         records: memoryview | bytearray,
@@ -238,32 +236,14 @@ class Partition(PartitionState):
     # -- high watermark and ISR ----------------------------------------------------------------------------------
 
     def maybe_increment_high_watermark(self, monotonic_ms: int) -> bool:
-        """Raises the high watermark if possible, and returns whether it rose.
-
-        It does not rise while the ISR is smaller than `min.insync.replicas`.
-        """
-        log = self.log
-        candidate = log.log_end_offset
-        if self.remote_replicas:
-            if self.is_under_min_isr:
-                return False
-            maximal_isr = self.isr_state.maximal_isr
-            lag_max_ms = self._context.replica_lag_max_ms
-            leader_end_offset = candidate
-            for replica in self.remote_replicas.values():
-                if replica.log_end_offset < candidate and (
-                    replica.broker_id in maximal_isr
-                    or (
-                        # This replica is about to enter the ISR, in which no replica may be below the high watermark.
-                        replica.is_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
-                        and self._context.is_isr_eligible(replica)
-                    )
-                ):
-                    candidate = replica.log_end_offset
-        if candidate <= log.high_watermark:
+        """Raises the high watermark if possible, and returns whether it rose. Completes the gate's produce requests."""
+        if not self.raise_high_watermark(monotonic_ms):
             return False
-        assert log.log_start_offset <= candidate <= log.log_end_offset, "the high watermark would be outside the log"
-        log.high_watermark = candidate
+        log = self.log
+        assert log.log_start_offset <= log.high_watermark <= log.log_end_offset, "the high watermark is outside the log"
+        gate = self._context.gate
+        if gate is not None:
+            gate.complete_awaited(self)
         return True
 
     def maybe_shrink_isr(self, monotonic_ms: int) -> None:
@@ -282,20 +262,13 @@ class Partition(PartitionState):
             self._propose_isr(state.shrinking(out_of_sync))
 
     def _maybe_expand_isr(self, replica: RemoteReplica) -> None:
-        state = self.isr_state
-        if (
-            not state.is_in_flight
-            and replica.broker_id not in state.maximal_isr
-            and replica.log_end_offset >= self.log.high_watermark
-            and replica.log_end_offset >= self.leader_epoch_start_offset
-            and self._context.is_isr_eligible(replica)
-        ):
-            self._propose_isr(state.expanding(replica.broker_id))
+        if self.may_expand_isr(replica):
+            self._propose_isr(self.isr_state.expanding(replica.broker_id))
 
     def _propose_isr(self, proposal: IsrState) -> None:
         """Proposes an ISR to the controller. Until its result, the high watermark waits for the larger ISR."""
         assert self._context.node_id in proposal.proposed_isr, "a leader cannot leave the ISR by itself"
-        self.isr_state = proposal
+        self._set_isr_state(proposal)
         new_isr = tuple(replica for replica in self.replicas if replica in proposal.proposed_isr)
         change = IsrChange(
             self.topic_partition,
@@ -311,8 +284,10 @@ class Partition(PartitionState):
 
     def _broker_epoch(self, replica_id: int) -> int:
         """Returns the broker epoch of the replica's last fetch; -1 if it is unknown, and for this broker."""
-        replica = self.remote_replicas.get(replica_id)
-        return UNKNOWN_BROKER_EPOCH if replica is None else max(replica.broker_epoch, UNKNOWN_BROKER_EPOCH)
+        replica: RemoteReplica | None = self.remote_replicas.get(replica_id)
+        if replica is None or replica.broker_epoch < 0:
+            return NO_BROKER_EPOCH
+        return replica.broker_epoch
 
     def _on_isr_result(self, proposal: IsrState, result: AlterPartitionResult) -> None:
         if self.isr_state is not proposal or not self.is_leader:
@@ -322,16 +297,16 @@ class Partition(PartitionState):
             if result.leader_epoch != self.leader_epoch or result.partition_epoch < self.partition_epoch:
                 return  # the result belongs to an older leader or partition epoch
             before = self.isr_state.isr
-            self.isr_state = IsrState.committed(frozenset(result.isr))
+            self._set_isr_state(IsrState.committed(frozenset(result.isr)))
             context.isr_shrinks += not before <= self.isr_state.isr
             context.isr_expands += not self.isr_state.isr <= before
             self.partition_epoch = result.partition_epoch
             self.maybe_increment_high_watermark(context.clock.monotonic_ms())
             # Even if the high watermark did not rise: the size of the ISR alone can complete a produce request.
-            context.delayed_operations.complete_all(self.topic_partition)
+            self._complete_waiting()
         elif result.error in _GIVE_UP:
             logger.info("%s: ISR change refused: %s", self.topic_partition, result.error.name)
-            self.isr_state = proposal.last_committed()
+            self._set_isr_state(proposal.last_committed())
         elif result.error not in _WAIT_FOR_METADATA:
             # Whether the controller applied the change is unknown, so that it has to be proposed again.
             logger.warning("%s: ISR change failed: %s; trying again", self.topic_partition, result.error.name)
@@ -343,16 +318,11 @@ class Partition(PartitionState):
 
     def low_watermark(self) -> int:
         """Returns the smallest log start offset among the live replicas of a partition that this broker leads."""
-        return min(
-            [
-                self.log.log_start_offset,
-                *(
-                    replica.log_start_offset
-                    for replica in self.remote_replicas.values()
-                    if self._context.is_alive(replica.broker_id)
-                ),
-            ]
-        )
+        low: int = self.log.log_start_offset
+        for replica in self.remote_replicas.values():
+            if self._context.is_alive(replica.broker_id):
+                low = min(low, replica.log_start_offset)
+        return low
 
     # -- read ----------------------------------------------------------------------------------------------------
 
@@ -425,7 +395,7 @@ class Partition(PartitionState):
         return log.collect_aborted_transactions(fetch_offset, end_offset)
 
     def _follower(self, replica_id: int, asked: FetchPartition) -> RemoteReplica:
-        replica = self.remote_replicas.get(replica_id)
+        replica: RemoteReplica | None = self.remote_replicas.get(replica_id)
         if replica is None:
             # The follower may know a newer assignment than this broker; the error makes it try again.
             raise ApiError(
@@ -451,7 +421,7 @@ class Partition(PartitionState):
         self, replica: RemoteReplica, asked: FetchPartition, leader_end_offset: int, broker_epoch: int
     ) -> None:
         """Records a fetch. Raises ApiError, NOT_LEADER_OR_FOLLOWER, if it is older than the broker's registration."""
-        if self._context.is_outdated(replica.broker_id, broker_epoch):
+        if replica.is_outdated(broker_epoch):
             raise ApiError(Error.NOT_LEADER_OR_FOLLOWER)
         monotonic_ms = self._context.clock.monotonic_ms()
         delayed_operations = self._context.delayed_operations

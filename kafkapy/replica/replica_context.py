@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from kafkapy._core.broker_state.replica_state import PeerState
+from kafkapy._core.gate.data_gate import DataGate
+from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.metadata.image import MetadataCache
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.delayed_operations import DelayedOperations
-from kafkapy.replica.remote_replica import RemoteReplica
 from kafkapy.types import Clock
 
-
-UNKNOWN_BROKER_EPOCH = -1  # of a follower whose fetch version has no broker epoch
+NO_BROKER_EPOCH = -1
 
 
 class ReplicaContext:
     """Shared by the partitions of one replica manager. Owner thread only, except for `metadata.image`."""
 
     __slots__ = (
+        "_brokers",
+        "_peers",
         "alter_partition",
         "clock",
         "delayed_operations",
+        "gate",
         "isr_expands",
         "isr_shrinks",
         "metadata",
@@ -36,6 +42,7 @@ class ReplicaContext:
         schedule: Schedule,
         alter_partition: AlterPartitionPort,
         replica_lag_max_ms: int,
+        gate: DataGate | None = None,
     ) -> None:
         self.node_id = node_id
         self.clock = clock
@@ -44,6 +51,9 @@ class ReplicaContext:
         self.delayed_operations = DelayedOperations(schedule)
         self.replica_lag_max_ms = replica_lag_max_ms
         self.alter_partition = alter_partition
+        self.gate = gate
+        self._peers: dict[int, PeerState] = {}
+        self._brokers: Mapping[int, BrokerRegistration] = {}  # the registrations that `_peers` reflects
         self.isr_shrinks = 0  # confirmed changes since the start
         self.isr_expands = 0
 
@@ -52,25 +62,24 @@ class ReplicaContext:
         registration = self.metadata.image.brokers.get(broker_id)
         return registration is not None and not registration.fenced
 
-    def is_isr_eligible(self, replica: RemoteReplica) -> bool:
-        """Returns whether the controller would accept the replica in an ISR (KIP-903).
+    def peer(self, broker_id: int) -> PeerState:
+        """Returns the state of another broker, which all replicas on it share and `follow_brokers` updates."""
+        peer = self._peers.get(broker_id)
+        if peer is None:
+            peer = self._peers[broker_id] = PeerState()
+            _update(peer, self._brokers.get(broker_id))
+        return peer
 
-        Its broker must be active, and must have sent its last fetch since its last registration: a broker that was
-        restarted may have lost records that it had fetched before.
-        """
-        registration = self.metadata.image.brokers.get(replica.broker_id)
-        return (
-            registration is not None
-            and registration.is_active
-            and replica.broker_epoch in (UNKNOWN_BROKER_EPOCH, registration.epoch)
-        )
+    def follow_brokers(self, brokers: Mapping[int, BrokerRegistration]) -> None:
+        """Updates the states of other brokers from the registrations of a new image."""
+        if brokers is self._brokers:
+            return
+        self._brokers = brokers
+        for broker_id, peer in self._peers.items():
+            _update(peer, brokers.get(broker_id))
 
-    def is_outdated(self, broker_id: int, broker_epoch: int) -> bool:
-        """Returns whether a fetch with this broker epoch was sent before the broker's last registration (KIP-903)."""
-        registration = self.metadata.image.brokers.get(broker_id)
-        return (
-            broker_epoch != UNKNOWN_BROKER_EPOCH
-            and registration is not None
-            and not registration.fenced
-            and registration.epoch > broker_epoch
-        )
+
+def _update(peer: PeerState, registration: BrokerRegistration | None) -> None:
+    is_alive = registration is not None and not registration.fenced
+    peer.epoch = registration.epoch if registration is not None and is_alive else NO_BROKER_EPOCH
+    peer.is_active = registration is not None and registration.is_active

@@ -26,6 +26,7 @@ from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.append import PartitionResponse
 from kafkapy.replica.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsCallback, DeleteRecordsResult
 from kafkapy.replica.delayed_fetch import DelayedFetch, FetchCallback
+from kafkapy.replica.delayed_operations import watch_fetch
 from kafkapy.replica.delayed_produce import DelayedProduce, ProduceCallback
 from kafkapy.replica.fetch import NO_REPLICA, FetchParams, FetchPartition, FetchResult, LogRead
 from kafkapy.replica.held_fetch import HeldFetch
@@ -85,7 +86,7 @@ class ReplicaManager:
         leaves fetches that have to wait to `hold_fetch`.
         """
         lag_max_ms: int = config.replica_lag_time_max_ms
-        self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms)
+        self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms, gate)
         self.delayed_operations = self.context.delayed_operations
         self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership, gate)
         self.partitions: Mapping[TopicPartition, Partition] = self.hosted.online
@@ -150,6 +151,8 @@ class ReplicaManager:
         """Completes all waiting requests. The caller writes the last checkpoint."""
         self.hosted.stop()
         self.delayed_operations.force_complete_all()
+        if self._gate is not None:
+            self._gate.expire_awaited(at_once=True)
 
     def get_partition(self, topic_partition: TopicPartition) -> Partition:
         """Returns the partition.
@@ -211,7 +214,9 @@ class ReplicaManager:
         if required_acks == ALL_REPLICAS and appended:
             keys = tuple(appended)
             operation = DelayedProduce(timeout_ms, responses, appended, self.find_partition, on_response)
-            self.delayed_operations.produce.try_complete_else_watch(operation, keys)
+            if not self.delayed_operations.produce.try_complete_else_watch(operation, keys):
+                for key in keys:
+                    self.partitions[key].is_commit_watched = True
         else:
             keys = tuple(appended)
             on_response(responses)
@@ -225,10 +230,10 @@ class ReplicaManager:
         return self.topic_counters.total if partition is None else partition.counters
 
     def gate_appended(self, partition: Partition) -> None:
-        """Tries the fetches that wait for a partition, after the gate appended to it."""
+        """Tries the operations that wait for a partition, after the gate appended to it or a follower fetched."""
         topic_partition = partition.topic_partition
         self.delayed_operations.complete_all(topic_partition)
-        partition.is_watched = self.delayed_operations.fetch.is_watched(topic_partition)
+        self.delayed_operations.mark_watched(partition, topic_partition)
 
     def gate_failed_to_append(self, partition: Partition, error_number: int) -> None:
         """Takes the directory offline after the gate failed to append and responded with KAFKA_STORAGE_ERROR."""
@@ -266,7 +271,7 @@ class ReplicaManager:
         for key in keys:
             partition = self.partitions.get(key)
             if partition is not None:
-                partition.is_watched = True
+                watch_fetch(partition, is_from_follower=params.is_from_follower)
         self.delayed_operations.fetch.try_complete_else_watch(operation, keys)
 
     def hold_fetch(self, request: Request, serve_in_python: Callable[[Request], None]) -> None:
@@ -276,13 +281,22 @@ class ReplicaManager:
         """
         gate = self._gate
         assert gate is not None, "only the gate marks requests that wait"
-        verdict, awaited, max_wait_ms = gate.serve_or_await(request)
+        verdict, awaited, max_wait_ms, is_from_follower, only_leader = gate.serve_or_await(request)
         if verdict == WAITS:
             request.detach()
-            operation = HeldFetch(request, awaited, max_wait_ms, gate, self.context.clock, serve_in_python)
+            operation = HeldFetch(
+                request,
+                awaited,
+                max_wait_ms,
+                gate,
+                self.context.clock,
+                serve_in_python,
+                is_from_follower=is_from_follower,
+                only_leader=only_leader,
+            )
             keys = []
             for partition in awaited:
-                partition.is_watched = True
+                watch_fetch(partition, is_from_follower=is_from_follower)
                 keys.append(partition.topic_partition)
             self.delayed_operations.fetch.watch(operation, keys)
         elif verdict == DECLINED:
@@ -382,4 +396,6 @@ class ReplicaManager:
             return
         keys = tuple(required)
         operation = DelayedDeleteRecords(timeout_ms, results, required, self.find_partition, on_response)
-        self.delayed_operations.delete_records.try_complete_else_watch(operation, keys)
+        if not self.delayed_operations.delete_records.try_complete_else_watch(operation, keys):
+            for key in keys:
+                self.partitions[key].is_commit_watched = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kafkapy.config.broker_config import BrokerConfig
 from kafkapy.config.startup_rules import RACK_AWARE_SELECTOR
 from kafkapy.metadata.cluster_image import BrokerRegistration
 from kafkapy.replica.fetch import NO_REPLICA, FetchParams
@@ -16,6 +17,11 @@ from kafkapy.replica.partition import Partition
 # Returns the follower that the consumer should read from, or NO_REPLICA for the leader. Its arguments are a partition
 # that this broker leads, the consumer's fetch and its offset, and the registered brokers.
 ReplicaSelector = Callable[[Partition, FetchParams, int, Mapping[int, BrokerRegistration]], int]
+
+
+def own_rack(config: BrokerConfig) -> bytes | None:
+    """Returns the rack whose consumers always read from this broker's leaders, or None if all consumers do."""
+    return (config.broker_rack or "").encode() if config.replica_selector_class == RACK_AWARE_SELECTOR else None
 
 
 def replica_selector(class_name: str | None) -> ReplicaSelector | None:

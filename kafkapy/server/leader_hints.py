@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy.errors import Error
 from kafkapy.metadata.topics_image import NO_LEADER
 from kafkapy.server.request_context import RequestContext
 from kafkapy.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import Services
 
 
 class LeaderNode(NamedTuple):
@@ -31,7 +34,12 @@ class LeaderHint(NamedTuple):
 
 
 def leader_hint(context: RequestContext, topic_partition: TopicPartition) -> LeaderHint:
-    services = context.services
+    """Returns the hint for the client of a request."""
+    return leader_hint_on(context.services, context.listener.name, topic_partition)
+
+
+def leader_hint_on(services: Services, listener: str, topic_partition: TopicPartition) -> LeaderHint:
+    """Returns the hint for clients of a listener."""
     image = services.metadata.image
     found = services.replica_manager.find_partition(topic_partition)
     if not isinstance(found, Error):
@@ -42,7 +50,7 @@ def leader_hint(context: RequestContext, topic_partition: TopicPartition) -> Lea
             return LeaderHint(NO_LEADER, -1, None)
         leader_id, leader_epoch = partition.leader, partition.leader_epoch
     broker = image.brokers.get(leader_id)
-    endpoint = None if broker is None or broker.fenced else broker.endpoints.get(context.listener.name)
+    endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
     if broker is None or endpoint is None:
         return LeaderHint(leader_id, leader_epoch, None)
     return LeaderHint(leader_id, leader_epoch, LeaderNode(leader_id, endpoint.host, endpoint.port, broker.rack))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from threading import Lock
 
+from kafkapy._core.broker_state.log_state import EpochsState
 from kafkapy.storage.checkpoint import LEADER_EPOCH_CHECKPOINT, format_entries, read_entries
 from kafkapy.storage.filesystem import Filesystem
 from kafkapy.types import OffsetAndEpoch
@@ -18,10 +19,11 @@ UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
 
 
-class LeaderEpochCache:
+class LeaderEpochCache(EpochsState):
     """The leader epochs of one log; owns the checkpoint file.
 
-    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0. Only the log's owner thread changes
+    Invariants: epochs rise strictly, start offsets rise strictly, none is below 0; `latest_epoch` is the epoch of the
+    last entry. Only the log's owner thread changes
     it; other threads may use `entries` and `write` at the same time.
     """
 
@@ -49,11 +51,6 @@ class LeaderEpochCache:
         """The entries as pairs (epoch, start offset), oldest first."""
         return tuple(self._entries)
 
-    @property
-    def latest_epoch(self) -> int:
-        """The newest epoch, or -1 if there is no entry."""
-        return self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
-
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Records that `epoch` begins at `start_offset` and removes entries that contradict it.
 
@@ -67,6 +64,7 @@ class LeaderEpochCache:
         while entries and (entries[-1][0] >= epoch or entries[-1][1] >= start_offset):
             entries.pop()
         entries.append((epoch, start_offset))
+        self.latest_epoch = epoch
         return True
 
     def confirm(self, epoch: int, first_offset: int, last_offset: int, previous_end_offset: int) -> None:
@@ -107,6 +105,7 @@ class LeaderEpochCache:
         """Removes epochs that begin at or after `end_offset`."""
         while self._entries and self._entries[-1][1] >= end_offset:
             self._entries.pop()
+        self.latest_epoch = self._entries[-1][0] if self._entries else UNDEFINED_EPOCH
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Removes the epochs that ended before `start_offset`; the epoch that contains it then begins there."""
@@ -117,6 +116,7 @@ class LeaderEpochCache:
     def clear(self) -> None:
         """Removes all entries."""
         self._entries.clear()
+        self.latest_epoch = UNDEFINED_EPOCH
 
     def is_written(self, log_end_offset: int) -> bool:
         """Returns whether the file contains the entries.

@@ -66,7 +66,6 @@ class Log(LogReader):
         "_unsynced_segments",
         "_unsynced_snapshots",
         "last_flush_ms",
-        "leader_epochs",
         "path",
         "topic_id",
         "topic_partition",

@@ -142,6 +142,14 @@ class ReplicaHarness:
         self.manager.apply(delta, self.metadata.image)
         return topic
 
+    def put_brokers(self, *registrations):
+        """Registers brokers, or changes their registrations."""
+        image = self.metadata.image
+        delta = MetadataDelta(image)
+        delta.brokers = {**image.brokers, **{each.broker_id: each for each in registrations}}
+        self.metadata.image = delta.to_image(image.offset + 1, 0)
+        self.manager.apply(delta, self.metadata.image)
+
     def delete_topic(self, name):
         delta = MetadataDelta(self.metadata.image)
         topic = delta.topics.remove_topic(self.metadata.image.topics.by_name[name].topic_id)

@@ -75,6 +75,10 @@ cdef class ProducersState:
     cdef readonly ProducerTable entries
 
 
+cdef class EpochsState:
+    cdef public int32_t latest_epoch     # the newest leader epoch of the log, or -1
+
+
 cdef class LogState:
     cdef public int64_t log_start_offset
     cdef public int64_t log_end_offset
@@ -84,3 +88,4 @@ cdef class LogState:
     cdef public DirectoryState directory
     cdef public SegmentsState segments
     cdef public ProducersState producers
+    cdef public EpochsState leader_epochs

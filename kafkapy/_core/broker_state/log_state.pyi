@@ -44,6 +44,9 @@ class ProducersState:
     @property
     def entries(self) -> ProducerTable: ...
 
+class EpochsState:
+    latest_epoch: int
+
 class LogState:
     log_start_offset: int
     log_end_offset: int

@@ -98,5 +98,12 @@ cdef class ProducersState:
         self.entries = ProducerTable()
 
 
+cdef class EpochsState:
+    """Base of LeaderEpochCache: the newest leader epoch."""
+
+    def __cinit__(self, *arguments, **keywords):
+        self.latest_epoch = -1
+
+
 cdef class LogState:
     """Base of Log: its offsets and the parts that an append changes. Invariants: see Log."""

@@ -1,12 +1,25 @@
-"""The fields of a partition that the gate reads, and the table that finds a partition by the bytes of a request.
+"""The fields of a partition that the gate uses, and the table that finds a partition by the bytes of a request.
 
     PartitionTable: (topic name or topic id, partition) -> PartitionState; open addressing, linear probing
+    PartitionState -> ReplicaState: the followers of a partition that this broker leads
+                   -> AwaitedOffset: produce requests of the gate that wait for the high watermark, by offset
 """
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from kafkapy._core.broker_state.log_state cimport LogState
+from kafkapy._core.broker_state.replica_state cimport ReplicaState
 from kafkapy._core.broker_state.topic_counters cimport TopicCounters
+
+# One partition of a produce request that waits until the high watermark reaches an offset. The gate owns it.
+cdef struct AwaitedOffset:
+    PyObject *partition                  # borrowed PartitionState; NULL: no longer in a list
+    AwaitedOffset *previous              # of the same partition, by offset
+    AwaitedOffset *next
+    void *owner                          # the request
+    int64_t required_offset
+    int32_t error_at                     # position of the error code in the request's answer
+    int16_t error
 
 
 cdef class PartitionState:
@@ -15,7 +28,20 @@ cdef class PartitionState:
     cdef public bint is_leader
     cdef public int32_t leader_epoch
     cdef public bint is_gated            # the gate may serve it; written by Partition only
-    cdef public bint is_watched          # a fetch may wait for it
+    cdef public bint is_watched          # a request in a purgatory may wait for an append
+    cdef public bint is_commit_watched   # a request in a purgatory may wait for the high watermark, or for a follower
+    # The followers, if this broker leads the partition. `replica_count` is 0 without other replicas.
+    cdef readonly dict remote_replicas   # broker id -> ReplicaState
+    cdef PyObject **replicas             # borrowed from `remote_replicas`
+    cdef int replica_count
+    cdef int isr_size                    # of the ISR that the controller confirmed last
+    cdef int maximal_isr_size            # with the replicas that a proposal adds
+    cdef bint is_isr_in_flight           # a proposed ISR is not confirmed yet
+    cdef public int32_t min_insync_replicas
+    cdef public int64_t leader_epoch_start_offset
+    cdef public int64_t replica_lag_max_ms
+    cdef AwaitedOffset *first_awaited
+    cdef AwaitedOffset *last_awaited
     # errno of the gate's failed append until Python is notified; 0 means no failure
     cdef readonly int append_errno
     cdef bint is_waking                  # the partition is in the gate's list for Python
@@ -26,6 +52,15 @@ cdef class PartitionState:
     cdef int last_gathered
     cdef int64_t gathered_end_offset     # offset after the last batch
     cdef int64_t gathered_bytes
+
+    # *Borrows*: returns the ReplicaState of a follower, or NULL.
+    cdef PyObject *find_replica(self, int32_t broker_id) noexcept nogil
+    # `min.insync.replicas`, but at most the number of replicas.
+    cdef int minimal_isr_size(self) noexcept nogil
+    # Raises the high watermark if possible, and returns whether it rose.
+    cdef bint advance_high_watermark(self, LogState log, int64_t monotonic_ms) noexcept nogil
+    # Returns whether a replica that fetches from `fetch_offset` with this broker epoch may be added to the ISR.
+    cdef bint may_enter_isr(self, ReplicaState replica, int64_t fetch_offset, int64_t broker_epoch) noexcept nogil
 
 
 cdef struct PartitionSlot:

@@ -1,6 +1,6 @@
-"""The state of partitions that the gate reads."""
+"""The state of partitions that the gate uses."""
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
 cdef enum:
@@ -12,10 +12,111 @@ cdef TopicCounters UNSEEN = TopicCounters()
 
 
 cdef class PartitionState:
-    """Base of Partition. Used by the owner thread only."""
+    """Base of Partition. Used by the owner thread only.
+
+    Invariants: `replicas` has exactly the values of `remote_replicas`; the awaited offsets are in ascending order, and
+    none is at or below the high watermark after it was raised and the gate was notified.
+    """
 
     def __cinit__(self, *arguments, **keywords):
         self.counters = UNSEEN
+        self.remote_replicas = {}
+        self.min_insync_replicas = 1
+
+    def __dealloc__(self):
+        free(self.replicas)
+
+    @property
+    def effective_min_isr(self):
+        """`min.insync.replicas`, but at most the number of replicas."""
+        return self.minimal_isr_size()
+
+    @property
+    def awaited_count(self):
+        """The number of the gate's produce requests that wait for this partition."""
+        cdef AwaitedOffset *awaited = self.first_awaited
+        cdef int count = 0
+        while awaited != NULL:
+            count += 1
+            awaited = awaited.next
+        return count
+
+    def set_remote_replicas(self, dict replicas not None):
+        """Replaces the followers. `set_isr` has to follow, since it marks the replicas in the ISR."""
+        cdef PyObject **borrowed = NULL
+        cdef int count = 0
+        if replicas:
+            borrowed = <PyObject **> malloc(len(replicas) * sizeof(PyObject *))
+            if borrowed == NULL:
+                raise MemoryError()
+            for replica in replicas.values():
+                borrowed[count] = <PyObject *> (<ReplicaState?> replica)
+                count += 1
+        free(self.replicas)
+        self.replicas = borrowed
+        self.replica_count = count
+        self.remote_replicas = replicas
+
+    def set_isr(self, int isr_size, maximal_isr, bint is_in_flight):
+        """Stores the size of the confirmed ISR, and the replicas that the high watermark has to wait for."""
+        cdef ReplicaState replica
+        self.isr_size = isr_size
+        self.maximal_isr_size = len(maximal_isr)
+        self.is_isr_in_flight = is_in_flight
+        for replica in self.remote_replicas.values():
+            replica.is_in_maximal_isr = replica.broker_id in maximal_isr
+
+    def raise_high_watermark(self, int64_t monotonic_ms):
+        """Raises the high watermark if possible, and returns whether it rose.
+
+        It is the smallest log end offset of the leader and of the replicas that are in the maximal ISR or about to
+        enter it, since no replica in the ISR may be below it. It does not rise while the ISR is smaller than
+        `min.insync.replicas`.
+        """
+        return self.advance_high_watermark(self.log, monotonic_ms)
+
+    def may_expand_isr(self, ReplicaState replica not None):
+        """Returns whether the ISR may be expanded by the replica after its last fetch."""
+        return self.may_enter_isr(replica, replica.log_end_offset, replica.broker_epoch)
+
+    cdef PyObject *find_replica(self, int32_t broker_id) noexcept nogil:
+        cdef int index
+        for index in range(self.replica_count):
+            if (<ReplicaState> self.replicas[index]).broker_id == broker_id:
+                return self.replicas[index]
+        return NULL
+
+    cdef int minimal_isr_size(self) noexcept nogil:
+        return self.min_insync_replicas if self.min_insync_replicas <= self.replica_count else self.replica_count + 1
+
+    cdef bint advance_high_watermark(self, LogState log, int64_t monotonic_ms) noexcept nogil:
+        cdef int64_t candidate = log.log_end_offset
+        cdef int index
+        if self.replica_count and self.isr_size < self.minimal_isr_size():
+            return False
+        for index in range(self.replica_count):
+            candidate = smaller_end(self, <ReplicaState> self.replicas[index], candidate, log.log_end_offset,
+                                    monotonic_ms)
+        if candidate <= log.high_watermark:
+            return False
+        log.high_watermark = candidate
+        return True
+
+    cdef bint may_enter_isr(self, ReplicaState replica, int64_t fetch_offset, int64_t broker_epoch) noexcept nogil:
+        return (not replica.is_in_maximal_isr and not self.is_isr_in_flight
+                and fetch_offset >= self.log.high_watermark and fetch_offset >= self.leader_epoch_start_offset
+                and replica.is_acceptable(broker_epoch))
+
+
+cdef inline int64_t smaller_end(PartitionState partition, ReplicaState replica, int64_t candidate,
+                                int64_t leader_end_offset, int64_t monotonic_ms) noexcept nogil:
+    """Returns the replica's log end offset if it is smaller and the high watermark waits for the replica."""
+    if replica.log_end_offset < candidate and (
+            replica.is_in_maximal_isr
+            or (replica.was_caught_up(leader_end_offset, monotonic_ms, partition.replica_lag_max_ms)
+                and replica.is_acceptable(replica.broker_epoch))):
+        return replica.log_end_offset
+    return candidate
 
 
 cdef inline uint64_t hash_of(const uint8_t *key, Py_ssize_t length, int32_t partition) noexcept nogil:

@@ -6,24 +6,27 @@ every request then takes the Python path. The gate reads the machine's wall cloc
 """
 
 from cpython.ref cimport PyObject
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport realloc
 
-from kafkapy._core.gate.fetch_gate cimport (
-    FETCH_AT_DEADLINE, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, FetchMoment,
-    fetch_answer)
+from kafkapy._core.gate.awaited_produce cimport (
+    complete_reached, expire_produces, fail_awaited, finish_first, free_awaited)
+from kafkapy._core.gate.fetch_gate cimport HIGHEST_GATED_FETCH, LOWEST_GATED_FETCH, fetch_answer
+from kafkapy._core.gate.fetch_request cimport (
+    FETCH_AT_DEADLINE, FETCH_BEFORE_HOLDING, FETCH_ON_ARRIVAL, FETCH_WHILE_HELD, FetchMoment)
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
 from kafkapy._core.bytes.frame_cursor cimport (
     FrameCursor, RequestHead, expect_no_tags, skip_plain_string, take_head, take_int16)
 from kafkapy._core.broker_state.partition_state cimport PartitionState
-from kafkapy._core.gate.gate_context cimport UUID_BYTES
+from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce
 from kafkapy._core.gate.produce_gate cimport (
     HIGHEST_GATED_PRODUCE, LOWEST_GATED_PRODUCE, produce_finish, produce_gather)
 from kafkapy._core.gate.request_versions cimport FETCH, FIRST_FLEXIBLE_FETCH, FIRST_FLEXIBLE_PRODUCE, PRODUCE
 from kafkapy._core.reactor.reactor cimport Reactor
-from kafkapy._core.reactor.reactor_connection cimport Request
+from kafkapy._core.reactor.reactor_connection cimport Connection, Request, write_answer
 from kafkapy._core.reactor.reactor_state cimport (
-    GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame)
+    CLOSE_LOCAL, GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, RequestFrame, connection_close,
+    monotonic_us)
 
 # The verdicts of `DataGate.serve_or_await` and `DataGate.serve_held`.
 ANSWERED = GATE_ANSWERED
@@ -61,6 +64,10 @@ cdef int serve_fetch(GateContext gate, ConnectionState *connection, const Reques
     return GATE_DECLINED if cursor.failed else fetch_answer(gate, connection, head, cursor, moment)
 
 
+cdef enum:
+    NOT_LEADER_OR_FOLLOWER = 6
+
+
 cdef void skip_client_id(FrameCursor *cursor, bint flexible) noexcept nogil:
     """Skips the rest of the request header."""
     skip_plain_string(cursor, take_int16(cursor))
@@ -77,17 +84,26 @@ cdef void finish(void *context) noexcept nogil:
 cdef class DataGate(GateContext):
     """The Python interface of the gate. Used by the owner thread only, or by any one thread before the reactor runs."""
 
-    def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None):
+    def __init__(self, on_appended, on_append_failed, *, int32_t fetch_max_bytes, FetchSessionTable sessions=None,
+                 bytes own_rack=None):
         """`fetch_max_bytes` is the broker's fetch.max.bytes. `sessions` is the table of the Python fetch sessions.
 
+        With `own_rack` Python may refer consumers of other racks to followers (KIP-392).
+
         Phase 2 calls `on_appended(partition)` for a watched partition that the gate appended to, and
-        `on_append_failed(partition, errno)` for one to which it could not append.
+        `on_append_failed(partition, errno)` for one to which it could not append. It calls
+        `on_produce_failed(connection, version, answer, errors)`, if set, for an answer to a produce request that has
+        waited and has an error; `errors` has the error of each partition. It returns the chunks to send instead.
         """
         self.sessions = FetchSessionTable() if sessions is None else sessions
         self.fetch_max_bytes = fetch_max_bytes
         self.on_appended = on_appended
         self.on_append_failed = on_append_failed
         self.shut_by = set()
+        if own_rack is not None:
+            self.own_rack = own_rack
+            self.rack = own_rack
+            self.rack_length = <int32_t> len(own_rack)
 
     def shut(self, str reason not None):
         """Sends every request to Python until each reason that was passed to `shut` was passed to `open`."""
@@ -143,14 +159,15 @@ cdef class DataGate(GateContext):
         """Serves a fetch that arrived with too little to read (`Request.waits`), or returns the partitions to wait for.
 
         Called in phase 2, since requests of the same wake-up may have appended after the fetch arrived. Returns
-        (verdict, partitions, milliseconds): with WAITS the partitions that may grow and the client's longest wait,
-        otherwise an empty list and 0. The other verdicts have the same meaning as in `serve_held`.
+        (verdict, partitions, milliseconds, is_from_follower, only_leader): with WAITS the partitions that may grow, the
+        client's longest wait, and the fetch's kind (FetchParams); otherwise an empty list and 0. The other verdicts
+        have the same meaning as in `serve_held`.
         """
-        cdef int verdict = self.present(request, FETCH_ON_ARRIVAL)
+        cdef int verdict = self.present(request, FETCH_BEFORE_HOLDING)
         if verdict != GATE_WAITS:
-            return verdict, [], 0
+            return verdict, [], 0, False, False
         awaited = [<object> self.reads[index].partition for index in range(self.read_count)]
-        return verdict, awaited, self.max_wait_ms
+        return verdict, awaited, self.max_wait_ms, self.read_by_follower, self.read_from_leader_only
 
     def serve_held(self, Request request not None, *, bint at_deadline=False):
         """Presents a held fetch to the gate again, in phase 2, and returns the GateVerdict.
@@ -176,7 +193,7 @@ cdef class DataGate(GateContext):
         return verdict
 
     def notify_python(self):
-        """Notifies Python, in phase 2, of the partitions that the gate appended to or failed to append to."""
+        """Notifies Python, in phase 2, of the partitions that have changed, and of waiting requests that have failed."""
         cdef PartitionState partition
         cdef int append_errno
         for partition in self.take_waking():
@@ -184,8 +201,64 @@ cdef class DataGate(GateContext):
             if append_errno:
                 self.on_append_failed(partition, append_errno)
                 partition.append_errno = 0
-            if partition.is_watched:
+            if partition.is_watched or partition.is_commit_watched:
                 self.on_appended(partition)
+        self.complete_failed()
+        if self.wanted_timer_ms:
+            self.set_timer(self.wanted_timer_ms)
+
+    def complete_awaited(self, PartitionState partition not None, int error=0):
+        """Completes the produce requests that wait for the partition, after a change of its high watermark or role.
+
+        With `error`, or if this broker no longer leads the partition, all of them; otherwise those whose records the
+        high watermark has passed. Has to be called before a partition that was removed is released.
+        """
+        if partition.first_awaited == NULL:
+            return
+        if error or not partition.is_leader:
+            fail_awaited(self, partition, <int16_t> (error or NOT_LEADER_OR_FOLLOWER))
+        else:
+            complete_reached(self, partition)
+        self.complete_failed()
+
+    def expire_awaited(self, *, bint at_once=False):
+        """Completes the produce requests whose deadline has come with REQUEST_TIMED_OUT; `at_once` all of them."""
+        cdef int64_t next_ms = expire_produces(self, monotonic_us() // 1000, at_once)
+        self.set_timer(next_ms)
+        self.complete_failed()
+
+    cdef int complete_failed(self) except -1:
+        """Sends the answers that have an error, as Python completes them."""
+        cdef AwaitedProduce *failed
+        cdef ConnectionState *connection
+        while self.first_failed != NULL:
+            failed = self.first_failed
+            self.first_failed = failed.next_failed
+            failed.is_listed = False
+            connection = failed.deferred.connection
+            if connection == NULL:
+                free_awaited(self, failed)
+                continue
+            answer = failed.answer[4:failed.answer_size]
+            if self.on_produce_failed is not None:
+                errors = [failed.parts[index].error for index in range(failed.part_count)]
+                chunks = self.on_produce_failed(<Connection> connection.connection, failed.version, answer, errors)
+            else:
+                chunks = [answer]
+            write_answer(self.shared, connection, chunks)
+            finish_first(self, connection)
+        return 0
+
+    cdef int set_timer(self, int64_t deadline_ms) except -1:
+        """Makes the reactor call `expire_awaited` at this time of the monotonic clock; 0 means never."""
+        self.wanted_timer_ms = 0
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        self.timer_ms = deadline_ms
+        if deadline_ms:
+            self.timer = self.reactor.schedule(max(0, deadline_ms - self.shared.monotonic_ms), self.expire_awaited)
+        return 0
 
     @property
     def partition_count(self):
@@ -198,4 +271,7 @@ cdef class DataGate(GateContext):
             "bytes_appended": self.bytes_gated,
             "fetches_answered": self.fetches_gated,
             "session_fetches_answered": self.session_fetches_gated,
+            "follower_fetches_answered": self.follower_fetches_gated,
+            "produces_awaited": self.produces_awaited,
+            "produces_expired": self.produces_expired,
         }

@@ -1,5 +1,6 @@
 # Fetch without the interpreter lock.
 from kafkapy._core.bytes.frame_cursor cimport FrameCursor, RequestHead
+from kafkapy._core.gate.fetch_request cimport FetchMoment
 from kafkapy._core.gate.gate_context cimport GateContext
 from kafkapy._core.gate.request_versions cimport FIRST_FETCH_WITH_BATCHES
 from kafkapy._core.reactor.reactor_state cimport ConnectionState
@@ -8,13 +9,9 @@ cdef enum:
     LOWEST_GATED_FETCH = FIRST_FETCH_WITH_BATCHES
     HIGHEST_GATED_FETCH = 18
 
-cdef enum FetchMoment:
-    FETCH_ON_ARRIVAL = 0                 # in phase 1, and once more in phase 2 before it is held
-    FETCH_WHILE_HELD = 1                 # after an append to one of its partitions
-    FETCH_AT_DEADLINE = 2                # answered with the available data
-
 # Serves one fetch; the cursor is after the request header. Returns GATE_ANSWERED; GATE_DECLINED with nothing changed;
-# or GATE_WAITS with nothing changed, if there is less to read than the client asks for. With GATE_WAITS
-# `gate.reads[:gate.read_count]` are the partitions that may grow, and `gate.max_wait_ms` is the client's limit.
+# or GATE_WAITS with nothing changed but the positions of a follower, if there is less to read than the client asks for.
+# With GATE_WAITS `gate.reads[:gate.read_count]` are the partitions that may grow, `gate.max_wait_ms` is the client's
+# limit, and `gate.read_by_follower` and `gate.read_from_leader_only` are the kind of the fetch.
 cdef int fetch_answer(GateContext gate, ConnectionState *connection, const RequestHead *head, FrameCursor *cursor,
                       FetchMoment moment) noexcept nogil

@@ -2,11 +2,13 @@
 
     parse | gate open? | segment -> index -> batch header | answer: headers, and ranges of the segment files (sendfile)
 
-The gate serves a consumer's fetch without a session, or in an open session, if the data is there. It declines all
-requests that Python has to decide: followers; sessions that begin, end or change their partitions; an epoch to compare;
-an offset that is out of range; transactions; a segment that is not open yet. A fetch that finds too few bytes has to
+The gate serves the fetch of a consumer or follower without a session, or in an open session, if the data is there. It
+declines all requests that Python has to decide: a follower that may enter the ISR or has an outdated broker epoch; a
+consumer that may be referred to another rack; sessions that begin, end or change their partitions; an epoch that is not
+the newest of the log; an offset that is out of range; transactions; a segment that is not open yet. The position of a
+follower is recorded when its fetch arrives, which may raise the high watermark and complete produce requests. A fetch that finds too few bytes has to
 wait: Python holds its bytes (replica/held_fetch) and presents it again after an append, and at its deadline. Until then
-nothing is changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
+nothing else is changed, not even its session. docs/decisions/held-fetch.md shows the sequence. The two paths are compared by
 tests/property/test_gate_twin.py.
 """
 
@@ -20,6 +22,9 @@ from kafkapy._core.broker_state.fetch_session_state cimport (
     FetchPartitionState, FetchPlace, FetchSessionState, FetchSessionTable, SessionPartitions)
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, skip_plain_string, take_bytes, take_int8, take_int32, take_int64, take_length, take_string_length)
+from kafkapy._core.gate.fetch_request cimport (
+    CONSUMER, FETCH_AT_DEADLINE, FETCH_WHILE_HELD, REPLICA_STATE_BYTES, FetchRequest)
+from kafkapy._core.gate.follower_fetch cimport admits_follower, find_replica_state, record_positions
 from kafkapy._core.gate.gate_context cimport UUID_BYTES, FetchedPartition
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FETCH_WITH_CURRENT_LEADER_EPOCH, FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA, FIRST_FETCH_WITH_LAST_FETCHED_EPOCH,
@@ -28,6 +33,7 @@ from kafkapy._core.gate.request_versions cimport (
     FIRST_FLEXIBLE_FETCH)
 from kafkapy._core.broker_state.log_state cimport LogState, SegmentState, SegmentsState
 from kafkapy._core.broker_state.partition_state cimport PartitionState
+from kafkapy._core.broker_state.replica_state cimport NO_BROKER_EPOCH
 from kafkapy._core.bytes.primitives cimport store_int16, store_int32, store_int64, write_unsigned_varlong
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_WAITS, ConnectionState, OutputChunk, connection_close,
@@ -37,7 +43,6 @@ from kafkapy._core.bytes.segment_scan cimport locate_batch
 from kafkapy._core.broker_state.topic_counters cimport count_fetch
 
 cdef enum:
-    CONSUMER = -1
     READ_COMMITTED = 1
     INITIAL_EPOCH = 0
     FINAL_EPOCH = -1
@@ -48,22 +53,6 @@ cdef enum:
     TAIL_ROOM = 16
 
 cdef PyObject *NONE = <PyObject *> None
-
-cdef struct FetchRequest:
-    int16_t version
-    int32_t correlation_id
-    int32_t min_bytes
-    int64_t remaining                    # bytes that the answer may still hold
-    bint min_one_message                 # nothing was found yet, so the first batch may be larger than the limits
-    bint is_committed                    # isolation level read_committed
-    FetchMoment moment
-    bint is_rolled                       # a log has rolled to another segment, which ends a wait
-    int64_t found                        # bytes that the answer will hold
-    int64_t readable                     # bytes up to the end of the segments, limited per partition only
-    int32_t topic_count
-    int32_t session_id
-    int32_t session_epoch
-
 
 # ---- reading
 
@@ -76,11 +65,11 @@ cdef bint no_aborted(SegmentsState segments, Py_ssize_t first) noexcept nogil:
     return True
 
 
-cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t max_bytes,
+cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offset, int64_t limit, int64_t max_bytes,
                       bint min_one_message) noexcept nogil:
-    """Finds the bytes to send from one segment. Returns 1 if done, 0 if the segment ends before the offset, and -1 if
-    Python has to read. Python path: LogReader._read."""
-    cdef int64_t position, size, length
+    """Finds the bytes to send from one segment, below `limit` (-1: to its end). Returns 1 if done, 0 if the segment ends
+    before the offset, and -1 if Python has to read. Python path: LogReader._read."""
+    cdef int64_t position, size, length, end, limit_position, limit_size
     cdef int found
     if <PyObject *> segment._file == NONE or <PyObject *> segment._offset_index == NONE:
         return -1
@@ -88,7 +77,17 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
                          &position, &size)
     if found <= 0:
         return found
-    read.available = segment.size - position
+    end = segment.size
+    if limit >= 0:
+        found = locate_batch(segment._file.descriptor.fd, segment._offset_index.position_of(limit), segment.size, limit,
+                             &limit_position, &limit_size)
+        if found < 0:
+            return -1
+        if found:
+            end = limit_position
+    if end <= position:
+        return 1
+    read.available = end - position
     length = size if min_one_message and size > max_bytes else max_bytes
     if length > read.available:
         length = read.available
@@ -99,37 +98,66 @@ cdef int read_segment(FetchedPartition *read, SegmentState segment, int64_t offs
     return 1
 
 
+cdef inline int64_t limit_within(SegmentsState segments, Py_ssize_t index, int64_t limit,
+                                 int64_t log_end_offset) noexcept nogil:
+    """Returns `limit` if the segment may have batches at or above it, otherwise -1."""
+    if limit == log_end_offset or (
+            index + 1 < segments.count and (<SegmentState> segments.ordered[index + 1]).base_offset <= limit):
+        return -1
+    return limit
+
+
 cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, SegmentsState segments, int64_t offset,
                    int64_t max_bytes) noexcept nogil:
     """Finds the bytes to send from a log. Returns False if Python has to read. Python path: LogReader.read."""
     cdef Py_ssize_t index
     cdef int status = 0
-    if log.producers.may_have_transactions or log.high_watermark != log.log_end_offset or not log.directory.is_online:
+    cdef int64_t limit = log.high_watermark if request.replica_id == CONSUMER else log.log_end_offset
+    if log.producers.may_have_transactions or not log.directory.is_online:
         return False
     if offset < log.log_start_offset or offset > log.log_end_offset:
         return False
-    if offset == log.log_end_offset:
+    if offset >= limit:
         return True
     index = segments.place_of(offset)
     if index < 0 or (request.is_committed and not no_aborted(segments, index)):
         return False
     while status == 0 and index < segments.count:
-        status = read_segment(read, <SegmentState> segments.ordered[index], offset, max_bytes, request.min_one_message)
+        status = read_segment(read, <SegmentState> segments.ordered[index], offset,
+                              limit_within(segments, index, limit, log.log_end_offset), max_bytes,
+                              request.min_one_message)
         index += 1
-    if index < segments.count or (index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
+    if (index < segments.count and (<SegmentState> segments.ordered[index]).base_offset <= limit) or (
+            index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
         request.is_rolled = True
     return status == 1
+
+
+cdef inline bint is_for_leader(const FetchRequest *request) noexcept nogil:
+    """Returns whether only leaders may serve the fetch. Python path: FetchParams.only_leader."""
+    return request.replica_id != CONSUMER or request.version < FIRST_FETCH_WITH_RACK_ID
+
+
+cdef inline bint has_newest_epoch(LogState log, const FetchPlace *place) noexcept nogil:
+    """Returns whether the fetcher's log certainly agrees with this log: its last batch has this log's newest epoch."""
+    return log.leader_epochs.latest_epoch == place.last_fetched_epoch and place.fetch_offset <= log.log_end_offset
 
 
 cdef bint read_partition(GateContext gate, FetchRequest *request, FetchedPartition *read, PartitionState partition,
                          const FetchPlace *place) noexcept nogil:
     """Reads one partition into `read`. Returns False if Python has to serve the request."""
     cdef int64_t max_bytes = place.max_bytes
-    if place.last_fetched_epoch != -1 or max_bytes < 0:
-        return False
-    if partition.last_request_serial == gate.serial or not (partition.is_gated and partition.is_leader):
+    if max_bytes < 0 or partition.last_request_serial == gate.serial or not partition.is_gated:
         return False
     partition.last_request_serial = gate.serial
+    if partition.is_leader:
+        request.leads = True
+    elif is_for_leader(request):
+        return False
+    if place.last_fetched_epoch != -1 and not has_newest_epoch(partition.log, place):
+        return False
+    if request.replica_id != CONSUMER and not admits_follower(request, read, partition, place):
+        return False
     if place.current_leader_epoch != -1 and place.current_leader_epoch != partition.leader_epoch:
         return False
     if request.version < FIRST_FETCH_WITH_ZSTD and partition.log.config.codec == CODEC_ZSTD:
@@ -182,6 +210,7 @@ cdef bint read_named(GateContext gate, FetchRequest *request, const uint8_t *top
     read.topic_length = topic_length
     read.topic_partitions = 0
     read.segment = NULL
+    read.replica = NULL
     read.position = 0
     read.length = 0
     read.available = 0
@@ -227,8 +256,15 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
     """Reads the fields before the topics. Returns False if Python has to serve the request."""
     cdef int32_t max_bytes
     cdef int8_t isolation_level
-    if request.version < FIRST_FETCH_WITH_REPLICA_STATE and take_int32(cursor) != CONSUMER:
+    if request.version >= FIRST_FETCH_WITH_REPLICA_STATE:
+        find_replica_state(request, cursor)
+    else:
+        request.replica_id = take_int32(cursor)
+        request.replica_epoch = NO_BROKER_EPOCH
+    if request.replica_id < CONSUMER:
         return False
+    request.leads = False
+    request.rack_length = 0
     gate.max_wait_ms = take_int32(cursor)
     request.min_bytes = take_int32(cursor)
     max_bytes = take_int32(cursor)
@@ -259,7 +295,16 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.is_rolled:
         return GATE_DECLINED
     gate.read_count = count
+    gate.read_by_follower = request.replica_id != CONSUMER
+    gate.read_from_leader_only = is_for_leader(request)
     return GATE_WAITS
+
+
+cdef bint may_be_referred(GateContext gate, const FetchRequest *request) noexcept nogil:
+    """Returns whether Python may refer the consumer to a follower in another rack (KIP-392)."""
+    return (gate.rack != NULL and request.leads and request.replica_id == CONSUMER and request.rack_length > 0
+            and not (request.rack_length == gate.rack_length
+                     and memcmp(request.rack, gate.rack, <size_t> request.rack_length) == 0))
 
 
 cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
@@ -268,7 +313,11 @@ cdef bint take_rest(FetchRequest *request, FrameCursor *cursor) noexcept nogil:
     if request.version >= FIRST_FETCH_WITH_FORGOTTEN_TOPICS_DATA and take_length(cursor, flexible) != 0:
         return False
     if request.version >= FIRST_FETCH_WITH_RACK_ID:
-        skip_plain_string(cursor, take_string_length(cursor, flexible))
+        request.rack_length = take_string_length(cursor, flexible)
+        request.rack = cursor.data + cursor.pos
+        skip_plain_string(cursor, request.rack_length)
+    if request.replica_id != CONSUMER and request.version >= FIRST_FETCH_WITH_REPLICA_STATE:
+        return not cursor.failed and cursor.pos == cursor.end - REPLICA_STATE_BYTES
     expect_no_tags(cursor, flexible)
     return not cursor.failed and cursor.pos == cursor.end
 
@@ -341,13 +390,14 @@ cdef bint remember(FetchPartitionState asked, const FetchedPartition *read, LogS
     return is_changed
 
 
-cdef int keep_changed(GateContext gate, SessionPartitions partitions, int count) noexcept nogil:
+cdef int keep_changed(GateContext gate, const FetchRequest *request, SessionPartitions partitions,
+                      int count) noexcept nogil:
     """Moves the partitions that the answer has to contain to the front of `gate.reads`; returns their number."""
     cdef int index, changed = 0
     cdef FetchedPartition *read
     for index in range(count):
         read = &gate.reads[index]
-        count_read(read, <PartitionState> read.partition)
+        count_read(request, read, <PartitionState> read.partition)
         if not remember_read(read, <PartitionState> read.partition, gate.serial):
             continue
         if read.length:
@@ -357,8 +407,9 @@ cdef int keep_changed(GateContext gate, SessionPartitions partitions, int count)
     return changed
 
 
-cdef inline void count_read(const FetchedPartition *read, PartitionState partition) noexcept nogil:
-    count_fetch(partition.counters, read.length)
+cdef inline void count_read(const FetchRequest *request, const FetchedPartition *read,
+                            PartitionState partition) noexcept nogil:
+    count_fetch(partition.counters, read.length if request.replica_id == CONSUMER else 0)
 
 
 cdef inline bint remember_read(const FetchedPartition *read, PartitionState partition, int64_t serial) noexcept nogil:
@@ -406,10 +457,13 @@ cdef int take_session(GateContext gate, FetchRequest *request, FrameCursor *curs
     if not note_places(gate, request, cursor, session.partitions) or not take_rest(request, cursor):
         return GATE_DECLINED
     count[0] = read_session(gate, request, session.partitions)
-    verdict = GATE_DECLINED if count[0] < 0 else verdict_on(gate, request, count[0])
+    if count[0] < 0 or may_be_referred(gate, request):
+        return GATE_DECLINED
+    verdict = verdict_on(gate, request, count[0])
+    record_positions(gate, request, count[0], verdict)
     if verdict == GATE_ANSWERED:
         advance(gate.sessions, session)
-        count[0] = keep_changed(gate, session.partitions, count[0])
+        count[0] = keep_changed(gate, request, session.partitions, count[0])
         request.topic_count = group_by_topic(gate, count[0])
         gate.session_fetches_gated += 1
     return verdict
@@ -419,12 +473,13 @@ cdef int take_full(GateContext gate, FetchRequest *request, FrameCursor *cursor,
     """Serves a fetch without a session. Returns the GateVerdict; `count` becomes the number of its partitions."""
     cdef int verdict, index
     count[0] = take_topics(gate, request, cursor)
-    if count[0] < 0 or not take_rest(request, cursor):
+    if count[0] < 0 or not take_rest(request, cursor) or may_be_referred(gate, request):
         return GATE_DECLINED
     verdict = verdict_on(gate, request, count[0])
+    record_positions(gate, request, count[0], verdict)
     if verdict == GATE_ANSWERED:
         for index in range(count[0]):
-            count_read(&gate.reads[index], <PartitionState> gate.reads[index].partition)
+            count_read(request, &gate.reads[index], <PartitionState> gate.reads[index].partition)
     return verdict
 
 
@@ -567,7 +622,7 @@ cdef int fetch_answer(GateContext gate, ConnectionState *connection, const Reque
     request.version = head.version
     request.correlation_id = head.correlation_id
     request.moment = moment
-    if connection.gathered:
+    if connection.gathered or connection.first_deferred != NULL:
         return GATE_DECLINED  # produce requests that came before it on this connection are answered first
     if not take_limits(gate, &request, cursor):
         return GATE_DECLINED
@@ -582,4 +637,5 @@ cdef int fetch_answer(GateContext gate, ConnectionState *connection, const Reque
         if not answer(gate, connection, &request, count):
             connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
         gate.fetches_gated += 1
+        gate.follower_fetches_gated += request.replica_id != CONSUMER
     return verdict

@@ -7,8 +7,8 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
 from kafkapy._core.broker_state.fetch_session_state cimport FetchSessionTable
-from kafkapy._core.broker_state.partition_state cimport PartitionState, PartitionTable
-from kafkapy._core.reactor.reactor_state cimport ConnectionState, ReactorState
+from kafkapy._core.broker_state.partition_state cimport AwaitedOffset, PartitionState, PartitionTable
+from kafkapy._core.reactor.reactor_state cimport ConnectionState, DeferredAnswer, ReactorState
 from kafkapy._core.bytes.record_decompressor cimport RecordDecompressor
 from kafkapy._core.bytes.record_scanner cimport RecordCheck
 from kafkapy._core.bytes.segment_file cimport iovec
@@ -33,6 +33,7 @@ cdef struct GatheredBatch:
     int32_t topic_partitions             # number of the request's batches that belong to the topic
     int next_gathered                    # index of the partition's next batch; -1: none
     bint failed                          # it could not be appended
+    int32_t error_at                     # position of its error code in the answer
 
 cdef struct GatheredRequest:
     ConnectionState *connection
@@ -40,14 +41,37 @@ cdef struct GatheredRequest:
     int32_t correlation_id
     int16_t version
     int16_t acks
+    int32_t timeout_ms
     int32_t topic_count
     int first_batch
     int batch_count
+    bint is_replicated                   # one of its partitions has followers
+    int64_t received_us
+
+# A produce request that waits for the high watermark of its partitions, or for an earlier answer of its connection. One
+# allocation holds the struct, its parts and the answer, whose error codes are filled in at the end.
+cdef struct AwaitedProduce:
+    DeferredAnswer deferred              # first, since the reactor's pointers refer to it
+    AwaitedProduce *earlier
+    AwaitedProduce *later
+    AwaitedProduce *next_failed          # in the list of answers that Python completes
+    AwaitedOffset *parts
+    uint8_t *answer                      # with its size prefix
+    int64_t answer_size
+    int64_t deadline_ms
+    int16_t version
+    int part_count
+    int open_parts                       # parts that wait; 0: it is complete
+    bint has_error                       # Python completes the answer
+    bint is_listed                       # in the list of `first_failed`
 
 cdef struct FetchedPartition:
     PyObject *partition                  # borrowed PartitionState
     PyObject *asked                      # borrowed FetchPartitionState of a session; NULL: no session
     PyObject *segment                    # borrowed SegmentState; NULL: nothing read
+    PyObject *replica                    # borrowed ReplicaState of the follower that fetches; NULL: a consumer
+    int64_t fetch_offset
+    int64_t follower_start_offset        # the follower's log start offset
     int64_t position                     # where the records begin in the segment's file
     int64_t length
     int64_t available                    # bytes from `position` to the end of the segment
@@ -79,14 +103,28 @@ cdef class GateContext:
     cdef FetchedPartition *reads         # scratch space of one fetch
     cdef int read_capacity
     cdef int read_count                  # partitions of the fetch that got GATE_WAITS last
+    cdef bint read_by_follower           # about the same fetch
+    cdef bint read_from_leader_only
     cdef int32_t max_wait_ms             # limit of the fetch that was read last
     cdef int32_t fetch_max_bytes
+    cdef bytes own_rack                  # None: consumers always read from the leader
+    cdef const uint8_t *rack             # the bytes of `own_rack`; NULL without it
+    cdef int32_t rack_length
+    cdef AwaitedProduce *oldest_awaited
+    cdef AwaitedProduce *newest_awaited
+    cdef AwaitedProduce *first_failed    # complete with an error, and first on their connections
+    cdef readonly int awaited_count     # produce requests that wait
+    cdef int64_t timer_ms                # when Python calls `expire_awaited`; 0: never
+    cdef int64_t wanted_timer_ms         # an earlier time, at which it should; 0: none
     cdef FetchSessionTable sessions      # shared with the Python fetch sessions
     cdef int64_t serial                  # number of the request that is read
     cdef int64_t batches_gated           # counters since the start
     cdef int64_t bytes_gated
     cdef int64_t fetches_gated           # with and without sessions
     cdef int64_t session_fetches_gated
+    cdef int64_t follower_fetches_gated
+    cdef int64_t produces_awaited
+    cdef int64_t produces_expired
 
     # Each makes room for one more. Returns 0, or -1 if memory is short.
     cdef int reserve_batch(self) noexcept nogil

@@ -15,6 +15,11 @@ cdef class GateContext:
         self.decompressor = RecordDecompressor()
 
     def __dealloc__(self):
+        cdef AwaitedProduce *following
+        while self.oldest_awaited != NULL:
+            following = self.oldest_awaited.later
+            free(self.oldest_awaited)
+            self.oldest_awaited = following
         free(self.requests)
         free(self.batches)
         free(self.vectors)

@@ -1,12 +1,13 @@
 """The gated produce path: the fast twin of server/handlers/produce -> ReplicaManager -> Partition -> Log -> LogSegment.
 
     gather (per request)   parse | gate open? | batch, CRC, records | sequence | room in the segment | assign offsets
-    finish (per wake-up)   one pwritev per partition | indexes, offsets, producers | answers
+    finish (per wake-up)   one pwritev per partition | indexes, offsets, producers, high watermarks | answers
 
 The gate gathers requests with one plain batch of magic 2 for each partition, which the topic stores as it is. It
 declines everything else with nothing changed, and the Python path decides: a codec that was not used before, or too
 much to decompress; a new, repeated or transactional batch of a producer; a roll, a flush or an index that may be full;
-a request that clients do not usually send. The answers and the files of the two paths are compared by
+a request that clients do not usually send; an ISR that is too small. With acks=all the answer waits in the gate for the
+high watermark (`awaited_produce`). The answers and the files of the two paths are compared by
 tests/property/test_gate_twin.py.
 """
 
@@ -22,7 +23,8 @@ from kafkapy._core.bytes.batch_validation cimport BatchLimits, assign_in_place, 
 from kafkapy._core.bytes.codecs cimport CODEC_MASK, CODEC_ZSTD, LARGEST_CODEC
 from kafkapy._core.bytes.frame_cursor cimport (
     expect_no_tags, take_bytes, take_int16, take_int32, take_length, take_string_length)
-from kafkapy._core.gate.gate_context cimport UUID_BYTES, GatheredBatch, GatheredRequest
+from kafkapy._core.gate.awaited_produce cimport await_offset, await_produce, begin_wait, complete_reached
+from kafkapy._core.gate.gate_context cimport UUID_BYTES, AwaitedProduce, GatheredBatch, GatheredRequest
 from kafkapy._core.gate.request_versions cimport (
     FIRST_FLEXIBLE_PRODUCE, FIRST_PRODUCE_WITH_LOG_START_OFFSET, FIRST_PRODUCE_WITH_RECORD_ERRORS,
     FIRST_PRODUCE_WITH_TOPIC_ID, FIRST_PRODUCE_WITH_ZSTD)
@@ -38,6 +40,7 @@ from kafkapy._core.bytes.slab cimport slab_release, slab_retain
 from kafkapy._core.broker_state.topic_counters cimport TopicCounters, count_append, count_failed_append
 
 cdef enum:
+    ALL_REPLICAS = -1
     KAFKA_STORAGE_ERROR = 56
     ANSWER_OVERHEAD = 32                 # bytes of size prefix, header, array length, throttle time and tags, at most
     TOPIC_OVERHEAD = 16                  # bytes of a topic without its name, at most
@@ -160,11 +163,20 @@ cdef bint take_partition(GateContext gate, RequestFrame *frame, FrameCursor *cur
     return examine_partition(gate, <PartitionState> batch.partition, batch, size, version, wall_ms)
 
 
+cdef bint accepts_replicated(PartitionState partition, GatheredRequest *request) noexcept nogil:
+    """Returns whether the request may be appended to a partition with followers."""
+    request.is_replicated = True
+    return request.acks != ALL_REPLICAS or (
+        request.timeout_ms > 0 and partition.isr_size >= partition.minimal_isr_size())
+
+
 cdef bint examine_partition(GateContext gate, PartitionState partition, GatheredBatch *batch, int32_t size,
                             int version, int64_t wall_ms) noexcept nogil:
     if partition.last_request_serial == gate.serial or not is_open(partition):
         return False
     partition.last_request_serial = gate.serial
+    if partition.replica_count and not accepts_replicated(partition, &gate.requests[gate.request_count]):
+        return False
     return examine_batch(gate, partition, batch, size, version, wall_ms)
 
 
@@ -231,7 +243,8 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
     request.version = head.version
     request.correlation_id = head.correlation_id
     request.acks = take_int16(cursor)
-    take_int32(cursor)  # the timeout: no gated request waits
+    request.timeout_ms = take_int32(cursor)
+    request.is_replicated = False
     if cursor.failed or request.acks < -1 or request.acks > 1:
         return GATE_DECLINED
     gate.serial += 1
@@ -240,6 +253,7 @@ cdef int produce_gather(GateContext gate, RequestFrame *frame, const RequestHead
         return GATE_DECLINED
     request.connection = frame.connection
     request.slab = frame.slab
+    request.received_us = frame.received_us
     slab_retain(frame.slab)
     request.first_batch = first
     request.batch_count = gate.batch_count - first
@@ -304,14 +318,24 @@ cdef void finish_partition(GateContext gate, PartitionState partition, LogState 
         batch.failed = status != 0
         index = batch.next_gathered
     log.producers.map_end_offset = log.log_end_offset
-    if log.log_end_offset > log.high_watermark:
-        log.high_watermark = log.log_end_offset
     partition.gathered_count = 0
     partition.gathered_bytes = 0
     if status:
         partition.append_errno = -status
+    if partition.replica_count:
+        finish_replicated(gate, partition, log)
+    elif log.log_end_offset > log.high_watermark:
+        log.high_watermark = log.log_end_offset
     if status or partition.is_watched:
         gate.wake(partition)
+
+
+cdef void finish_replicated(GateContext gate, PartitionState partition, LogState log) noexcept nogil:
+    """Raises the high watermark, if no replica in the ISR is behind."""
+    if partition.advance_high_watermark(log, gate.shared.monotonic_ms):
+        complete_reached(gate, partition)
+        if partition.is_commit_watched:
+            gate.wake(partition)
 
 
 cdef inline Py_ssize_t put_length(uint8_t *at, Py_ssize_t pos, int32_t length, bint flexible) noexcept nogil:
@@ -329,9 +353,10 @@ cdef inline Py_ssize_t put_tags(uint8_t *at, Py_ssize_t pos, bint flexible) noex
     return pos
 
 
-cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, const GatheredBatch *batch, int64_t log_start_offset,
+cdef Py_ssize_t put_partition(uint8_t *at, Py_ssize_t pos, GatheredBatch *batch, int64_t log_start_offset,
                               int version) noexcept nogil:
     cdef bint flexible = version >= FIRST_FLEXIBLE_PRODUCE
+    batch.error_at = <int32_t> pos + 4
     store_int32(at + pos, batch.partition_index)
     store_int16(at + pos + 4, KAFKA_STORAGE_ERROR if batch.failed else 0)
     store_int64(at + pos + 6, -1 if batch.failed else batch.base_offset)
@@ -393,21 +418,64 @@ cdef Py_ssize_t put_answer(GateContext gate, const GatheredRequest *request, uin
     return pos
 
 
-cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogil:
-    """Puts the answer into the connection's output. Returns False if memory is short."""
+cdef size_t room_for_answer(GateContext gate, const GatheredRequest *request) noexcept nogil:
     cdef size_t room = ANSWER_OVERHEAD
-    cdef uint8_t *at
-    cdef Py_ssize_t length
     cdef int index
     for index in range(request.first_batch, request.first_batch + request.batch_count):
         room += PARTITION_BYTES
         if gate.batches[index].topic != NULL:
             room += TOPIC_OVERHEAD + <size_t> gate.batches[index].topic_length
-    at = output_reserve(gate.shared, room)
+    return room
+
+
+cdef bint answer(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    """Puts the answer into the connection's output. Returns False if memory is short."""
+    cdef uint8_t *at
+    cdef Py_ssize_t length
+    at = output_reserve(gate.shared, room_for_answer(gate, request))
     if at == NULL:
         return False
     length = put_answer(gate, request, at)
     return output_commit(gate.shared, request.connection, <size_t> length) == 0
+
+
+cdef bint has_reached(PartitionState partition, const GatheredBatch *batch) noexcept nogil:
+    """Returns whether the in-sync replicas have the batch, or it could not be appended."""
+    return batch.failed or partition.log.high_watermark > batch.base_offset + batch.last_offset_delta
+
+
+cdef bint must_wait(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    """Returns whether the answer has to wait for the high watermark."""
+    cdef int index
+    if request.acks == ALL_REPLICAS and request.is_replicated:
+        for index in range(request.first_batch, request.first_batch + request.batch_count):
+            if not has_reached(<PartitionState> gate.batches[index].partition, &gate.batches[index]):
+                return True
+    return False
+
+
+cdef bint defer(GateContext gate, const GatheredRequest *request) noexcept nogil:
+    """Stores the answer, to be sent when its partitions and the earlier answers are complete. Returns False if memory
+    is short."""
+    cdef size_t room = room_for_answer(gate, request)
+    cdef AwaitedProduce *awaited = await_produce(gate, request.connection, request.version, request.batch_count, room,
+                                                 request.received_us)
+    cdef Py_ssize_t length
+    cdef int index
+    if awaited == NULL:
+        return False
+    length = put_answer(gate, request, awaited.answer)
+    for index in range(request.batch_count):
+        await_batch(awaited, index, <PartitionState> gate.batches[request.first_batch + index].partition,
+                    &gate.batches[request.first_batch + index], request.acks)
+    begin_wait(gate, awaited, length, request.timeout_ms)
+    return True
+
+
+cdef inline void await_batch(AwaitedProduce *awaited, int index, PartitionState partition, const GatheredBatch *batch,
+                             int acks) noexcept nogil:
+    await_offset(awaited, index, partition, batch.base_offset + batch.last_offset_delta + 1, batch.error_at,
+                 acks != ALL_REPLICAS or has_reached(partition, batch))
 
 
 cdef bint has_failed(GateContext gate, const GatheredRequest *request) noexcept nogil:
@@ -426,6 +494,9 @@ cdef void finish_request(GateContext gate, const GatheredRequest *request) noexc
         if request.acks == 0:
             if has_failed(gate, request):
                 connection_close(gate.shared, connection, CLOSE_ERROR, EIO)
+        elif must_wait(gate, request) or connection.first_deferred != NULL:
+            if not defer(gate, request):
+                connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
         elif not answer(gate, request):
             connection_close(gate.shared, connection, CLOSE_NO_MEMORY, 0)
     gathered_request_answered(gate.shared, connection)

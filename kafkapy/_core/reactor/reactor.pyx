@@ -572,7 +572,7 @@ cdef class Reactor:
         cdef ConnectionState *oldest = native.oldest
         while (native.max_idle_ms >= 0 and oldest != NULL
                and native.monotonic_ms - oldest.last_active_ms >= native.max_idle_ms):
-            if oldest.in_process and oldest.output_head == NULL and not oldest.closing:
+            if (oldest.in_process or oldest.deferred) and oldest.output_head == NULL and not oldest.closing:
                 connection_touch(native, oldest)
             else:
                 connection_close(native, oldest, CLOSE_IDLE, 0)
@@ -608,6 +608,9 @@ cdef class Reactor:
             waiting.queued_python = False
             if waiting.closed:
                 continue
+            if waiting.first_deferred != NULL:
+                waiting.held_back = True
+                continue
             request = Request.__new__(Request)
             request.connection = <Connection> waiting.connection
             request.slab = waiting.frame.slab
@@ -641,7 +644,7 @@ cdef class Reactor:
         if self.native.monotonic_ms >= self.stop_deadline_ms:
             return True
         while connection != NULL:
-            if connection.in_process or connection.output_head != NULL:
+            if connection.in_process or connection.deferred or connection.output_head != NULL:
                 return False
             connection = connection.newer
         return True

@@ -4,6 +4,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from kafkapy._core.reactor.reactor_state cimport ConnectionState, ReactorState
 from kafkapy._core.bytes.slab cimport Slab
 
+# Puts one answer into the output. A failure closes the connection, since a part may be in the output already.
+cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1
+
 cdef class Connection:
     cdef ConnectionState *native    # owned
     cdef ReactorState *shared       # the state of `reactor`, which keeps it alive

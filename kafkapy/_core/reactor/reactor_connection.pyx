@@ -26,7 +26,6 @@ cdef enum:
 
 
 cdef int write_answer(ReactorState *shared, ConnectionState *connection, chunks) except -1:
-    """Puts one answer into the output. A failure closes the connection, since a part may be in the output already."""
     cdef uint8_t *prefix = output_reserve(shared, FRAME_PREFIX_BYTES)
     cdef int64_t total = 0
     if prefix == NULL or output_commit(shared, connection, FRAME_PREFIX_BYTES):

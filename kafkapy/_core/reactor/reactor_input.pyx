@@ -15,8 +15,8 @@ from libc.string cimport memcpy
 from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid
 from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
-    CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, GATE_ANSWERED, GATE_DECLINED, GATE_GATHERED,
-    GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
+    CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
+    GATE_GATHERED, GATE_WAITS, OUTPUT_LIMIT, connection_close, connection_release_input, connection_touch, connection_want_input,
     connection_want_output, queue_push, request_done, request_reserve, state_ensure_input_room,
 )
 from kafkapy._core.reactor.request_meter cimport RequestMeter, meter_add_pending, meter_of
@@ -45,7 +45,7 @@ cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
     """Returns whether the connection's next request may be taken."""
     return not (connection.closed or connection.closing or connection.in_process or connection.blocked
-                or state.draining or connection.output_bytes > OUTPUT_LIMIT)
+                or state.draining or connection.output_bytes > OUTPUT_LIMIT or connection.deferred >= DEFERRED_LIMIT)
 
 
 cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32_t size, const uint8_t *data,

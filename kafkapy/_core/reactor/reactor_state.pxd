@@ -7,7 +7,7 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
-from kafkapy._core.reactor.request_meter cimport METERS, RequestMeter
+from kafkapy._core.reactor.request_meter cimport METERS, RequestMeter, meter_add, meter_of
 from kafkapy._core.bytes.slab cimport Slab, SlabPool
 
 cdef enum:
@@ -59,6 +59,14 @@ cdef struct OutputChunk:
     int fd                          # -1: memory
     bint has_view
 
+# An answer that a gate gives later than the wake-up of its request. The gate owns it; it is the first field of the
+# gate's own struct. While a connection has one, no other request of the connection is answered before it, and none goes
+# to Python.
+cdef struct DeferredAnswer:
+    DeferredAnswer *next            # the next answer of the connection
+    ConnectionState *connection     # NULL once the connection is closed
+    int64_t received_us             # when the request arrived
+
 # Invariants: in_process => no other frame of this connection is taken; input holds complete frames only while
 # in_process or output is full, otherwise its incomplete tail has moved to prefix or assembly.
 cdef struct ConnectionState:
@@ -71,6 +79,10 @@ cdef struct ConnectionState:
     bint ungated                    # no request of this connection is offered to the gate
     bint in_process                 # one request is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
+    int deferred                    # number of deferred answers
+    DeferredAnswer *first_deferred
+    DeferredAnswer *last_deferred
+    bint held_back                  # its frame is for Python, and waits for the deferred answers
     bint closing                    # to be closed as soon as the output is sent
     bint closed
     bint queued_input               # membership of the queues of ReactorState
@@ -164,6 +176,7 @@ cdef inline void queue_push(ConnectionQueue *queue, ConnectionState *connection)
     queue.count += 1
 
 cdef enum:
+    DEFERRED_LIMIT = 64             # with so many deferred answers, no further request of the connection is taken
     OUTPUT_LIMIT = 131072           # with more unsent bytes than this, no further request of the connection is taken
     READ_ROOM_MINIMUM = 16384       # a shared slab with less room than this is replaced before a read
 
@@ -188,6 +201,9 @@ cdef void connection_want_output(ReactorState *state, ConnectionState *connectio
 cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil
+cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
+                       int api_key) noexcept nogil
+cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_key) noexcept nogil
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil
 cdef int output_commit(ReactorState *state, ConnectionState *connection, size_t size) noexcept nogil

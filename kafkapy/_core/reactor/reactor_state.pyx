@@ -200,6 +200,7 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
         slab_release(connection.assembly)
         connection.assembly = NULL
     request_done(state, connection)
+    forget_deferred(connection)
     discard_output(state, connection)
     unlink_order(state, connection)
     state.connection_count -= 1
@@ -265,6 +266,53 @@ cdef void gathered_request_answered(ReactorState *state, ConnectionState *connec
     connection.gathered -= 1
     if not connection.closed:
         connection_want_output(state, connection)
+
+
+cdef void answer_defer(ReactorState *state, ConnectionState *connection, DeferredAnswer *answer,
+                       int api_key) noexcept nogil:
+    """Called by a gate's `finish` for a gathered request that it will answer later."""
+    cdef RequestMeter *meter = meter_of(state.meters, api_key)
+    if meter != NULL:
+        meter.postponed += 1
+    answer.next = NULL
+    answer.connection = connection
+    if connection.last_deferred != NULL:
+        connection.last_deferred.next = answer
+    else:
+        connection.first_deferred = answer
+    connection.last_deferred = answer
+    connection.deferred += 1
+
+
+cdef void answer_sent(ReactorState *state, ConnectionState *connection, int api_key) noexcept nogil:
+    """Called by a gate that has put the first deferred answer of the connection into its output, and frees it."""
+    cdef DeferredAnswer *answer = connection.first_deferred
+    cdef RequestMeter *meter = meter_of(state.meters, api_key)
+    if meter != NULL:
+        meter_add(meter, 1, monotonic_us() - answer.received_us)
+    connection.first_deferred = answer.next
+    connection.deferred -= 1
+    connection_touch(state, connection)  # otherwise it may count as idle before the answer is sent
+    connection_want_output(state, connection)
+    if connection.first_deferred == NULL:
+        connection.last_deferred = NULL
+        if connection.held_back:
+            connection.held_back = False
+            connection.queued_python = True
+            queue_push(&state.python_queue, connection)
+    if connection.deferred == DEFERRED_LIMIT - 1 and not connection.in_process:
+        connection_want_input(state, connection)
+
+
+cdef void forget_deferred(ConnectionState *connection) noexcept nogil:
+    """Tells the gate, by their fields, that the deferred answers of a closed connection are not sent."""
+    cdef DeferredAnswer *answer = connection.first_deferred
+    while answer != NULL:
+        answer.connection = NULL
+        answer = answer.next
+    connection.first_deferred = connection.last_deferred = NULL
+    connection.deferred = 0
+    connection.held_back = False
 
 
 cdef uint8_t *output_reserve(ReactorState *state, size_t size) noexcept nogil:

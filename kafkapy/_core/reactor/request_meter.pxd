@@ -14,6 +14,7 @@ cdef struct RequestMeter:
     int64_t request_bytes
     int64_t time_us
     int64_t pending                      # answered by the gate in this wake-up and not yet in a bucket
+    int64_t postponed                    # of the pending requests: answered in a later wake-up, and counted then
     RequestMeter *next_pending           # meters with pending requests, from ReactorState.pending_meters
     int64_t buckets[METER_BUCKETS]
 
@@ -56,7 +57,7 @@ cdef inline void meters_settle(RequestMeter **pending, int64_t elapsed_us) noexc
     """Counts the pending requests as having taken `elapsed_us`, at the end of a wake-up, and empties the list."""
     cdef RequestMeter *meter = pending[0]
     while meter != NULL:
-        meter_add(meter, meter.pending, elapsed_us)
-        meter.pending = 0
+        meter_add(meter, meter.pending - meter.postponed, elapsed_us)
+        meter.pending = meter.postponed = 0
         meter = meter.next_pending
     pending[0] = NULL

@@ -106,23 +106,16 @@ def test_a_follower_about_to_enter_is_waited_for(harness):
 
 def test_a_fenced_broker_does_not_enter(harness):
     shrink_to_leader(harness)
-    brokers = {**harness.metadata.image.brokers, 2: broker(2, fenced=True)}
-    harness.metadata.image = harness.metadata.image._replace(brokers=brokers)
+    harness.put_brokers(broker(2, fenced=True))
     follow(harness, 2, 1)
     assert harness.controller.asked == []
-
-
-def register(harness, broker_id, epoch):
-    """Registers a broker again, with another epoch."""
-    brokers = {**harness.metadata.image.brokers, broker_id: broker(broker_id)._replace(epoch=epoch)}
-    harness.metadata.image = harness.metadata.image._replace(brokers=brokers)
 
 
 def test_a_follower_enters_the_isr_only_with_the_epoch_of_its_registration(harness):
     shrink_to_leader(harness)
     follow(harness, 2, 1, replica_epoch=103)  # a registration that this broker does not know yet
     assert harness.controller.asked == []
-    register(harness, 2, 103)
+    harness.put_brokers(broker(2)._replace(epoch=103))
     follow(harness, 2, 1, replica_epoch=103)
     change, _ = harness.controller.asked[0]
     assert (change.new_isr, change.broker_epochs) == ((NODE_ID, 2), (-1, 103))
@@ -138,7 +131,7 @@ def test_a_follower_without_a_broker_epoch_enters_the_isr(harness):
 def test_a_fetch_of_an_earlier_registration_is_refused_and_changes_nothing(harness):
     harness.append(b"a", b"b")
     follow(harness, 2, 1)
-    register(harness, 2, 200)
+    harness.put_brokers(broker(2)._replace(epoch=200))
     replica = harness.partition().remote_replicas[2]
     (refused,) = follow(harness, 2, 2)
     assert refused.error == Error.NOT_LEADER_OR_FOLLOWER

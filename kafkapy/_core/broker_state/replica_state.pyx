@@ -1,0 +1,66 @@
+"""The leader's view of its followers: what their fetches have told, and the registrations of their brokers."""
+
+
+cdef class PeerState:
+    """The registration of another broker, as far as replication depends on it. Written by the owner thread only."""
+
+    def __cinit__(self):
+        self.epoch = NO_BROKER_EPOCH
+
+
+cdef class ReplicaState:
+    """Base of RemoteReplica. Used by the owner thread only. Times are milliseconds of a monotonic clock."""
+
+    def __init__(self, int32_t broker_id, PeerState peer not None):
+        self.broker_id = broker_id
+        self.peer = peer
+
+    cdef void note_fetch(self, int64_t fetch_offset, int64_t log_start_offset, int64_t leader_end_offset,
+                         int64_t monotonic_ms, int64_t broker_epoch) noexcept nogil:
+        if fetch_offset >= leader_end_offset:
+            if monotonic_ms > self.last_caught_up_ms:
+                self.last_caught_up_ms = monotonic_ms
+        elif fetch_offset >= self.last_fetch_leader_end_offset:
+            if self.last_fetch_ms > self.last_caught_up_ms:
+                self.last_caught_up_ms = self.last_fetch_ms
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = fetch_offset
+        if leader_end_offset > self.last_fetch_leader_end_offset:
+            self.last_fetch_leader_end_offset = leader_end_offset
+        self.last_fetch_ms = monotonic_ms
+        self.broker_epoch = broker_epoch
+
+    cdef bint was_caught_up(self, int64_t leader_end_offset, int64_t monotonic_ms, int64_t lag_max_ms) noexcept nogil:
+        return self.log_end_offset == leader_end_offset or monotonic_ms - self.last_caught_up_ms <= lag_max_ms
+
+    cdef bint is_acceptable(self, int64_t broker_epoch) noexcept nogil:
+        return self.peer.is_active and (broker_epoch == NO_BROKER_EPOCH or broker_epoch == self.peer.epoch)
+
+    cdef bint refuses_epoch(self, int64_t broker_epoch) noexcept nogil:
+        return broker_epoch != NO_BROKER_EPOCH and self.peer.epoch > broker_epoch
+
+    def record_fetch(self, int64_t fetch_offset, int64_t log_start_offset, int64_t leader_end_offset,
+                     int64_t monotonic_ms, int64_t broker_epoch):
+        """Records a fetch from `fetch_offset` while the leader's log ended at `leader_end_offset`.
+
+        The follower is caught up now if it fetches from that end. It was caught up at its previous fetch if it fetches
+        from the log end of that time: a follower that keeps pace with a steady writer never reaches the moving end but
+        is in sync.
+        """
+        self.note_fetch(fetch_offset, log_start_offset, leader_end_offset, monotonic_ms, broker_epoch)
+
+    def is_caught_up(self, int64_t leader_end_offset, int64_t monotonic_ms, int64_t lag_max_ms):
+        """Returns whether the follower is at the leader's log end, or was within the last `lag_max_ms`."""
+        return self.was_caught_up(leader_end_offset, monotonic_ms, lag_max_ms)
+
+    def is_isr_eligible(self):
+        """Returns whether the controller would accept the replica in an ISR (KIP-903).
+
+        Its broker must be active, and must have sent its last fetch since its last registration: a broker that was
+        restarted may have lost records that it had fetched before.
+        """
+        return self.is_acceptable(self.broker_epoch)
+
+    def is_outdated(self, int64_t broker_epoch):
+        """Returns whether a fetch with this broker epoch was sent before the broker's last registration (KIP-903)."""
+        return self.refuses_epoch(broker_epoch)

@@ -1,0 +1,77 @@
+"""Fetches of followers in the gate: the leader's view of a follower, and what its position changes.
+
+A follower's fetch acknowledges all records below its offset. It may raise the high watermark, which completes produce
+requests of the gate, and wakes Python if a request in a purgatory may wait for it. A follower that may be added to the
+ISR goes to Python, which proposes it to the controller. Python path: Partition.fetch_records.
+"""
+
+from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from kafkapy._core.broker_state.log_state cimport LogState
+from kafkapy._core.broker_state.replica_state cimport NO_BROKER_EPOCH, ReplicaState
+from kafkapy._core.bytes.primitives cimport load_int32, load_int64
+from kafkapy._core.gate.awaited_produce cimport complete_reached
+from kafkapy._core.gate.fetch_request cimport CONSUMER, FETCH_ON_ARRIVAL, REPLICA_STATE_BYTES
+from kafkapy._core.reactor.reactor_state cimport GATE_DECLINED
+
+
+cdef void find_replica_state(FetchRequest *request, const FrameCursor *cursor) noexcept nogil:
+    """Finds the replica state, which stands behind the partitions, in a request that ends like those of followers.
+
+    `take_rest` verifies that it is there. A request of another shape counts as one of a consumer, and Python serves it
+    if it has tagged fields.
+    """
+    cdef const uint8_t *at
+    request.replica_id = CONSUMER
+    request.replica_epoch = NO_BROKER_EPOCH
+    if cursor.end - cursor.pos < REPLICA_STATE_BYTES:
+        return
+    at = cursor.data + cursor.end - REPLICA_STATE_BYTES
+    # one tagged field: number 1, 13 bytes, of which the last one is an empty tag section
+    if at[0] == 1 and at[1] == 1 and at[2] == 13 and at[15] == 0 and load_int32(at + 3) > CONSUMER:
+        request.replica_id = load_int32(at + 3)
+        request.replica_epoch = load_int64(at + 7)
+
+
+cdef bint admits_follower(const FetchRequest *request, FetchedPartition *read, PartitionState partition,
+                          const FetchPlace *place) noexcept nogil:
+    """Finds the follower that fetches. Returns False if Python has to refuse it, or to propose it for the ISR."""
+    read.replica = partition.find_replica(request.replica_id)
+    read.fetch_offset = place.fetch_offset
+    read.follower_start_offset = place.log_start_offset
+    return read.replica != NULL and accepts_fetch_of(partition, <ReplicaState> read.replica, place.fetch_offset,
+                                                     request.replica_epoch)
+
+
+cdef inline bint accepts_fetch_of(PartitionState partition, ReplicaState replica, int64_t fetch_offset,
+                                  int64_t broker_epoch) noexcept nogil:
+    return not (replica.refuses_epoch(broker_epoch) or partition.may_enter_isr(replica, fetch_offset, broker_epoch))
+
+
+cdef void record_follower(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
+                          PartitionState partition, ReplicaState replica, LogState log) noexcept nogil:
+    """Records the follower's position. Python path: Partition._update_follower."""
+    cdef bint is_risen
+    cdef bint is_start_moved = replica.log_start_offset != read.follower_start_offset
+    replica.note_fetch(read.fetch_offset, read.follower_start_offset, log.log_end_offset, gate.shared.monotonic_ms,
+                       request.replica_epoch)
+    is_risen = partition.advance_high_watermark(log, gate.shared.monotonic_ms)
+    if is_risen:
+        complete_reached(gate, partition)
+    if partition.is_commit_watched and (is_risen or is_start_moved):
+        gate.wake(partition)
+
+
+cdef inline void record_read(GateContext gate, const FetchRequest *request, const FetchedPartition *read,
+                             PartitionState partition) noexcept nogil:
+    record_follower(gate, request, read, partition, <ReplicaState> read.replica, partition.log)
+
+
+cdef void record_positions(GateContext gate, const FetchRequest *request, int count, int verdict) noexcept nogil:
+    """Records the positions of a follower whose fetch has arrived and is not for Python."""
+    cdef int index
+    if request.replica_id == CONSUMER or request.moment != FETCH_ON_ARRIVAL or verdict == GATE_DECLINED:
+        return
+    for index in range(count):
+        record_read(gate, request, &gate.reads[index], <PartitionState> gate.reads[index].partition)

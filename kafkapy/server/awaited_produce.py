@@ -1,0 +1,66 @@
+"""Answers to produce requests that waited in the data gate and ended with an error.
+
+The gate has written the answer when it appended the records. What only Python knows is added here: the leader that a
+partition has now (KIP-951), and the count of the errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kafkapy._core.reactor.reactor import Connection
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.produce import ProduceResponse
+from kafkapy.server.leader_hints import LeaderNode, leader_hint_on
+from kafkapy.types import TopicPartition
+
+if TYPE_CHECKING:
+    from kafkapy.server.services import Services
+
+CORRELATION_ID_BYTES = 4
+
+CompleteAnswer = Callable[[Connection, int, bytes, Sequence[int]], Iterable[bytes]]
+
+
+def awaited_produce_answers(services: Services) -> CompleteAnswer:
+    """Returns the function that the gate calls with an answer and the error of each of its partitions, in order."""
+
+    def complete(connection: Connection, version: int, answer: bytes, errors: Sequence[int]) -> Iterable[bytes]:
+        header_size = CORRELATION_ID_BYTES + (version >= ProduceResponse.FLEXIBLE_VERSION)
+        for error in errors:
+            if error:
+                services.request_errors.count(ApiKey.PRODUCE, error)
+        if Error.NOT_LEADER_OR_FOLLOWER not in errors or version < ProduceResponse.FIRST_VERSION_WITH_CURRENT_LEADER:
+            return [answer]
+        response = ProduceResponse.decode(answer, version, header_size)
+        add_leaders(response, version, services, connection.listener.name)
+        chunks: Iterable[bytes] = response.encode_chunks(version, answer[:header_size])
+        return chunks
+
+    return complete
+
+
+def add_leaders(response: ProduceResponse, version: int, services: Services, listener: str) -> None:
+    """Names the leader of each partition that this broker no longer leads."""
+    nodes: dict[int, LeaderNode] = {}
+    by_id = services.metadata.image.topics.by_id
+    for topic in response.responses:
+        name = topic.name
+        if version >= ProduceResponse.FIRST_VERSION_WITH_TOPIC_ID:
+            known = by_id.get(topic.topic_id)
+            name = "" if known is None else known.name
+        for partition in topic.partition_responses:
+            if partition.error_code != Error.NOT_LEADER_OR_FOLLOWER:
+                continue
+            hint = leader_hint_on(services, listener, TopicPartition(name, partition.index))
+            partition.current_leader = ProduceResponse.LeaderIdAndEpoch(
+                leader_id=hint.leader_id, leader_epoch=hint.leader_epoch
+            )
+            if hint.node is not None:
+                nodes[hint.leader_id] = hint.node
+    response.node_endpoints = [
+        ProduceResponse.NodeEndpoint(node_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+        for node in nodes.values()
+    ]
