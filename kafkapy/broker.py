@@ -31,7 +31,7 @@ from kafkapy.controller.policy import NO_POLICIES, Policies
 from kafkapy.errors import ApiError, ConfigError, StorageError
 from kafkapy.network.socket_server import SocketServer, create_reactor
 from kafkapy.quorum.embedded_quorum import EmbeddedQuorum, controller_listener_of, settings_from_config
-from kafkapy.quorum.format_directory import format_directories
+from kafkapy.quorum.format_directory import check_formatted, format_directories
 from kafkapy.quorum.voters import check_static_voters
 from kafkapy.server.descriptor_watch import CHECK_INTERVAL_MS, DescriptorWatch
 from kafkapy.server.dispatcher import Dispatcher
@@ -176,8 +176,11 @@ class Broker:
     def _open_quorum(self) -> tuple[EmbeddedQuorum, MetadataImage]:
         config, clock, filesystem = self.config, self._foundation.clock, self._foundation.filesystem
         check_static_voters(config.controller_quorum_voters, config.node_id)
+        directories = [directory.path for directory in self.log_manager.directories if directory.is_online]
+        if not config.forms_own_cluster:
+            check_formatted([config.metadata_log_dir, *directories])
         properties = format_directories(
-            [directory.path for directory in self.log_manager.directories if directory.is_online],
+            directories,
             config.metadata_log_dir,
             config.node_id,
             filesystem,

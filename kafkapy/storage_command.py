@@ -16,6 +16,7 @@ from kafkapy.metadata.features import (
     KRAFT_VERSION,
     LATEST_METADATA_VERSION,
     METADATA_VERSION,
+    OLDEST_METADATA_VERSION,
     SUPPORTED_FEATURES,
     supports_scram,
 )
@@ -25,17 +26,21 @@ from kafkapy.metadata.release_features import (
     first_levels,
 )
 from kafkapy.protocol.messages.metadata_records import UserScramCredentialRecord
-from kafkapy.quorum.embedded_quorum import controller_listener_of
-from kafkapy.quorum.format_directory import check_identity, format_directories
+from kafkapy.quorum.format_directory import check_identity, format_node
 from kafkapy.quorum.voters import (
     DEFAULT_CONTROLLER_LISTENER,
     ControllerListener,
-    Voter,
-    check_static_voters,
+    VoterSet,
     parse_voter,
+    single_voter,
 )
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties
+from kafkapy.storage.meta_properties import (
+    FILE_NAME,
+    MalformedMetaProperties,
+    MetaProperties,
+    read_meta_properties,
+)
 from kafkapy.tools.declaration import Command, Example, Grammar, Tool
 from kafkapy.tools.feature_levels import (
     level_of_release,
@@ -50,8 +55,10 @@ from kafkapy.tools.scram_argument import parse_scram
 from kafkapy.tools.tool import run_tool
 from kafkapy.types import SystemClock, random_uuid, uuid_to_string
 
-_ANY_VOTERS = "controller.quorum.voters"
 _QUORUM = "quorum"
+# The metadata.version of Apache Kafka's next release, which 4.3 refuses.
+UNSTABLE_METADATA_VERSION = LATEST_METADATA_VERSION + 1
+UNSTABLE_METADATA_VERSION_NAME = "4.4-IV0"
 
 
 def directories_of(config: BrokerConfig) -> list[str]:
@@ -111,31 +118,41 @@ def _java_map(properties: MetaProperties) -> str:
     return "{" + ", ".join(f"{name}={fields[name]}" for name in sorted(fields)) + "}"
 
 
-def chosen_features(arguments: Arguments, *, is_dynamic: bool) -> list[tuple[str, int]]:
+def chosen_features(levels: dict[str, int], release: int | None, *, is_dynamic: bool) -> list[tuple[str, int]]:
     """Returns the features that the first start finalizes, metadata.version first, without those of level 0.
 
-    Raises ToolError with Kafka's text.
+    `release` is the metadata.version of --release-version, None without it. Raises ToolError with Kafka's text.
     """
-    levels = dict(name_and_level(text) for text in arguments.values("feature"))
-    if METADATA_VERSION in levels and arguments.has("release-version"):
+    if METADATA_VERSION in levels and release is not None:
         raise ToolError("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
-    metadata_version = levels.pop(METADATA_VERSION, LATEST_METADATA_VERSION)
-    if arguments.has("release-version"):
-        metadata_version = level_of_release(arguments["release-version"])
-    if metadata_version not in METADATA_VERSION_NAMES:
-        raise ToolError(f"No MetadataVersion with feature level {metadata_version}.")
+    metadata_version = levels.get(METADATA_VERSION, LATEST_METADATA_VERSION) if release is None else release
+    levels = {name: level for name, level in levels.items() if name != METADATA_VERSION}
+    _check_metadata_version(metadata_version)
     known = sorted(name for name in SUPPORTED_FEATURES if name != METADATA_VERSION)
-    for name, level in levels.items():
+    for name in sorted(levels):
         if name not in known:
             raise ToolError(f"Unsupported feature: {name}. Supported features are: {', '.join(known)}")
-        _check_level(name, level)
-    _check_kraft_version(levels.pop(KRAFT_VERSION, int(is_dynamic)), is_dynamic=is_dynamic)
-    levels = {name: level for name, level in first_levels(metadata_version).items() if name != KRAFT_VERSION} | levels
-    for name, level in levels.items():
+    _check_kraft_version(levels.get(KRAFT_VERSION, int(is_dynamic)), is_dynamic=is_dynamic)
+    chosen = {**first_levels(metadata_version), KRAFT_VERSION: int(is_dynamic), **levels}
+    for name, level in sorted(chosen.items()):
+        lowest, highest = SUPPORTED_FEATURES[name]
+        if not lowest <= level <= highest:
+            raise ToolError(f"No feature:{name} with feature level {level}")
         for needed, least in DEPENDENCIES.get((name, level), {}).items():
             if metadata_version < least:
                 raise ToolError(f"{name} could not be set to {level} because it depends on {needed} level {least}")
-    return [(METADATA_VERSION, metadata_version), *sorted((name, level) for name, level in levels.items() if level)]
+    del chosen[KRAFT_VERSION]  # it is in the snapshot with the voters
+    return [(METADATA_VERSION, metadata_version), *sorted((name, level) for name, level in chosen.items() if level)]
+
+
+def _check_metadata_version(level: int) -> None:
+    if level == UNSTABLE_METADATA_VERSION:
+        raise ToolError(f"metadata.version {UNSTABLE_METADATA_VERSION_NAME} is not yet stable.")
+    if level not in METADATA_VERSION_NAMES:
+        raise ToolError(
+            f"No MetadataVersion with feature level {level}. Valid feature levels are from "
+            f"{OLDEST_METADATA_VERSION} to {UNSTABLE_METADATA_VERSION}."
+        )
 
 
 def _check_kraft_version(level: int, *, is_dynamic: bool) -> None:
@@ -164,64 +181,80 @@ def format_command(arguments: Arguments) -> int:
     """Formats the directories of a configuration, as `format` does."""
     config = BrokerConfig.load(arguments["config"], {})
     if "process.roles" not in read_properties(arguments["config"]):
-        raise ToolError(
-            "The kafka configuration file appears to be for a legacy cluster. Formatting is only supported for "
-            "clusters in KRaft mode."
-        )
-    voters = config[_ANY_VOTERS]
-    if arguments["no-initial-controllers"]:
-        raise ToolError("A node of kafkapy is its quorum's only voter and cannot wait for others: use --standalone.")
-    is_named = arguments.has("standalone") or arguments.has("initial-controllers")
-    if voters and is_named:
-        raise ToolError(
-            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
-            "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
-            "controller.quorum.bootstrap.servers instead."
-        )
-    if not voters and not is_named:
-        raise ToolError(
-            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
-            "--standalone, --initial-controllers, or --no-initial-controllers."
-        )
-    check_static_voters(voters, config.node_id)
-    is_dynamic = not voters
-    listener = controller_listener_of(config)
-    voter = None
-    if arguments.has("initial-controllers"):
-        voter = initial_voter(arguments["initial-controllers"], config.node_id, listener)
-    features = chosen_features(arguments, is_dynamic=is_dynamic)
+        raise ToolError('Missing required configuration "process.roles" which has no default value.')
+    release = level_of_release(arguments["release-version"]) if arguments.has("release-version") else None
+    levels = dict(name_and_level(text) for text in arguments.values("feature"))
+    voters = chosen_voters(arguments, config)
+    features = chosen_features(levels, release, is_dynamic=not config.static_voters)
     credentials = chosen_credentials(arguments, features[0][1])
-    found = {directory: read_meta_properties(directory) for directory in directories_of(config)}
+    directories = directories_of(config)
+    found, unreadable = _read_directories(directories)
     check_identity(found, config.node_id, arguments["cluster-id"])
-    formatted = [directory for directory in found if found[directory] is not None]
+    formatted = [directory for directory, properties in found.items() if properties is not None]
     if formatted and not arguments["ignore-formatted"]:
         raise ToolError(
             f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore this directory and "
             "format the others."
         )
+    for directory in unreadable:
+        print(f"I/O error trying to read log directory {directory}. Ignoring...")
+    if not found:
+        raise ToolError("No available log directories to format.")
     if len(formatted) == len(found):
         print("All of the log directories are already formatted.")
         return 0
-    _print_plan(found, config.metadata_log_dir, features, credentials, is_dynamic=is_dynamic)
-    format_directories(
-        config.log_dirs,
+    _print_plan(found, _metadata_kind(config.node_id, voters, config.metadata_log_dir), features, credentials)
+    format_node(
+        found,
         config.metadata_log_dir,
         config.node_id,
         Filesystem(),
         SystemClock(),
         cluster_id=arguments["cluster-id"],
-        controller_listener=listener if voter is None else voter.listener,
         features=features,
         credentials=credentials,
-        voter_directory_id=None if voter is None else voter.directory_id,
-        is_dynamic=is_dynamic,
+        voters=voters,
     )
     return 0
 
 
-def initial_voter(text: str, node_id: int, listener: ControllerListener | None) -> Voter:
-    """Returns the voter that --initial-controllers names. Raises ToolError unless it is this node alone."""
-    name = (listener or DEFAULT_CONTROLLER_LISTENER).name
+def chosen_voters(arguments: Arguments, config: BrokerConfig) -> VoterSet | None:
+    """Returns the first voters of a dynamic quorum that the arguments name, None if they name none.
+
+    Raises ToolError or ConfigError with Kafka's text.
+    """
+    is_named = arguments.has("standalone") or arguments.has("initial-controllers")
+    if config.static_voters and is_named:
+        raise ToolError(
+            "You cannot specify controller.quorum.voters and format the node with --initial-controllers or "
+            "--standalone. If you want to use dynamic quorum, please remove controller.quorum.voters and specify "
+            "controller.quorum.bootstrap.servers instead."
+        )
+    if arguments.has("initial-controllers"):
+        return _initial_voters(arguments["initial-controllers"], config)
+    if arguments.has("standalone"):
+        if not config.is_controller:
+            raise ToolError("You can only use --standalone on a controller.")
+        return single_voter(config.node_id, random_uuid(), _own_listener(config))
+    if not arguments["no-initial-controllers"] and config.is_controller and not config.static_voters:
+        raise ToolError(
+            "Because controller.quorum.voters is not set on this controller, you must specify one of the following: "
+            "--standalone, --initial-controllers, or --no-initial-controllers."
+        )
+    return None
+
+
+def _own_listener(config: BrokerConfig) -> ControllerListener:
+    """Returns the listener that other nodes find this controller at."""
+    for listener in config.advertised_controller_listeners:
+        return ControllerListener(listener.name, listener.host or "localhost", listener.port)
+    return DEFAULT_CONTROLLER_LISTENER
+
+
+def _initial_voters(text: str, config: BrokerConfig) -> VoterSet:
+    """Returns the voters of --initial-controllers, on the first listener of controllers. Raises ToolError or
+    ConfigError."""
+    name = next(iter(config.controller_listener_names), DEFAULT_CONTROLLER_LISTENER.name)
     voters = [parse_voter(each, name) for each in text.split(",") if each]
     if not voters:
         raise ToolError("No voters given.")
@@ -229,12 +262,19 @@ def initial_voter(text: str, node_id: int, listener: ControllerListener | None) 
     duplicate = next((each for index, each in enumerate(ids) if each in ids[:index]), None)
     if duplicate is not None:
         raise ToolError(f"Node id {duplicate} was specified more than once.")
-    if ids != [node_id]:
-        raise ToolError(
-            f"--initial-controllers names the nodes {', '.join(map(str, ids))}: a node of kafkapy is its "
-            f"quorum's only voter, so that it may name node {node_id} alone."
-        )
-    return voters[0]
+    return VoterSet(voters)
+
+
+def _read_directories(directories: list[str]) -> tuple[dict[str, MetaProperties | None], list[str]]:
+    """Returns the meta.properties of the readable directories, None for a directory without it, and the others."""
+    found: dict[str, MetaProperties | None] = {}
+    unreadable = []
+    for directory in directories:
+        try:
+            found[directory] = read_meta_properties(directory)
+        except (MalformedMetaProperties, OSError):
+            unreadable.append(directory)
+    return found, unreadable
 
 
 def chosen_credentials(arguments: Arguments, metadata_version: int) -> list[UserScramCredentialRecord]:
@@ -257,13 +297,18 @@ def _shown_credential(record: UserScramCredentialRecord) -> str:
     return f"UserScramCredentialRecord({fields}, {keys}, iterations={record.iterations})"
 
 
+def _metadata_kind(node_id: int, voters: VoterSet | None, directory: str) -> dict[str, str]:
+    """Returns what Kafka calls the directory with the metadata log, by directory."""
+    if voters is None:
+        return {directory: "metadata"}
+    return {directory: "dynamic metadata" if voters.get(node_id) is None else "dynamic metadata voter"}
+
+
 def _print_plan(
     found: dict[str, MetaProperties | None],
-    metadata_directory: str,
+    kinds: dict[str, str],
     features: list[tuple[str, int]],
     credentials: list[UserScramCredentialRecord],
-    *,
-    is_dynamic: bool,
 ) -> None:
     shown = [f"FeatureLevelRecord(name='{name}', featureLevel={level})" for name, level in features]
     shown += map(_shown_credential, credentials)
@@ -275,9 +320,7 @@ def _print_plan(
     )
     for directory, properties in found.items():
         if properties is None:
-            kind = "data"
-            if directory == metadata_directory:
-                kind = "dynamic metadata voter" if is_dynamic else "metadata"
+            kind = kinds.get(directory, "data")
             print(f"Formatting {kind} directory {directory} with metadata.version {METADATA_VERSION_NAMES[version]}.")
 
 
@@ -362,15 +405,15 @@ COMMANDS = (
             ),
             Option(
                 "initial-controllers",
-                "Like --standalone, with the id of the metadata log's directory: "
-                "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg. Unlike Apache Kafka, kafkapy accepts this node only.",
+                "The quorum's first voters, the same on every node: id@host:port:directory, separated by commas, with "
+                "a random-uuid as the id of the directory with the metadata log.",
                 "INITIAL_CONTROLLERS",
                 aliases=("I",),
                 group=_QUORUM,
             ),
             Option(
                 "no-initial-controllers",
-                "For nodes that join a quorum later, which kafkapy does not support; use --standalone.",
+                "Name no voters; a controller that joins a quorum later is formatted so.",
                 aliases=("N",),
                 group=_QUORUM,
             ),
@@ -391,6 +434,11 @@ TOOL = Tool(
         Example(
             "Format the directories of a single node",
             "format --standalone -t DOmtQuZXQo-RFPyau_d8Xg -c server.properties",
+        ),
+        Example(
+            "Format one of two controllers that begin a cluster; the other one is formatted with the same words",
+            "format -t DOmtQuZXQo-RFPyau_d8Xg -c server.properties -I "
+            "1@a:9093:JEXY6aqzQY-32P5TStzaFg,2@b:9093:MvDxzVmcRsaTz33bUuRU6A",
         ),
         Example("Describe the directories", "info -c server.properties"),
     ),

@@ -28,20 +28,21 @@ class Listener(NamedTuple):
 
 
 def parse_listeners(key: str, endpoints: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
-    """Returns the listeners, each with the protocol of its name. Raises ConfigError that names key and endpoint."""
+    """Returns the listeners, each with the protocol of its name. Raises ConfigError that names the endpoint."""
     listeners: list[Listener] = []
+    endpoints = list(endpoints)
+    problem = f"Error creating broker listeners from '[{', '.join(endpoints)}]' ({key})"
     for endpoint in endpoints:
         match = _ENDPOINT.fullmatch(endpoint)
         if match is None or not match["name"] or int(match["port"]) > 65535:
             raise ConfigError(
-                f"Invalid value {endpoint} for configuration {key}: Unable to parse {endpoint} to a broker endpoint; "
-                "accepted is LISTENER_NAME://host:port, an IPv6 address in brackets, port 0 to 65535"
+                f"{problem}: Unable to parse {endpoint} to a broker endpoint; accepted is LISTENER_NAME://host:port, "
+                "an IPv6 address in brackets, port 0 to 65535"
             )
         name = match["name"].upper()
         if name not in protocols:
             raise ConfigError(
-                f"Error creating broker listeners from '{endpoint}' ({key}): No security protocol defined for "
-                f"listener {name}; add it to listener.security.protocol.map"
+                f"{problem}: No security protocol defined for listener {name}; add it to listener.security.protocol.map"
             )
         listeners.append(Listener(name, protocols[name], match["ipv6"] or match["host"] or "", int(match["port"])))
     return listeners

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from kafkapy.config.python_class import load_class
 from kafkapy.config.table import DYNAMIC_ONLY_ROWS, STATIC_ROWS, TOPIC_ROWS
+from kafkapy.config.validator import list_of
+from kafkapy.config.value import split_list
 from kafkapy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -153,8 +155,9 @@ def is_known(name: str) -> bool:
 
 
 def warnings_about(originals: Mapping[str, str]) -> list[str]:
-    """Returns one sentence for every key without an effect, in the order of the file."""
-    found = (_warning(name) for name in originals)
+    """Returns one sentence for every key without an effect, and for every list with duplicates, in the order of the
+    file."""
+    found = (warning for name, text in originals.items() for warning in (_warning(name), _duplicates(name, text)))
     return [warning for warning in found if warning]
 
 
@@ -186,6 +189,20 @@ def _kind_of(name: str) -> _Kind:
     if name in DYNAMIC_ONLY_ROWS:
         return _Kind.DYNAMIC_ONLY
     return _Kind.TOPIC if name in TOPIC_ROWS else _Kind.UNKNOWN
+
+
+def _duplicates(name: str, text: str) -> str | None:
+    row = STATIC_ROWS.get(name)
+    if row is None or not isinstance(row.validator, list_of):
+        return None
+    given = split_list(text)
+    kept = list(dict.fromkeys(given))
+    if kept == given:
+        return None
+    return (
+        f"Configuration key {name} contains duplicate values. Duplicates will be removed. The original value is: "
+        f"[{', '.join(given)}], the updated value is: [{', '.join(kept)}]"
+    )
 
 
 def _nearest(name: str) -> str | None:

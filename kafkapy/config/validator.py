@@ -106,7 +106,7 @@ class one_of_any_case(one_of):  # noqa: N801
 
 
 class list_of:  # noqa: N801
-    """Accepts a list without duplicates or empty elements; with `words`, only of these."""
+    """Accepts a list without empty elements; with `words`, only of these. `parse_value` removes duplicates."""
 
     __slots__ = ("words",)
 
@@ -114,8 +114,6 @@ class list_of:  # noqa: N801
         self.words = words
 
     def __call__(self, name: str, value: list[str]) -> None:
-        if len(set(value)) != len(value):
-            raise ConfigError(f"Configuration '{name}' values must not be duplicated.")
         for element in value:
             if not element:
                 raise ConfigError(f"Configuration '{name}' values must not be empty.")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kafkapy.config.row import BOOLEAN, CLASS, DOUBLE, INT, LIST, LONG, PASSWORD, REQUIRED, SHORT, ConfigType, Row
-from kafkapy.config.validator import invalid_value
+from kafkapy.config.validator import invalid_value, list_of
 
 # The characters that Java's String.trim() removes: all up to the space.
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -35,8 +35,13 @@ class Password:
 
 
 def parse_value(row: Row, text: str) -> Any:
-    """Returns the typed, validated value of `text`. Raises ConfigError that names key, value and accepted values."""
+    """Returns the typed, validated value of `text`. Raises ConfigError that names key, value and accepted values.
+
+    A list whose elements must differ loses its duplicates, as in Kafka.
+    """
     value = _parse(row.name, row.type, text.strip(_TRIMMED))
+    if isinstance(row.validator, list_of):
+        value = list(dict.fromkeys(value))
     if row.validator is not None:
         row.validator(row.name, value)
     return value

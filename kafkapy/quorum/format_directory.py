@@ -1,4 +1,4 @@
-"""Formats log directories like `format --standalone`: a dynamic quorum with this node as its only voter.
+"""Formats log directories as `kafka-storage format` does.
 
 meta.properties is written last in each directory: a directory that has it is formatted.
 """
@@ -6,7 +6,7 @@ meta.properties is written last in each directory: a directory that has it is fo
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from kafkapy.errors import ConfigError
 from kafkapy.metadata.features import BOOTSTRAP_FEATURES
@@ -17,8 +17,8 @@ from kafkapy.quorum.metadata_log import DIRECTORY_NAME
 from kafkapy.quorum.snapshot import snapshot_bytes, write_snapshot
 from kafkapy.quorum.voters import DEFAULT_CONTROLLER_LISTENER, ControllerListener, VoterSet, single_voter
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.storage.meta_properties import MetaProperties, read_meta_properties, write_meta_properties
-from kafkapy.types import Clock, OffsetAndEpoch, random_uuid, uuid_to_string
+from kafkapy.storage.meta_properties import FILE_NAME, MetaProperties, read_meta_properties, write_meta_properties
+from kafkapy.types import RESERVED_UUIDS, Clock, OffsetAndEpoch, random_uuid, uuid_to_string
 
 FORMATTED_SNAPSHOT = OffsetAndEpoch(0, 0)
 
@@ -32,25 +32,13 @@ def format_directories(
     *,
     cluster_id: str | None = None,
     controller_listener: ControllerListener | None = None,
-    features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
-    credentials: Sequence[UserScramCredentialRecord] = (),
-    voter_directory_id: bytes | None = None,
-    is_dynamic: bool = True,
 ) -> dict[str, MetaProperties]:
-    """Formats every directory that is not formatted. Formatted directories keep their identity, and determine the
-    cluster id.
+    """Formats every directory that is not formatted, for a cluster of this node alone; see `format_node`.
 
-    `features` are finalized by a first start, metadata.version first; `credentials` are stored with them. A quorum that
-    is not dynamic has its voter in the configuration. `voter_directory_id` is the id of the directory with the metadata
-    log; None makes a new one.
-
-    `metadata_directory`, one of `log_directories` or another one, has the metadata log. A given cluster id must be that
-    of the directories. Raises ConfigError, MalformedMetaProperties, OSError.
+    Without a cluster id, a new cluster has a random one. Raises ConfigError also if only the directory for the metadata
+    log is not formatted.
     """
-    # The order matters, because a crash may occur between two steps.
     every = dict.fromkeys([metadata_directory, *log_directories])
-    for directory in every:
-        filesystem.make_directory(directory)
     found = {directory: read_meta_properties(directory) for directory in every}
     known = check_identity(found, node_id, cluster_id)
     if known is not None and found[metadata_directory] is None:
@@ -58,18 +46,48 @@ def format_directories(
             f"{metadata_directory} is configured for the metadata log and has no meta.properties, but other "
             f"directories are of cluster {known}: were log.dirs or metadata.log.dir changed?"
         )
-    cluster_id = known or cluster_id or uuid_to_string(random_uuid())
+    voters = single_voter(node_id, random_uuid(), controller_listener or DEFAULT_CONTROLLER_LISTENER)
+    return format_node(every, metadata_directory, node_id, filesystem, clock, cluster_id=cluster_id, voters=voters)
+
+
+def format_node(
+    directories: Collection[str],
+    metadata_directory: str,
+    node_id: int,
+    filesystem: Filesystem,
+    clock: Clock,
+    *,
+    voters: VoterSet | None,
+    cluster_id: str | None = None,
+    features: Sequence[tuple[str, int]] = BOOTSTRAP_FEATURES,
+    credentials: Sequence[UserScramCredentialRecord] = (),
+) -> dict[str, MetaProperties]:
+    """Formats every directory that is not formatted. Formatted directories keep their identity, and determine the
+    cluster id.
+
+    `voters` are the first voters of a dynamic quorum; the directory with the metadata log has the id that they name for
+    this node. None: the voters are in the configuration, or another node knows them. `features` are finalized by a
+    first start, metadata.version first; `credentials` are stored with them.
+
+    `metadata_directory` is the one of `directories` that has the metadata log. A given cluster id must be that of the
+    directories. Raises ConfigError, MalformedMetaProperties, OSError.
+    """
+    # The order matters, because a crash may occur between two steps.
+    for directory in directories:
+        filesystem.make_directory(directory)
+    found = {directory: read_meta_properties(directory) for directory in directories}
+    cluster_id = check_identity(found, node_id, cluster_id) or cluster_id or uuid_to_string(random_uuid())
     formatted: dict[str, MetaProperties] = {}
     for directory, properties in found.items():
         if properties is None:
-            directory_id = (voter_directory_id if directory == metadata_directory else None) or random_uuid()
-            properties = MetaProperties(cluster_id, node_id, directory_id)
+            first_voters = voters if directory == metadata_directory else None
+            voter = None if first_voters is None else first_voters.get(node_id)
+            properties = MetaProperties(cluster_id, node_id, random_uuid() if voter is None else voter.directory_id)
             # A killed start may not have synced the directory.
             filesystem.sync_directory(os.path.dirname(directory) or ".")
             _write_bootstrap(directory, features, credentials, filesystem, clock)
-            if directory == metadata_directory and is_dynamic:
-                voters = single_voter(node_id, directory_id, controller_listener or DEFAULT_CONTROLLER_LISTENER)
-                _write_voters(directory, voters, filesystem, clock)
+            if first_voters is not None:
+                _write_voters(directory, first_voters, filesystem, clock)
             write_meta_properties(filesystem, directory, properties)
         elif properties.directory_id is None:
             properties = MetaProperties(properties.cluster_id, node_id, random_uuid())
@@ -78,28 +96,56 @@ def format_directories(
     return formatted
 
 
+def check_formatted(directories: Iterable[str]) -> None:
+    """Raises ConfigError, in Kafka's words, unless one of the directories is formatted.
+
+    A node of a cluster is formatted by `kafka-storage format` before its first start, because only its administrator
+    knows the cluster's id and the voters.
+    """
+    first = ""
+    for directory in directories:
+        if read_meta_properties(directory) is not None:
+            return
+        first = first or directory
+    raise ConfigError(
+        f"No `meta.properties` found in {first} (have you run `kafka-storage.sh` to format the directory?)"
+    )
+
+
 def check_identity(found: dict[str, MetaProperties | None], node_id: int, cluster_id: str | None = None) -> str | None:
     """Returns the cluster id of the formatted directories, None if none is formatted. Raises ConfigError if they
-    belong to another node or cluster, or are of the ZooKeeper era."""
-    first: str | None = None
+    belong to another node or cluster, share a directory id, or are of the ZooKeeper era."""
+    directories: dict[bytes, str] = {}
+    known: str | None = None
     for directory, properties in found.items():
         if properties is None:
             continue
+        path = os.path.join(directory, FILE_NAME)
         if properties.version == 0:
             raise ConfigError(
                 f"{directory}: meta.properties version 0 is of a cluster with ZooKeeper; it has to be migrated to "
                 "KRaft by Apache Kafka 3.9 before it can be opened"
             )
+        expected = cluster_id if cluster_id is not None else known
+        if expected is not None and properties.cluster_id != expected:
+            raise ConfigError(f"Invalid cluster.id in: {path}. Expected {expected}, but read {properties.cluster_id}")
         if properties.node_id != node_id:
             raise ConfigError(
-                f"{directory}: meta.properties has node.id={properties.node_id}, the configuration node.id={node_id}"
+                f"Stored node id {properties.node_id} doesn't match previous node id {node_id} in {path}. If you moved "
+                "your data, make sure your configured node id matches. If you intend to create a new node, you should "
+                "remove all data in your data directories."
             )
-        if first is not None and properties.cluster_id != first:
-            raise ConfigError(f"{directory}: meta.properties has cluster.id={properties.cluster_id}, {first} elsewhere")
-        if cluster_id is not None and properties.cluster_id != cluster_id:
-            raise ConfigError(f"{directory}: meta.properties has cluster.id={properties.cluster_id}, not {cluster_id}")
-        first = properties.cluster_id
-    return first
+        if properties.directory_id is not None:
+            shown, other = uuid_to_string(properties.directory_id), directories.get(properties.directory_id)
+            if properties.directory_id in RESERVED_UUIDS:
+                raise ConfigError(f"Invalid reserved directory ID {shown} found in {directory}")
+            if other is not None:
+                raise ConfigError(
+                    f"Duplicate directory ID {shown} found. It was the ID of {other}, but also of {directory}"
+                )
+            directories[properties.directory_id] = directory
+        known = properties.cluster_id
+    return known
 
 
 def _write_bootstrap(
@@ -119,7 +165,7 @@ def _write_bootstrap(
 
 
 def _write_voters(directory: str, voters: VoterSet, filesystem: Filesystem, clock: Clock) -> None:
-    """Writes the snapshot 0-0 that names the voter; durable on return."""
+    """Writes the snapshot 0-0 that names the voters; durable on return."""
     log_directory = os.path.join(directory, DIRECTORY_NAME)
     filesystem.make_directory(log_directory)
     wall_ms = clock.wall_ms()

@@ -154,12 +154,12 @@ class Refusal(NamedTuple):
 
 
 CONTROLLER = {
-    "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+    "listeners": "PLAINTEXT://localhost:0,CONTROLLER://localhost:0",
     "controller.listener.names": "CONTROLLER",
 }
 CONTROLLER_ONLY = {
     "process.roles": "controller",
-    "listeners": "CONTROLLER://localhost:9093",
+    "listeners": "CONTROLLER://localhost:0",
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.bootstrap.servers": "localhost:9093",
 }
@@ -169,7 +169,7 @@ BROKER_ONLY = {
     "controller.quorum.bootstrap.servers": "localhost:9093",
 }
 REFUSALS = {
-    "other node": Refusal(leave, r"node\.id=1\b.*node\.id=2\b", {"node.id": "2"}),
+    "other node": Refusal(leave, r"Stored node id 1 doesn't match previous node id 2", {"node.id": "2"}),
     "zookeeper era": Refusal(make_zookeeper_era, r"meta\.properties version 0.*ZooKeeper", {}),
     "garbled meta.properties": Refusal(garble_meta_properties, r"meta\.properties.*'one'", {}),
     "foreign static voters": Refusal(leave, r"\[1, 2\]", {**CONTROLLER, "controller.quorum.voters": "1@h:1,2@h:2"}),

@@ -78,3 +78,12 @@ def test_keys_of_the_wrong_role_are_named():
         "[CONTROLLER, SECOND]" in said
     )
     assert any("num.partitions is defined in the broker role." in each for each in said)
+
+
+def test_a_list_loses_its_duplicates_with_a_warning():
+    config = BrokerConfig({**BROKER, "process.roles": "broker,broker"})
+    assert config.process_roles == ["broker"]
+    assert (
+        "Configuration key process.roles contains duplicate values. Duplicates will be removed. The original value is: "
+        "[broker, broker], the updated value is: [broker]" in config.warnings
+    )
