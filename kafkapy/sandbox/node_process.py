@@ -1,0 +1,112 @@
+"""A node of a sandbox as a process of the supervisor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kafkapy.sandbox.layout import NodePlan
+from kafkapy.tools.server_start import READY_TEXT
+
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+NEVER_STARTED, RUNNING, PAUSED, ENDED = "not started", "running", "paused", "ended"
+
+
+class NodeProcess:
+    """The process of one node. It belongs to the supervisor, which alone signals it, so that a signal never reaches
+    another process with the same id. Not thread-safe."""
+
+    def __init__(self, plan: NodePlan, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Takes the node's folder, with its `server.properties`, and the program to run it with."""
+        self.plan = plan
+        self.directory = directory
+        self.output = directory / "node.log"
+        self._command = [*command, "broker", "start", "--config", str(directory / "server.properties")]
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output_start = 0
+        self._is_ready = False
+        self._is_paused = False
+        self.is_expected_to_end = False
+
+    @property
+    def is_running(self) -> bool:
+        """True while the process exists, also if it is paused."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self.is_running else None
+
+    @property
+    def state(self) -> str:
+        """The state as `status` shows it."""
+        if self._process is None:
+            return NEVER_STARTED
+        if self.is_running:
+            return PAUSED if self._is_paused else RUNNING
+        code = self._process.returncode
+        return f"{ENDED} ({signal.Signals(-code).name if code < 0 else code})"
+
+    def start(self) -> None:
+        """Starts the process, which ends with the supervisor where the system can do that."""
+        assert not self.is_running
+        with self.output.open("ab") as output:
+            self._output_start = output.tell()
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,  # Ctrl-C is for the supervisor
+                preexec_fn=_end_with_parent(),
+            )
+        self._is_ready = self._is_paused = self.is_expected_to_end = False
+
+    def is_ready(self) -> bool:
+        """Returns True once the node serves."""
+        if not self._is_ready:
+            with self.output.open("rb") as output:
+                output.seek(self._output_start)
+                self._is_ready = READY_TEXT.encode() in output.read()
+        return self._is_ready
+
+    def last_line(self) -> str:
+        """Returns the last line that the process has printed."""
+        lines = self.output.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it printed nothing"
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the process, if it exists. A paused process is continued by a signal that shall end it."""
+        if self._process is None or not self.is_running:
+            return
+        self.is_expected_to_end = self.is_expected_to_end or number in (signal.SIGTERM, signal.SIGKILL)
+        self._process.send_signal(number)
+        if number == signal.SIGSTOP:
+            self._is_paused = True
+        elif self._is_paused:
+            if number != signal.SIGCONT:
+                self._process.send_signal(signal.SIGCONT)
+            self._is_paused = False
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """Returns a function that makes a new process receive SIGTERM when the supervisor ends; None if only Linux could
+    do that."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def apply() -> None:
+        prctl(_END_WITH_PARENT, signal.SIGTERM)
+        if os.getppid() != parent:  # the supervisor has ended in between
+            os._exit(1)
+
+    return apply
