@@ -1,0 +1,304 @@
+"""A cluster of nodes of kafkapy and of Apache Kafka on loopback: directories, formatting, failures, and its state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+from kafkapy.client.admin import Admin, NewTopic, PartitionDescription, QuorumDescription
+from kafkapy.errors import ApiError
+from kafkapy.types import random_uuid, uuid_to_string
+from tests.cluster.nodes import BOTH, ClusterNode, Flavour, make_node
+from tests.ports import free_ports
+
+T = TypeVar("T")
+POLL_SECONDS = 0.05
+# Timeouts of a test cluster: short, and long enough for a machine that runs other tests too.
+QUICK = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+    "share.coordinator.state.topic.num.partitions": "3",
+}
+
+
+class Voters(Enum):
+    """How the nodes know the voters."""
+
+    STATIC = "controller.quorum.voters in every file"
+    INITIAL = "format --initial-controllers, the same words on every node"
+    STANDALONE = "format --standalone on the first controller, which the others join"
+
+
+class Spec(NamedTuple):
+    """A node to make."""
+
+    flavour: Flavour = Flavour.KAFKAPY
+    roles: str = BOTH
+
+
+def three(flavour: Flavour) -> list[Spec]:
+    """Returns three nodes of one program, each broker and controller."""
+    return [Spec(flavour)] * 3
+
+
+class Cluster:
+    """Nodes with the ids 1 to n in one cluster. A context manager that starts all nodes and kills them.
+
+    `flags` are those of every `format` (such as --release-version). With `by_own_tool` each directory is formatted by
+    the node's own program, otherwise all of them by kafkapy's.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        specs: Sequence[Spec],
+        *,
+        voters: Voters = Voters.INITIAL,
+        properties: Mapping[str, str] | None = None,
+        flags: Sequence[str] = (),
+        by_own_tool: bool = False,
+    ) -> None:
+        self.directory = directory
+        self.cluster_id = uuid_to_string(random_uuid())
+        self.voters = voters
+        self._flags = tuple(flags)
+        self._by_own_tool = by_own_tool
+        count = min(3, sum("broker" in spec.roles for spec in specs))
+        self._properties = {**QUICK, **replication_of(count), **(properties or {})}
+        self.nodes: dict[int, ClusterNode] = {}
+        self.directory_ids: dict[int, str] = {}
+        for node_id, spec in enumerate(specs, 1):
+            self._make(node_id, spec)
+        self._quorum = self._quorum_keys()
+        for node in self.nodes.values():
+            node.write_config(self._quorum)
+
+    # -- nodes
+
+    def __getitem__(self, node_id: int) -> ClusterNode:
+        return self.nodes[node_id]
+
+    @property
+    def brokers(self) -> list[ClusterNode]:
+        return [node for node in self.nodes.values() if node.is_broker]
+
+    @property
+    def controllers(self) -> list[ClusterNode]:
+        return [node for node in self.nodes.values() if node.is_controller]
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all brokers."""
+        return ",".join(node.bootstrap for node in self.brokers)
+
+    @property
+    def bootstrap_controllers(self) -> str:
+        """The addresses of all controllers."""
+        return ",".join(node.controller_address for node in self.controllers)
+
+    def add(self, spec: Spec, *, joins_voters: bool = False) -> ClusterNode:
+        """Makes, configures and formats one more node, which is not started. A controller becomes a voter by itself
+        with `joins_voters`, and otherwise by AddRaftVoter."""
+        node_id = max(self.nodes) + 1
+        node = self._make(node_id, spec)
+        if joins_voters:
+            node.properties["controller.quorum.auto.join.enable"] = "true"
+        node.write_config(self._quorum)
+        self._format(node, ["--no-initial-controllers"] if node.is_controller else [])
+        return node
+
+    def replace_program(self, node_id: int, flavour: Flavour) -> ClusterNode:
+        """Makes a stopped node run another program, on the same directories."""
+        node = self.nodes[node_id] = self.nodes[node_id].as_flavour(flavour)
+        node.write_config(self._quorum)
+        return node
+
+    def format_again(self, node_id: int) -> None:
+        """Formats the directory of a node that has lost its disk, as its administrator does."""
+        node = self.nodes[node_id]
+        flags = self._quorum_flags(node) if self.voters is Voters.STATIC else []
+        self._format(node, flags or (["--no-initial-controllers"] if node.is_controller else []))
+
+    def start(self, node_ids: Iterable[int] | None = None) -> None:
+        """Formats the nodes that are not formatted, and starts them together: one alone would wait for a majority."""
+        nodes = [self.nodes[node_id] for node_id in (self.nodes if node_ids is None else node_ids)]
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            formatted = [pool.submit(self._format_first, node) for node in nodes if not node.is_formatted]
+            for each in formatted:
+                each.result()
+            started = [pool.submit(node.start) for node in nodes]
+            for each in started:
+                each.result()
+
+    def kill(self) -> None:
+        """Kills all nodes: without a majority a node would wait for minutes to end cleanly."""
+        for node in self.nodes.values():
+            if node.is_running:
+                node.kill()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    # -- state
+
+    @contextmanager
+    def admin(self, node_id: int | None = None) -> Iterator[Admin]:
+        """Yields an admin client of one broker, or of all that run."""
+        nodes = [node for node in self.brokers if node.is_running and not node.is_paused]
+        if node_id is not None:
+            nodes = [self.nodes[node_id]]
+        with Admin({"bootstrap.servers": ",".join(node.bootstrap for node in nodes)}) as admin:
+            yield admin
+
+    def create_topic(self, name: str, partitions: int = 1, replication_factor: int = 3, **configs: str) -> None:
+        """Creates a topic and waits until every partition has a leader and all its replicas in sync. The names of
+        `configs` have underscores for dots."""
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        with self.admin() as admin:
+            admin.create_topics([NewTopic(name, partitions, replication_factor, configs=settings)]).check()
+        for partition in range(partitions):
+            self.wait_for_isr(name, partition)
+
+    def partition(self, topic: str, partition: int = 0) -> PartitionDescription:
+        """Returns a partition as any running broker knows it."""
+        with self.admin() as admin:
+            return admin.describe_topics([topic], timeout=10)[topic].partitions[partition]
+
+    def quorum(self) -> QuorumDescription:
+        """Returns the quorum as its leader describes it."""
+        with self.admin() as admin:
+            return admin.describe_metadata_quorum(timeout=10)
+
+    # -- waiting
+
+    def wait_for(self, what: str, read: Callable[[], T | None], timeout_s: float = 60.0) -> T:
+        """Returns the first result of `read` that is neither None nor False; errors of a cluster that is between two
+        states are tried again. AssertionError with the last one after the timeout."""
+        deadline = time.monotonic() + timeout_s
+        last: object = None
+        while time.monotonic() < deadline:
+            try:
+                last = read()
+                if last is not None and last is not False:
+                    return last  # type: ignore[return-value]
+            except (ApiError, OSError) as error:
+                last = error
+            time.sleep(POLL_SECONDS)
+        raise AssertionError(f"no {what} within {timeout_s} s; last: {last!r}")
+
+    def wait_for_quorum_leader(self, other_than: int | None = None) -> int:
+        """Returns the id of the active controller, once one other than `other_than` leads."""
+
+        def read() -> int | None:
+            leader = self.quorum().leader
+            return None if leader in (-1, other_than) else leader
+
+        return self.wait_for("leader of the quorum", read)
+
+    def wait_for_voters(self, *node_ids: int) -> QuorumDescription:
+        """Returns the quorum once exactly these nodes are its voters."""
+
+        def read() -> QuorumDescription | None:
+            quorum = self.quorum()
+            return quorum if {voter.node_id for voter in quorum.voters} == set(node_ids) else None
+
+        return self.wait_for(f"quorum of {node_ids}", read)
+
+    def wait_for_leader(self, topic: str, partition: int = 0, other_than: int | None = None) -> int:
+        """Returns the id of the partition's leader, once there is one other than `other_than`."""
+
+        def read() -> int | None:
+            leader = self.partition(topic, partition).leader
+            return None if leader in (-1, other_than) else leader
+
+        return self.wait_for(f"leader of {topic}-{partition}", read)
+
+    def wait_for_isr(self, topic: str, partition: int = 0, isr: Iterable[int] | None = None) -> PartitionDescription:
+        """Returns the partition once exactly these replicas, by default all of them, are in sync."""
+        wanted = None if isr is None else set(isr)
+
+        def read() -> PartitionDescription | None:
+            state = self.partition(topic, partition)
+            return state if set(state.isr) == (set(state.replicas) if wanted is None else wanted) else None
+
+        return self.wait_for(f"ISR of {topic}-{partition}", read)
+
+    # -- making and formatting
+
+    def _make(self, node_id: int, spec: Spec) -> ClusterNode:
+        port, controller_port = free_ports(2)
+        node = make_node(
+            spec.flavour,
+            node_id,
+            self.directory / f"node-{node_id}",
+            port,
+            controller_port,
+            roles=spec.roles,
+            properties=self._properties,
+        )
+        self.nodes[node_id] = node
+        self.directory_ids[node_id] = uuid_to_string(random_uuid())
+        return node
+
+    def _quorum_keys(self) -> dict[str, str]:
+        if self.voters is Voters.STATIC:
+            voters = [f"{node.node_id}@{node.controller_address}" for node in self.controllers]
+            return {"controller.quorum.voters": ",".join(voters)}
+        return {"controller.quorum.bootstrap.servers": self.bootstrap_controllers}
+
+    def _quorum_flags(self, node: ClusterNode) -> list[str]:
+        """Returns the flags of a first `format`."""
+        if self.voters is Voters.STATIC or not node.is_controller:
+            return []
+        if self.voters is Voters.STANDALONE:
+            first = self.controllers[0] is node
+            return ["--standalone"] if first else ["--no-initial-controllers"]
+        voters = [
+            f"{each.node_id}@{each.controller_address}:{self.directory_ids[each.node_id]}" for each in self.controllers
+        ]
+        return ["--initial-controllers", ",".join(voters)]
+
+    def _format_first(self, node: ClusterNode) -> None:
+        self._format(node, self._quorum_flags(node))
+
+    def _format(self, node: ClusterNode, flags: Iterable[str]) -> None:
+        tool = node if self._by_own_tool else _as_ours(node)
+        tool.format(self.cluster_id, [*flags, *self._flags])
+
+
+def replication_of(count: int) -> dict[str, str]:
+    """Returns the keys of the internal topics in a cluster of `count` brokers, or more."""
+    factors = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    least = str(min(2, count))
+    return {
+        **{f"{name}.replication.factor": str(count) for name in factors},
+        "transaction.state.log.min.isr": least,
+        "share.coordinator.state.topic.min.isr": least,
+        "default.replication.factor": str(count),
+        "min.insync.replicas": least,
+    }
+
+
+def _as_ours(node: ClusterNode) -> ClusterNode:
+    return node.as_flavour(Flavour.KAFKAPY)

@@ -1,0 +1,239 @@
+"""Producers and consumers (librdkafka) that run while nodes fail and write down their history."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from tests.cluster.history import History, Outcome, Read, Sent, value_of
+
+# A client that waits longer than this for its last answers has been forgotten by the cluster.
+PATIENCE_S = 60.0
+# The answers after which a record is certainly not in the log.
+_REFUSALS = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_REQUIRED_ACKS)
+_CLIENT = {
+    "topic.metadata.refresh.interval.ms": 1000,
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 500,
+    "log_level": 0,
+}
+
+
+class TrafficProducer:
+    """Sends numbered records to all partitions of a topic in turn, until it is stopped, on a thread of its own.
+
+    `rate` is in records per second. With `transaction_size` the records are in transactions of that many, of which
+    every third is aborted.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        bootstrap: str,
+        topic: str,
+        partitions: int,
+        name: str,
+        *,
+        rate: float = 200.0,
+        transaction_size: int = 0,
+        **settings: Any,
+    ) -> None:
+        self.name = name
+        self.failure: BaseException | None = None
+        self._history = history
+        self._topic = topic
+        self._partitions = partitions
+        self._pause_s = 1 / rate
+        self._transaction_size = transaction_size
+        self._numbers = [0] * partitions
+        self._stopped = threading.Event()
+        own: dict[str, Any] = {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "acks": "all",
+            "delivery.timeout.ms": int(PATIENCE_S * 1000),
+            "linger.ms": 2,
+            **_CLIENT,
+        }
+        if transaction_size:
+            own |= {"transactional.id": name, "transaction.timeout.ms": 30_000}
+        self._producer = Producer({**own, **settings})
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stops sending and waits for all answers."""
+        self._stopped.set()
+        self._thread.join(2 * PATIENCE_S)
+        assert not self._thread.is_alive(), f"{self.name} waits for ever"
+        if self.failure is not None:
+            raise self.failure
+
+    def _run(self) -> None:
+        try:
+            if self._transaction_size:
+                self._send_in_transactions()
+            else:
+                self._send()
+        except BaseException as error:
+            self.failure = error
+
+    def _send(self) -> None:
+        index = 0
+        while not self._stopped.wait(self._pause_s):
+            self._produce(index % self._partitions, None)
+            self._producer.poll(0)
+            index += 1
+        left = self._producer.flush(2 * PATIENCE_S)
+        assert left == 0, f"{left} records of {self.name} were never answered"
+
+    def _send_in_transactions(self) -> None:
+        self._producer.init_transactions(PATIENCE_S)
+        number = 0
+        while not self._stopped.is_set():
+            self._producer.begin_transaction()
+            for index in range(self._transaction_size):
+                self._produce(index % self._partitions, number)
+                self._producer.poll(0)
+                self._stopped.wait(self._pause_s)
+            self._history.transactions[self.name, number] = self._end_transaction(is_commit=number % 3 != 2)
+            number += 1
+
+    def _end_transaction(self, *, is_commit: bool) -> Outcome:
+        """Ends the transaction, again and again while the error says that this is right."""
+        try:
+            while True:
+                try:
+                    if is_commit:
+                        self._producer.commit_transaction(PATIENCE_S)
+                        return Outcome.DONE
+                    self._producer.abort_transaction(PATIENCE_S)
+                    return Outcome.NOT_DONE
+                except KafkaException as error:
+                    details: KafkaError = error.args[0]
+                    if details.txn_requires_abort():
+                        is_commit = False
+                    elif not details.retriable():
+                        raise
+        except KafkaException as error:
+            self.failure = error
+            self._stopped.set()
+            return Outcome.UNKNOWN
+
+    def _produce(self, partition: int, transaction: int | None) -> None:
+        number = self._numbers[partition]
+        self._numbers[partition] += 1
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            outcome, offset = Outcome.DONE, message.offset()
+            if error is not None:
+                outcome, offset = Outcome.NOT_DONE if error.code() in _REFUSALS else Outcome.UNKNOWN, -1
+            sent = Sent(self.name, partition, number, outcome, -1 if offset is None else offset, transaction)
+            self._history.sent.append(sent)
+
+        value = value_of(self.name, partition, number)
+        while True:
+            try:
+                self._producer.produce(self._topic, value, partition=partition, on_delivery=delivered)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+
+class TrafficConsumer:
+    """Reads a topic as a member of a group until it is stopped, on a thread of its own."""
+
+    def __init__(self, history: History, bootstrap: str, topic: str, name: str, group: str, **settings: Any) -> None:
+        self.name = name
+        self.failure: BaseException | None = None
+        self._history = history
+        self._topic = topic
+        self._session = 0
+        self._stopped = threading.Event()
+        own = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "session.timeout.ms": 6000,
+            **_CLIENT,
+        }
+        self._consumer = Consumer({**own, **settings})
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), f"{self.name} does not end"
+        if self.failure is not None:
+            raise self.failure
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._session += 1
+
+    def _run(self) -> None:
+        try:
+            self._consumer.subscribe([self._topic], on_assign=self._assigned)
+            while not self._stopped.is_set():
+                message = self._consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    self._history.reads.append(_read(message, self.name, self._session))
+            self._consumer.close()
+        except BaseException as error:
+            self.failure = error
+
+
+@contextmanager
+def traffic(*clients: TrafficProducer | TrafficConsumer) -> Iterator[None]:
+    """Runs the clients during the block, and stops them in their order."""
+    for client in clients:
+        client.start()
+    try:
+        yield
+    finally:
+        failures = []
+        for client in clients:
+            try:
+                client.stop()
+            except BaseException as error:
+                failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def read_log(bootstrap: str, topic: str, partitions: int) -> list[Read]:
+    """Returns the whole topic as read_committed shows it, up to the ends at the time of the call."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "reader-of-the-log", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.partition.eof": True, **_CLIENT})
+    found: list[Read] = []
+    try:
+        consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in range(partitions)])
+        unfinished = set(range(partitions))
+        while unfinished:
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None, f"the partitions {unfinished} of {topic} have no end"
+            error = message.error()
+            if error is None:
+                found.append(_read(message, "reader", 0))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                unfinished.discard(message.partition())
+    finally:
+        consumer.close()
+    return found
+
+
+def _read(message: Message, consumer: str, session: int) -> Read:
+    partition, offset, value = message.partition(), message.offset(), message.value()
+    assert partition is not None
+    assert offset is not None
+    assert isinstance(value, bytes)
+    return Read(consumer, session, partition, offset, value)
