@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kafkapy._core.reactor.reactor import Reactor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kafkapy.replica.replica_alter_log_dirs import ReplicaAlterLogDirsManager
     from kafkapy.replica.replica_manager import ReplicaManager
     from kafkapy.server.client_telemetry import ClientTelemetry
+    from kafkapy.server.controller_operations import ControllerOperations
     from kafkapy.server.fetch_session import FetchSessions
     from kafkapy.server.forwarding_port import ForwardingPort
     from kafkapy.server.transaction_markers import LocalMarkerWriter
@@ -90,6 +92,13 @@ class Services:
         self.kraft_version = kraft_version
         self.quorum_leader = quorum_leader
         self.request_errors = RequestErrors()
+
+    @cached_property
+    def controller_operations(self) -> ControllerOperations:
+        """The operations that other nodes request from this controller; imported at the first request of one."""
+        from kafkapy.server.controller_operations import ControllerOperations
+
+        return ControllerOperations(self.config, self.clock, self.cluster_id, self.kraft_version)
 
     def active_controller_id(self) -> int:
         """Returns the id of the active controller, -1 while it is unknown. Any thread."""

@@ -19,6 +19,7 @@ class MemoryController:
         self.is_active = is_active
         self.held: list[tuple[Operation[Any], Future[Any]]] | None = None
         self.submitted = 0
+        self.epoch = cache.image.epoch
 
     @property
     def image(self) -> MetadataImage:
@@ -52,5 +53,5 @@ class MemoryController:
         delta = MetadataDelta(image)
         for message, _ in result.records:
             delta.replay(message)
-        self.cache.image = delta.to_image(image.offset + len(result.records), image.epoch)
+        self.cache.image = delta.to_image(image.offset + len(result.records), self.epoch)
         future.set_result(result.response)

@@ -515,6 +515,7 @@ FEATURES: list[Any] = [
     (ApiKey.UPDATE_FEATURES, "a bad type", update_feature("share.version", 1, 9), range(1, 99)),
     (ApiKey.UPDATE_FEATURES, "nothing", always(feature_updates=[])),
     (ApiKey.UPDATE_FEATURES, "metadata too low", update_feature("metadata.version", 1, UNSAFE_DOWNGRADE)),
+    (ApiKey.UNREGISTER_BROKER, "unknown", always(broker_id=9)),
 ]  # fmt: skip
 
 

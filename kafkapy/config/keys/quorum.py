@@ -65,7 +65,7 @@ ROWS = (
         "broker.heartbeat.interval.ms", INT, 2000, ANY, MEDIUM, READ_ONLY,
         "Interval of a broker's heartbeats to the controller.",
     ),
-    inert(
+    key(
         "broker.session.timeout.ms", INT, 9000, ANY, MEDIUM, READ_ONLY,
         "Fence a broker that has not sent a heartbeat for this long.",
     ),

@@ -8,6 +8,7 @@ from kafkapy.protocol.api import ApiKey
 _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "acls": (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS),
     "api_versions": (ApiKey.API_VERSIONS,),
+    "broker_registration": (ApiKey.BROKER_REGISTRATION, ApiKey.BROKER_HEARTBEAT, ApiKey.UNREGISTER_BROKER),
     "client_quotas": (ApiKey.DESCRIBE_CLIENT_QUOTAS, ApiKey.ALTER_CLIENT_QUOTAS),
     "cluster": (ApiKey.DESCRIBE_CLUSTER,),
     "configs": (
@@ -16,6 +17,7 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.LIST_CONFIG_RESOURCES,
     ),
+    "controller_registration": (ApiKey.CONTROLLER_REGISTRATION,),
     "consumer_groups": (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
     "coordinators": (ApiKey.FIND_COORDINATOR,),
     "elections": (ApiKey.ELECT_LEADERS,),
@@ -35,7 +37,9 @@ _FAMILIES: dict[str, tuple[ApiKey, ...]] = {
     "log_dirs": (ApiKey.ALTER_REPLICA_LOG_DIRS, ApiKey.DESCRIBE_LOG_DIRS),
     "metadata": (ApiKey.METADATA, ApiKey.DESCRIBE_TOPIC_PARTITIONS),
     "offsets": (ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE),
+    "partition_changes": (ApiKey.ALTER_PARTITION, ApiKey.ASSIGN_REPLICAS_TO_DIRS),
     "produce": (ApiKey.PRODUCE,),
+    "producer_id_blocks": (ApiKey.ALLOCATE_PRODUCER_IDS,),
     "producer_ids": (ApiKey.INIT_PRODUCER_ID,),
     "quorum": (ApiKey.DESCRIBE_QUORUM, ApiKey.UPDATE_FEATURES),
     "reassignments": (ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS),

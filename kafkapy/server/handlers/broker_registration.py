@@ -1,0 +1,79 @@
+"""BrokerRegistration, versions 0 to 4 (KIP-631, KIP-858, KIP-966), BrokerHeartbeat, versions 0 to 2, and
+UnregisterBroker, version 0.
+
+Behaviour: the active controller registers, fences and unfences brokers; the response is sent when the change is
+committed. Another controller responds with NOT_CONTROLLER.
+
+Version notes: the previous broker epoch (KIP-966) comes with version 3 of the registration; failed and cordoned log
+directories with versions 1 and 2 of the heartbeat.
+"""
+
+from __future__ import annotations
+
+from kafkapy.controller.broker_sessions import HeartbeatResponse
+from kafkapy.errors import Error
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from kafkapy.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from kafkapy.server.api_registry import serves
+from kafkapy.server.controller_answer import answer_when_committed
+from kafkapy.server.request_context import RequestContext
+
+
+def broker_registration_error(
+    request: BrokerRegistrationRequest, version: int, error: Error, message: str | None
+) -> BrokerRegistrationResponse:
+    return BrokerRegistrationResponse(error_code=error)
+
+
+@serves(ApiKey.BROKER_REGISTRATION, 0, 4, on_error=broker_registration_error)
+def handle_broker_registration(context: RequestContext, request: BrokerRegistrationRequest) -> None:
+    answer_when_committed(
+        context,
+        context.services.controller_operations.register_broker(request),
+        lambda epoch: BrokerRegistrationResponse(broker_epoch=epoch),
+        lambda error, message: broker_registration_error(request, context.api_version, error, message),
+    )
+
+
+def broker_heartbeat_error(
+    request: BrokerHeartbeatRequest, version: int, error: Error, message: str | None
+) -> BrokerHeartbeatResponse:
+    return BrokerHeartbeatResponse(error_code=error)
+
+
+@serves(ApiKey.BROKER_HEARTBEAT, 0, 2, on_error=broker_heartbeat_error)
+def handle_broker_heartbeat(context: RequestContext, request: BrokerHeartbeatRequest) -> None:
+    operations = context.services.controller_operations
+    operations.contact(request.broker_id, request.broker_epoch)
+    answer_when_committed(
+        context,
+        operations.heartbeat(request),
+        _heartbeat_response,
+        lambda error, message: broker_heartbeat_error(request, context.api_version, error, message),
+    )
+
+
+def _heartbeat_response(response: HeartbeatResponse) -> BrokerHeartbeatResponse:
+    return BrokerHeartbeatResponse(
+        is_caught_up=response.is_caught_up,
+        is_fenced=response.is_fenced,
+        should_shut_down=response.should_shut_down,
+    )
+
+
+def unregister_broker_error(
+    request: UnregisterBrokerRequest, version: int, error: Error, message: str | None
+) -> UnregisterBrokerResponse:
+    return UnregisterBrokerResponse(error_code=error, error_message=message)
+
+
+@serves(ApiKey.UNREGISTER_BROKER, 0, 0, on_error=unregister_broker_error)
+def handle_unregister_broker(context: RequestContext, request: UnregisterBrokerRequest) -> None:
+    answer_when_committed(
+        context,
+        context.services.controller_operations.unregister_broker(request.broker_id),
+        lambda _: UnregisterBrokerResponse(error_message=None),
+        lambda error, message: unregister_broker_error(request, context.api_version, error, message),
+    )
