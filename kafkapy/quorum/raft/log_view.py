@@ -10,8 +10,13 @@ from kafkapy.quorum.voters import VoterSet
 from kafkapy.types import OffsetAndEpoch
 
 
+def _epoch_of(entry: tuple[int, int]) -> int:
+    return entry[0]
+
+
 class LogView:
-    """The offsets of a log; its records stay with the driver.
+    """The offsets of a log; its records stay with the driver, which begins the log at the newest snapshot if it opens
+    one that ends before it.
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
     snapshots  ids of the complete snapshots, in ascending order; the formatted one 0-0 included
@@ -56,15 +61,15 @@ class LogView:
     def end_of_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch of the log that is not above `epoch`, and the end offset of its records.
 
-        For an epoch before all records that is the end of the oldest snapshot, or (0, 0).
+        For an epoch above all others that is the end of the log; for an epoch before all records it is the epoch
+        itself, which ends where the records begin.
         """
-        index = bisect_right(self.epochs, epoch, key=lambda entry: entry[0])
+        if not self.epochs or epoch >= self.epochs[-1][0]:
+            return OffsetAndEpoch(self.end_offset, self.last_epoch)
+        index = bisect_right(self.epochs, epoch, key=_epoch_of)
         if index == 0:
-            # The records before the log start are in a snapshot, so that they are known to be committed.
-            oldest = self.snapshots[0] if self.snapshots else OffsetAndEpoch(0, 0)
-            return OffsetAndEpoch(self.start_offset, oldest.epoch if oldest.offset == self.start_offset else 0)
-        end_offset = self.epochs[index][1] if index < len(self.epochs) else self.end_offset
-        return OffsetAndEpoch(end_offset, self.epochs[index - 1][0])
+            return OffsetAndEpoch(self.epochs[0][1], epoch)
+        return OffsetAndEpoch(self.epochs[index][1], self.epochs[index - 1][0])
 
     # -- voters
 
@@ -75,6 +80,10 @@ class LogView:
     def voters_offset(self) -> int:
         """Returns the offset of the newest KRaftVoters record, -1 if there is none or it is in a snapshot 0-0."""
         return self._voter_sets[-1][0] if self._voter_sets else -1
+
+    def former_voters(self) -> VoterSet | None:
+        """Returns the voter set before the newest one, None if the log does not contain it."""
+        return self._voter_sets[-2][1] if len(self._voter_sets) > 1 else None
 
     def kraft_version(self) -> int:
         """Returns the newest kraft.version of the log, 0 if it contains none."""
@@ -121,6 +130,11 @@ class LogView:
         self.snapshots = [snapshot_id]
         self._voter_sets = [] if voters is None else [(snapshot_id.offset - 1, voters)]
         self._versions = [(snapshot_id.offset - 1, kraft_version)]
+
+    def add_snapshot(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Adds a snapshot that this node wrote, the newest one."""
+        if not self.snapshots or snapshot_id > self.snapshots[-1]:
+            self.snapshots.append(snapshot_id)
 
     def clean(self, start_offset: int, snapshots: list[OffsetAndEpoch]) -> None:
         """Moves the start of the log up to the end of a snapshot; `snapshots` remain."""

@@ -1,0 +1,26 @@
+"""Candidate: a voter that voted for itself in a new epoch and asks the others for their votes."""
+
+from __future__ import annotations
+
+from kafkapy.quorum.raft.messages import Endpoints
+from kafkapy.quorum.raft.tally import Tally
+from kafkapy.quorum.voters import ReplicaKey
+
+
+class Candidate:
+    """Becomes Leader on a majority, and Prospective at `deadline_ms`, also if it lost the election before."""
+
+    __slots__ = ("deadline_ms", "epoch", "tally", "voted")
+    name = "candidate"
+    leader_id = -1
+    endpoints: Endpoints = ()
+
+    def __init__(self, epoch: int, own_key: ReplicaKey, tally: Tally, deadline_ms: int) -> None:
+        self.epoch = epoch
+        self.voted: ReplicaKey | None = own_key
+        self.tally = tally
+        self.deadline_ms = deadline_ms
+
+    def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
+        """Returns True for a PreVote of an up-to-date replica; the vote of this epoch is this node's own."""
+        return pre_vote and is_up_to_date

@@ -1,0 +1,306 @@
+"""Vote, BeginQuorumEpoch and EndQuorumEpoch: requests, responses, and what every response says about the leader."""
+
+from __future__ import annotations
+
+from kafkapy.errors import Error
+from kafkapy.quorum.raft.candidate import Candidate
+from kafkapy.quorum.raft.follower import Follower
+from kafkapy.quorum.raft.leader import Leader
+from kafkapy.quorum.raft.messages import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    Endpoints,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from kafkapy.quorum.raft.node import RaftNode
+from kafkapy.quorum.raft.prospective import Prospective
+from kafkapy.quorum.raft.resigned import Resigned
+from kafkapy.quorum.raft.unattached import Unattached
+from kafkapy.quorum.voters import ReplicaKey
+from kafkapy.types import ZERO_UUID
+
+# -- what a message says about the leader
+
+
+def is_our_cluster(node: RaftNode, cluster_id: str | None) -> bool:
+    """Returns True if the request names this cluster, or none."""
+    return cluster_id is None or cluster_id == node.config.cluster_id
+
+
+def learn_leader(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
+    """Enters a higher epoch, or follows the leader of the current epoch that was not known; returns False if the
+    message names another leader for the current epoch than this node knows."""
+    state = node.state
+    if epoch < state.epoch:
+        return True
+    if leader_id >= 0 and not endpoints:
+        endpoints = node.endpoints_of(leader_id)
+    if leader_id == node.config.node_id:
+        # Without its quorum-state a node can learn that it led an epoch, in which it must not vote for another node.
+        if epoch > state.epoch or state.leader_id == -1:
+            if node.config.can_be_voter:
+                node.become_resigned(epoch, ())
+            elif epoch > state.epoch:
+                node.become_unattached(epoch)
+        return epoch > state.epoch or state.leader_id in (-1, leader_id)
+    if epoch > state.epoch:
+        if leader_id >= 0 and endpoints:
+            node.become_follower(epoch, leader_id, endpoints)
+        else:
+            node.become_unattached(epoch, leader_id)
+        return True
+    if leader_id == -1:
+        return True
+    if state.leader_id not in (-1, leader_id):
+        return False
+    if isinstance(state, Follower):
+        if len(endpoints) > len(state.endpoints):
+            state.endpoints = endpoints
+            node.announce_leader()
+    elif state.leader_id == -1 or isinstance(state, Unattached):
+        if endpoints:
+            node.become_follower(epoch, leader_id, endpoints)
+        elif state.leader_id == -1:
+            node.become_unattached(epoch, leader_id)
+    return True
+
+
+def handle_common(node: RaftNode, error: Error, leader_id: int, epoch: int, endpoints: Endpoints) -> bool | None:
+    """Handles the fields that all responses of the quorum have.
+
+    Returns None if the response remains to be handled, True if it has been handled, False if the connection is to back
+    off.
+    """
+    former = node.state
+    if error == Error.CLUSTER_AUTHORIZATION_FAILED:
+        node.fatal("this node is not authorized to take part in the quorum")
+        return False
+    if error == Error.INCONSISTENT_CLUSTER_ID:
+        return False
+    if error == Error.UNSUPPORTED_VERSION:
+        return None
+    if epoch < former.epoch or error == Error.UNKNOWN_LEADER_EPOCH:
+        return True
+    is_stale = epoch > former.epoch or error in (Error.FENCED_LEADER_EPOCH, Error.NOT_LEADER_OR_FOLLOWER)
+    if not learn_leader(node, leader_id, epoch, endpoints):
+        node.fatal(
+            f"a response names node {leader_id} as leader of epoch {epoch}, whose leader is node {former.leader_id}"
+        )
+        return True
+    if is_stale:
+        # The node that responded knows no more than this one: wait before asking it again.
+        return error != Error.NOT_LEADER_OR_FOLLOWER or node.state is not former
+    if error == Error.INVALID_REQUEST:
+        node.fatal("another node of the quorum refused a request as invalid")
+        return False
+    return False if error == Error.BROKER_NOT_AVAILABLE else None
+
+
+def _voter_error(node: RaftNode, sender_id: int, epoch: int) -> Error:
+    if epoch < node.state.epoch:
+        return Error.FENCED_LEADER_EPOCH
+    return Error.INVALID_REQUEST if sender_id < 0 else Error.NONE
+
+
+def _is_addressee(node: RaftNode, key: ReplicaKey) -> bool:
+    """Returns True if a request to a voter is for this node and directory, or does not name its addressee."""
+    if key.node_id < 0:
+        return True
+    return key.node_id == node.config.node_id and key.directory_id in (ZERO_UUID, node.config.directory_id)
+
+
+# -- Vote
+
+
+def handle_vote(node: RaftNode, request: VoteRequest) -> VoteResponse:
+    """Grants or refuses a vote; the vote is made durable before the response."""
+    if not is_our_cluster(node, request.cluster_id):
+        return VoteResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
+    largest_epoch = request.epoch if request.pre_vote else request.epoch - 1
+    if request.end_offset < 0 or request.epoch < 0 or not 0 <= request.last_epoch <= largest_epoch:
+        return VoteResponse(Error.INVALID_REQUEST, *node.leader_fields())
+    error = _voter_error(node, request.candidate.node_id, request.epoch)
+    if error != Error.NONE:
+        return VoteResponse(error, *node.leader_fields())
+    if request.epoch > node.state.epoch:
+        node.become_unattached(request.epoch)
+    if not _is_addressee(node, request.voter):
+        return VoteResponse(Error.INVALID_VOTER_KEY, *node.leader_fields())
+    is_granted = _grants(node, request)
+    state = node.state
+    if is_granted and not request.pre_vote and isinstance(state, Unattached | Prospective) and state.voted is None:
+        state.voted = request.candidate
+        # The candidate has at least as good a chance as this node, which therefore does not compete with it.
+        state.deadline_ms = node.election_deadline() if node.may_stand else state.deadline_ms
+        node.save_election()
+    return VoteResponse(Error.NONE, *node.leader_fields(), is_granted)
+
+
+def _grants(node: RaftNode, request: VoteRequest) -> bool:
+    if request.candidate.node_id == node.config.node_id:
+        return False
+    end = node.log.end
+    is_up_to_date = (request.last_epoch, request.end_offset) >= (end.epoch, end.offset)
+    state = node.state
+    if isinstance(state, Follower) and request.pre_vote and node.refused_epoch == state.epoch:
+        return is_up_to_date
+    return state.grants(request.candidate, is_up_to_date, request.pre_vote)
+
+
+def send_votes(node: RaftNode, state: Prospective | Candidate) -> int:
+    """Asks the voters that have not responded; returns the time at which a waiting connection is ready."""
+    next_ms = state.deadline_ms
+    for node_id in sorted(state.tally.waiting):
+        voter = node.voters.get(node_id)
+        destination = None if voter is None else node.voter_destination(voter)
+        if voter is None or destination is None:
+            continue
+        ready_ms = node.connections.ready_ms(node_id, node.now_ms)
+        if ready_ms <= node.now_ms:
+            end = node.log.end
+            is_pre_vote = isinstance(state, Prospective)
+            request = VoteRequest(
+                node.config.cluster_id, voter.key, node.config.key, state.epoch, end.epoch, end.offset, is_pre_vote
+            )
+            node.send(destination, request)
+        next_ms = min(next_ms, node.connections.ready_ms(node_id, node.now_ms))
+    return next_ms
+
+
+def handle_vote_response(node: RaftNode, node_id: int, request: VoteRequest, response: VoteResponse) -> bool:
+    """Counts a vote or PreVote; returns False if the connection is to back off."""
+    handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
+    if handled is not None:
+        return handled
+    state = node.state
+    if response.error == Error.UNSUPPORTED_VERSION:
+        if isinstance(state, Prospective) and request.pre_vote and request.epoch == state.epoch:
+            node.become_candidate()
+        return False
+    if response.error != Error.NONE:
+        return False
+    if isinstance(state, Prospective if request.pre_vote else Candidate) and request.epoch == state.epoch:
+        assert isinstance(state, Prospective | Candidate)
+        state.tally.record(node_id, response.granted)
+        if state.tally.is_won and request.pre_vote:
+            node.become_candidate()
+        elif state.tally.is_won:
+            node.become_leader(tuple(sorted(state.tally.granted)))
+    return True
+
+
+# -- BeginQuorumEpoch and EndQuorumEpoch
+
+
+def handle_begin(node: RaftNode, request: BeginQuorumEpochRequest) -> BeginQuorumEpochResponse:
+    """Follows the leader that announces itself."""
+    if not is_our_cluster(node, request.cluster_id):
+        return BeginQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
+    error = _voter_error(node, request.leader_id, request.epoch)
+    if error == Error.NONE and not _may_lead(node, request.leader_id, request.epoch, request.endpoints):
+        error = Error.INVALID_REQUEST
+    if error == Error.NONE and not _is_addressee(node, request.voter):
+        error = Error.INVALID_VOTER_KEY
+    return BeginQuorumEpochResponse(error, *node.leader_fields())
+
+
+def _may_lead(node: RaftNode, leader_id: int, epoch: int, endpoints: Endpoints) -> bool:
+    """Follows the sender of a request; returns False if that cannot be the leader of the epoch."""
+    return leader_id != node.config.node_id and learn_leader(node, leader_id, epoch, endpoints)
+
+
+def handle_end(node: RaftNode, request: EndQuorumEpochRequest) -> EndQuorumEpochResponse:
+    """Shortens the fetch timeout according to this node's rank among the preferred candidates."""
+    if not is_our_cluster(node, request.cluster_id):
+        return EndQuorumEpochResponse(Error.INCONSISTENT_CLUSTER_ID, -1, -1)
+    error = _voter_error(node, request.leader_id, request.epoch)
+    if error == Error.NONE and not _may_lead(node, request.leader_id, request.epoch, request.endpoints):
+        error = Error.INVALID_REQUEST
+    state = node.state
+    if error == Error.NONE and isinstance(state, Follower) and state.leader_id == request.leader_id:
+        state.deadline_ms = node.now_ms + election_backoff_ms(node, request.preferred)
+    return EndQuorumEpochResponse(error, *node.leader_fields())
+
+
+def election_backoff_ms(node: RaftNode, preferred: tuple[ReplicaKey, ...]) -> int:
+    """Returns how long this node waits after the leader resigned: the first candidate does not wait."""
+    largest_ms = node.config.election_backoff_max_ms
+    own = node.config.key
+    for rank, key in enumerate(preferred):
+        if key.node_id == own.node_id and key.directory_id in (ZERO_UUID, own.directory_id):
+            base_ms = largest_ms >> (len(preferred) - 1)
+            return 0 if rank == 0 else min(largest_ms, base_ms << (rank - 1))
+    return largest_ms
+
+
+def leader_refused(node: RaftNode, leader_id: int) -> None:
+    """Shortens the fetch timeout of a voter whose leader refuses every connection.
+
+    The voters take their turns in the order of their ids, so that two of them do not ask for votes at the same time;
+    without success the hint counts again only after the election timeout.
+    """
+    state = node.state
+    if not isinstance(state, Follower) or state.leader_id != leader_id or not node.is_voter:
+        return
+    node.refused_epoch = state.epoch
+    if node.now_ms >= node.refusal_ignored_until_ms:
+        node.refusal_ignored_until_ms = node.now_ms + node.config.election_timeout_ms
+        others = [node_id for node_id in node.voters.ids if node_id != leader_id]
+        turn_ms = node.config.election_timeout_ms // 10
+        state.deadline_ms = min(state.deadline_ms, node.now_ms + others.index(node.config.node_id) * turn_ms)
+
+
+def handle_begin_response(node: RaftNode, response: BeginQuorumEpochResponse) -> bool:
+    """Handles an acknowledgement of this leader; returns False if the connection is to back off."""
+    handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
+    return response.error == Error.NONE if handled is None else handled
+
+
+def handle_end_response(node: RaftNode, node_id: int, response: EndQuorumEpochResponse) -> bool:
+    """Notes that a voter knows that this node has resigned; returns False if the connection is to back off."""
+    handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
+    if handled is not None:
+        return handled
+    if response.error == Error.NONE and isinstance(node.state, Resigned):
+        node.state.unacknowledged.discard(node_id)
+    return response.error == Error.NONE
+
+
+def send_begin_epochs(node: RaftNode, leader: Leader) -> int:
+    """Announces this leader to the voters that have not fetched lately; returns the time of the next round."""
+    if node.now_ms >= leader.begin_ms:
+        interval_ms = node.config.fetch_timeout_ms // 2
+        for voter in node.voters:
+            progress = leader.voters[voter.node_id]
+            has_fetched = progress.fetch_ms >= 0 and progress.fetch_ms > node.now_ms - interval_ms
+            destination = node.voter_destination(voter)
+            if voter.node_id == node.config.node_id or has_fetched or destination is None:
+                continue
+            if node.connections.ready_ms(voter.node_id, node.now_ms) <= node.now_ms:
+                request = BeginQuorumEpochRequest(
+                    node.config.cluster_id, voter.key, leader.leader_id, leader.epoch, leader.endpoints
+                )
+                node.send(destination, request)
+        leader.begin_ms = node.now_ms + interval_ms
+    return leader.begin_ms
+
+
+def send_end_epochs(node: RaftNode, state: Resigned) -> int:
+    """Announces the resignation to the voters that have not acknowledged it; returns the time at which a waiting
+    connection is ready."""
+    next_ms = state.deadline_ms
+    for node_id in sorted(state.unacknowledged):
+        voter = node.voters.get(node_id)
+        destination = None if voter is None else node.voter_destination(voter)
+        if destination is None:
+            continue
+        if node.connections.ready_ms(node_id, node.now_ms) <= node.now_ms:
+            request = EndQuorumEpochRequest(
+                node.config.cluster_id, state.leader_id, state.epoch, state.preferred, state.endpoints
+            )
+            node.send(destination, request)
+        next_ms = min(next_ms, node.connections.ready_ms(node_id, node.now_ms))
+    return next_ms

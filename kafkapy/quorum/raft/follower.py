@@ -1,0 +1,62 @@
+"""Follower: a replica that fetches from the leader of its epoch."""
+
+from __future__ import annotations
+
+from kafkapy.quorum.raft.messages import Endpoints
+from kafkapy.quorum.voters import ReplicaKey
+from kafkapy.types import OffsetAndEpoch
+
+
+class SnapshotDownload:
+    """The snapshot that a follower fetches, and the size of its part file."""
+
+    __slots__ = ("is_complete", "position", "snapshot_id")
+
+    def __init__(self, snapshot_id: OffsetAndEpoch) -> None:
+        self.snapshot_id = snapshot_id
+        self.position = 0
+        self.is_complete = False
+
+
+class Follower:
+    """A voter becomes Prospective at `deadline_ms`, the fetch timeout, which every successful fetch resets; an observer
+    then asks the bootstrap servers for the leader.
+
+    `has_fetched` is True after the first successful fetch from this leader: from then on the node refuses PreVotes.
+    """
+
+    __slots__ = (
+        "deadline_ms",
+        "download",
+        "endpoints",
+        "epoch",
+        "has_fetched",
+        "has_updated_voter",
+        "leader_id",
+        "update_voter_ms",
+        "voted",
+    )
+    name = "follower"
+
+    def __init__(
+        self,
+        epoch: int,
+        leader_id: int,
+        endpoints: Endpoints,
+        voted: ReplicaKey | None,
+        deadline_ms: int,
+        update_voter_ms: int,
+    ) -> None:
+        self.epoch = epoch
+        self.leader_id = leader_id
+        self.endpoints = endpoints
+        self.voted = voted
+        self.deadline_ms = deadline_ms
+        self.update_voter_ms = update_voter_ms
+        self.has_fetched = False
+        self.has_updated_voter = False
+        self.download: SnapshotDownload | None = None
+
+    def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
+        """Returns True for a PreVote of an up-to-date replica, if this node has not yet fetched from the leader."""
+        return pre_vote and is_up_to_date and not self.has_fetched

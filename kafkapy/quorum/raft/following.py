@@ -1,0 +1,230 @@
+"""The fetching side: Fetch and FetchSnapshot requests, appends, truncation, and downloads of snapshots."""
+
+from __future__ import annotations
+
+from kafkapy.errors import Error
+from kafkapy.quorum.raft.connections import FOREVER
+from kafkapy.quorum.raft.effects import AppendFetched, DropSnapshotPart, StartAtSnapshot, Truncate, WriteSnapshotChunk
+from kafkapy.quorum.raft.elections import handle_common
+from kafkapy.quorum.raft.follower import Follower, SnapshotDownload
+from kafkapy.quorum.raft.messages import (
+    FetchedBatch,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+)
+from kafkapy.quorum.raft.node import RaftNode
+from kafkapy.quorum.voters import VoterSet
+from kafkapy.types import OffsetAndEpoch
+
+# The errors after which a download is given up and the follower asks the leader for the log again.
+_LOST_SNAPSHOT = (Error.SNAPSHOT_NOT_FOUND, Error.POSITION_OUT_OF_RANGE)
+
+# -- requests
+
+
+def fetch_from_bootstrap(node: RaftNode) -> int:
+    """Sends a Fetch to any bootstrap server that is ready, unless a Fetch is in flight; returns the time at which to
+    try again."""
+    connections = node.connections
+    if connections.is_fetching(node.now_ms):
+        return connections.fetch_deadline_ms
+    next_ms = FOREVER
+    servers = node.bootstrap
+    first = int(node.random.random() * len(servers)) if servers else 0
+    for index in range(len(servers)):
+        server = servers[(first + index) % len(servers)]
+        ready_ms = connections.ready_ms(server.node_id, node.now_ms)
+        if ready_ms <= node.now_ms:
+            node.send(server, _fetch_request(node))
+            return connections.fetch_deadline_ms
+        next_ms = min(next_ms, ready_ms)
+    return next_ms
+
+
+def fetch_from_leader(node: RaftNode, state: Follower) -> int:
+    """Sends a Fetch or FetchSnapshot to the leader, unless one is in flight; returns the time at which to try again.
+
+    While the leader does not respond, any bootstrap server may know the next leader.
+    """
+    connections = node.connections
+    if connections.is_fetching(node.now_ms):
+        return connections.fetch_deadline_ms
+    download = state.download
+    if download is not None and download.is_complete:
+        return FOREVER
+    destination = node.destination_of(state.leader_id, state.endpoints)
+    is_late = not node.may_stand and node.now_ms >= state.deadline_ms
+    if destination is None or is_late or connections.is_backing_off(destination.node_id, node.now_ms):
+        next_ms = fetch_from_bootstrap(node)
+        if destination is not None and not connections.is_fetching(node.now_ms):
+            next_ms = min(next_ms, connections.ready_ms(destination.node_id, node.now_ms))
+        return next_ms
+    ready_ms = connections.ready_ms(destination.node_id, node.now_ms)
+    if ready_ms > node.now_ms:
+        return ready_ms
+    if download is None:
+        node.send(destination, _fetch_request(node))
+    else:
+        config = node.config
+        node.send(
+            destination,
+            FetchSnapshotRequest(
+                config.cluster_id,
+                config.key,
+                state.epoch,
+                download.snapshot_id,
+                download.position,
+                config.fetch_snapshot_max_bytes,
+            ),
+        )
+    return connections.fetch_deadline_ms
+
+
+def _fetch_request(node: RaftNode) -> FetchRequest:
+    config, end = node.config, node.log.end
+    return FetchRequest(
+        config.cluster_id,
+        config.key,
+        node.state.epoch,
+        end.offset,
+        end.epoch,
+        node.high_watermark,
+        config.fetch_max_wait_ms,
+        config.fetch_max_bytes,
+    )
+
+
+# -- responses to Fetch
+
+
+def handle_fetch_response(node: RaftNode, request: FetchRequest, response: FetchResponse) -> bool:
+    """Appends, truncates or begins a download; returns False if the connection is to back off."""
+    handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
+    if handled is not None:
+        return handled
+    state = node.state
+    if response.error != Error.NONE or not isinstance(state, Follower):
+        return False
+    if request.offset != node.log.end_offset:
+        return True  # The log changed since the request.
+    is_progress = True
+    if state.download is not None:
+        pass  # A bootstrap server is the leader: the download goes on.
+    elif response.diverging is not None:
+        _truncate(node, response.diverging)
+    elif response.snapshot_id is not None:
+        _begin_download(node, state, response.snapshot_id)
+    else:
+        is_progress = _append(node, response)
+    if not is_progress:
+        return False
+    _note_success(node, state)
+    return True
+
+
+def _note_success(node: RaftNode, state: Follower) -> None:
+    state.deadline_ms = node.now_ms + node.config.fetch_timeout_ms
+    state.has_fetched = True
+    node.refused_epoch = -1
+
+
+def _truncate(node: RaftNode, diverging: OffsetAndEpoch) -> None:
+    """Removes the records that the leader does not have: everything after the largest common epoch."""
+    log = node.log
+    own = log.end_of_epoch(diverging.epoch)
+    offset = min(own.offset, diverging.offset) if own.epoch == diverging.epoch else own.offset
+    if min(offset, diverging.offset) < node.high_watermark:
+        node.fatal(
+            f"the leader asks to truncate the metadata log to offset {diverging.offset} of epoch {diverging.epoch}, "
+            f"which is below the high watermark {node.high_watermark}"
+        )
+        return
+    if offset < log.end_offset:
+        log.truncate(offset)
+        node.effects.append(Truncate(offset))
+        node.voters_changed()
+
+
+def _append(node: RaftNode, response: FetchResponse) -> bool:
+    """Appends the batches up to the first one that does not continue the log, and takes the high watermark over;
+    returns False if there were batches and none of them fits."""
+    log = node.log
+    batches: list[FetchedBatch] = []
+    end, epoch = log.end_offset, log.last_epoch
+    for batch in response.batches:
+        if batch.base_offset != end or batch.last_offset < end or not epoch <= batch.epoch <= node.state.epoch:
+            break
+        batches.append(batch)
+        end, epoch = batch.last_offset + 1, batch.epoch
+    if response.batches and not batches:
+        return False
+    if batches:
+        changes = tuple(change for change in response.changes if change.offset < end)
+        log.append(batches, changes)
+        is_durable = node.config.can_be_voter
+        if is_durable:
+            log.flushed_offset = end
+        node.effects.append(AppendFetched(response.records, tuple(batches), is_durable))
+        if changes:
+            node.voters_changed()
+    node.raise_high_watermark(min(response.high_watermark, log.end_offset))
+    return True
+
+
+# -- snapshots
+
+
+def _begin_download(node: RaftNode, state: Follower, snapshot_id: OffsetAndEpoch) -> None:
+    if snapshot_id.offset < 0 or snapshot_id.epoch < 0 or snapshot_id.offset < node.high_watermark:
+        return
+    state.download = SnapshotDownload(snapshot_id)
+
+
+def handle_snapshot_response(node: RaftNode, request: FetchSnapshotRequest, response: FetchSnapshotResponse) -> bool:
+    """Writes a piece of the snapshot, and starts the log there after the last one; returns False if the connection is
+    to back off."""
+    handled = handle_common(node, response.error, response.leader_id, response.epoch, response.endpoints)
+    if handled is not None:
+        return handled
+    state = node.state
+    if not isinstance(state, Follower) or state.download is None:
+        return True
+    download = state.download
+    if request.snapshot_id != download.snapshot_id or request.position != download.position:
+        return True
+    is_other = response.snapshot_id != download.snapshot_id or response.position != download.position
+    if response.error in _LOST_SNAPSHOT or (response.error == Error.NONE and is_other):
+        give_up_download(node, state)
+        _note_success(node, state)
+        return True
+    if response.error != Error.NONE:
+        return False
+    if not response.data and response.size > download.position:
+        return False
+    node.effects.append(WriteSnapshotChunk(download.snapshot_id, download.position, response.data))
+    download.position += len(response.data)
+    if download.position >= response.size:
+        download.is_complete = True
+        node.effects.append(StartAtSnapshot(download.snapshot_id))
+    _note_success(node, state)
+    return True
+
+
+def started_at_snapshot(
+    node: RaftNode, snapshot_id: OffsetAndEpoch, voters: VoterSet | None, kraft_version: int
+) -> None:
+    """Begins the view of the log at the end of a snapshot, whose records are committed."""
+    node.log.start_at(snapshot_id, voters, kraft_version)
+    node.voters_changed()
+    if isinstance(node.state, Follower):
+        node.state.download = None
+    node.raise_high_watermark(snapshot_id.offset)
+
+
+def give_up_download(node: RaftNode, state: Follower) -> None:
+    """Forgets the download, so that the follower fetches the log again."""
+    if state.download is not None:
+        node.effects.append(DropSnapshotPart(state.download.snapshot_id))
+        state.download = None

@@ -1,0 +1,32 @@
+"""Prospective: a voter that asks the others whether it could win an election, without a new epoch (KIP-996)."""
+
+from __future__ import annotations
+
+from kafkapy.quorum.raft.messages import Endpoints
+from kafkapy.quorum.raft.tally import Tally
+from kafkapy.quorum.raft.unattached import may_vote_for
+from kafkapy.quorum.voters import ReplicaKey
+
+
+class Prospective:
+    """Becomes Candidate on a majority. If the PreVotes are rejected, or at `deadline_ms`, it returns to the leader that
+    it followed before, or becomes Unattached in the same epoch."""
+
+    __slots__ = ("deadline_ms", "endpoints", "epoch", "leader_id", "tally", "voted")
+    name = "prospective"
+
+    def __init__(
+        self, epoch: int, leader_id: int, endpoints: Endpoints, voted: ReplicaKey | None, tally: Tally, deadline_ms: int
+    ) -> None:
+        self.epoch = epoch
+        self.leader_id = leader_id
+        self.endpoints = endpoints
+        self.voted = voted
+        self.tally = tally
+        self.deadline_ms = deadline_ms
+
+    def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
+        """Returns True if this node grants its vote or PreVote."""
+        if pre_vote:
+            return is_up_to_date
+        return may_vote_for(candidate, self.voted, self.leader_id, is_up_to_date)

@@ -1,0 +1,35 @@
+"""Resigned: the former leader of an epoch that has given up leadership, or that was restarted in its epoch."""
+
+from __future__ import annotations
+
+from kafkapy.quorum.raft.messages import Endpoints
+from kafkapy.quorum.voters import ReplicaKey
+
+
+class Resigned:
+    """Sends EndQuorumEpoch to every voter until it is acknowledged, and becomes Unattached in the next epoch at
+    `deadline_ms`, except while the node shuts down."""
+
+    __slots__ = ("deadline_ms", "endpoints", "epoch", "leader_id", "preferred", "unacknowledged")
+    name = "resigned"
+    voted: ReplicaKey | None = None
+
+    def __init__(
+        self,
+        epoch: int,
+        leader_id: int,
+        endpoints: Endpoints,
+        voter_ids: tuple[int, ...],
+        preferred: tuple[ReplicaKey, ...],
+        deadline_ms: int,
+    ) -> None:
+        self.epoch = epoch
+        self.leader_id = leader_id
+        self.endpoints = endpoints
+        self.preferred = preferred
+        self.unacknowledged = set(voter_ids) - {leader_id}
+        self.deadline_ms = deadline_ms
+
+    def grants(self, candidate: ReplicaKey, is_up_to_date: bool, pre_vote: bool) -> bool:
+        """Returns True for a PreVote of an up-to-date replica; a vote in its own epoch is never granted."""
+        return pre_vote and is_up_to_date
