@@ -1,0 +1,55 @@
+"""The invariants of Raft, which the simulated nodes report every event to."""
+
+from __future__ import annotations
+
+from tests.simulation.disk import Disk
+
+
+class InvariantBroken(AssertionError):
+    """A schedule that broke an invariant of Raft."""
+
+
+class Invariants:
+    """The leader of every epoch, and everything that any node knows to be committed.
+
+    `committed` maps the end offset of every committed batch to the digest of the log before it, so that two logs with
+    the same digest agree on everything before.
+    """
+
+    def __init__(self) -> None:
+        self.leaders: dict[int, int] = {}
+        self.committed: dict[int, int] = {0: 0}
+        self.end = 0
+
+    def became_leader(self, node_id: int, epoch: int, disk: Disk) -> None:
+        """One leader per epoch, whose log contains everything that is committed."""
+        if self.leaders.setdefault(epoch, node_id) != node_id:
+            raise InvariantBroken(f"nodes {self.leaders[epoch]} and {node_id} lead epoch {epoch}")
+        if disk.start_offset <= self.end and disk.digest_at(self.end) != self.committed[self.end]:
+            raise InvariantBroken(f"node {node_id} leads epoch {epoch} without what is committed before {self.end}")
+
+    def high_watermark(self, node_id: int, former: int, offset: int, disk: Disk) -> None:
+        """A high watermark rises, and the logs below it are equal."""
+        if offset <= former:
+            raise InvariantBroken(f"the high watermark of node {node_id} went from {former} to {offset}")
+        if offset > disk.end_offset:
+            raise InvariantBroken(
+                f"the high watermark {offset} of node {node_id} is after its log end {disk.end_offset}"
+            )
+        if offset <= self.end:
+            if offset >= disk.start_offset and disk.digest_at(offset) != self.committed.get(offset):
+                raise InvariantBroken(f"node {node_id} has another log before its high watermark {offset}")
+            return
+        if disk.start_offset <= self.end and disk.digest_at(self.end) != self.committed[self.end]:
+            raise InvariantBroken(f"node {node_id} commits {offset} on top of another log than is committed")
+        for batch in disk.batches[disk.index_at(max(self.end, disk.start_offset)) :]:
+            if batch.last_offset < offset:
+                self.committed[batch.last_offset + 1] = batch.digest
+        if offset not in self.committed:
+            raise InvariantBroken(f"the high watermark {offset} of node {node_id} is inside a batch")
+        self.end = offset
+
+    def truncated(self, node_id: int, high_watermark: int, offset: int) -> None:
+        """Nothing below the high watermark is removed."""
+        if offset < high_watermark:
+            raise InvariantBroken(f"node {node_id} truncates to {offset}, below its high watermark {high_watermark}")
