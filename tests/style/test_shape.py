@@ -24,6 +24,7 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}
 ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
 # Built and tested before its user, which the quorum's driver will be.
 AHEAD_OF_USE: set[str] = {
+    "kafkapy.controller.periodic_tasks",
     "kafkapy.quorum.raft.machine",
     "kafkapy.server.forwarding",
 }

@@ -1,0 +1,86 @@
+"""The periodic tasks of an active controller: expired sessions, preferred leaders, unclean elections.
+
+They are operations like those of a request. The caller asks for one that is due, runs it and writes its records, and
+asks again, until none is due. Times are milliseconds of the monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafkapy.config.broker_config import BrokerConfig
+from kafkapy.controller.broker_sessions import BrokerSessions
+from kafkapy.controller.elections import balance_leaders, elect_unclean_leaders
+from kafkapy.controller.result import ControllerResult, Operation
+from kafkapy.controller.settings import ControllerSettings
+from kafkapy.metadata.image import MetadataImage
+
+# The default of Kafka's internal key unclean.leader.election.interval.ms, which cannot be set here.
+UNCLEAN_INTERVAL_MS = 300_000
+Election = Callable[[MetadataImage, ControllerSettings], ControllerResult[bool]]
+
+
+class TaskIntervals(NamedTuple):
+    """The intervals of the elections in milliseconds; None switches a task off."""
+
+    balance_ms: int | None
+    unclean_ms: int | None
+
+    @classmethod
+    def from_config(cls, config: BrokerConfig) -> TaskIntervals:
+        balance_ms = config.leader_imbalance_check_interval_seconds * 1000
+        return cls(balance_ms if config.auto_leader_rebalance_enable else None, UNCLEAN_INTERVAL_MS)
+
+
+class _Task:
+    __slots__ = ("deadline_ms", "election", "interval_ms")
+
+    def __init__(self, election: Election, interval_ms: int, monotonic_ms: int) -> None:
+        self.election = election
+        self.interval_ms = interval_ms
+        self.deadline_ms = monotonic_ms + interval_ms
+
+
+class PeriodicTasks:
+    """The deadlines of the tasks. Made when the controller becomes active; used on its thread only."""
+
+    def __init__(
+        self, sessions: BrokerSessions, settings: ControllerSettings, intervals: TaskIntervals, monotonic_ms: int
+    ) -> None:
+        self._sessions = sessions
+        self._settings = settings
+        wanted = ((balance_leaders, intervals.balance_ms), (elect_unclean_leaders, intervals.unclean_ms))
+        self._tasks = [
+            _Task(election, interval_ms, monotonic_ms) for election, interval_ms in wanted if interval_ms is not None
+        ]
+
+    def next_deadline_ms(self) -> int | None:
+        """Returns the time from which `due` returns an operation; None if there is no task and no session."""
+        deadlines = [task.deadline_ms for task in self._tasks]
+        expiry_ms = self._sessions.next_expiry_ms()
+        if expiry_ms is not None:
+            deadlines.append(expiry_ms)
+        return min(deadlines) if deadlines else None
+
+    def due(self, monotonic_ms: int) -> Operation[bool] | None:
+        """Returns an operation that is due, or None. The operation is run before the next call.
+
+        Each operation makes a bounded change: it fences one broker, or elects at most 1,000 leaders.
+        """
+        expiry_ms = self._sessions.next_expiry_ms()
+        if expiry_ms is not None and monotonic_ms >= expiry_ms:
+            return lambda image: self._sessions.fence_expired(image, monotonic_ms, self._settings)
+        for task in self._tasks:
+            if monotonic_ms >= task.deadline_ms:
+                return self._election(task, monotonic_ms)
+        return None
+
+    def _election(self, task: _Task, monotonic_ms: int) -> Operation[bool]:
+        def elect(image: MetadataImage) -> ControllerResult[bool]:
+            result = task.election(image, self._settings)
+            has_more = result.response
+            task.deadline_ms = monotonic_ms if has_more else monotonic_ms + task.interval_ms
+            return result
+
+        return elect
