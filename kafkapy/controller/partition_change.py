@@ -134,14 +134,19 @@ class PartitionChange:
         self.target_removing = self.target_adding = ()
 
     def _update_target_elr(self) -> None:
-        """Sets the replicas that stay electable outside of `target_isr`, in ascending order as in Kafka."""
+        """Sets the replicas that stay electable outside of `target_isr`, in ascending order as in Kafka.
+
+        Unlike in Kafka 4.3, a replica that a reassignment removes is not among them: it deletes its log, and would be
+        electable without records when a later reassignment brings it back.
+        """
         if not self.elr_enabled:
             return
         if len(self.target_isr) >= self.min_isr:
             self.target_elr = ()
             return
         excluded = self.unclean_shutdown_replicas.union(self.target_isr)
-        self.target_elr = tuple(sorted({*self.target_elr, *self.partition.isr} - excluded))
+        candidates = {*self.target_elr, *self.partition.isr}.intersection(self.target_replicas)
+        self.target_elr = tuple(sorted(candidates - excluded))
 
     def _elect(self, record: PartitionChangeRecord) -> None:
         elected = self.elect_leader()

@@ -218,6 +218,13 @@ def test_any_change_completes_a_reassignment():
     assert (after.replicas, after.isr, after.leader) == ((4, 5), (4, 5), 4)
 
 
+def test_a_removed_replica_is_not_eligible_any_more():
+    """It deletes its log: if it came back later, it would be electable without records."""
+    before = reassigning((4, 5), removing=(1, 2), leader=4, elr=(1,))
+    _, after = built(before, target_isr=(4, 5), min_isr=3)
+    assert (after.replicas, after.isr, after.elr) == ((4, 5), (4, 5), ())
+
+
 def test_a_new_replica_gets_the_default_directory():
     change = change_of(partition(), target_replicas=(1, 2, 3, 6))
     change.default_directory = lambda broker: bytes([60 + broker]) * 16
