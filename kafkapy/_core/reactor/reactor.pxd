@@ -1,6 +1,7 @@
 # The reactor: the loop and watched descriptors.
 from libc.stdint cimport int64_t, uint32_t
 
+from kafkapy._core.reactor.reactor_connection cimport Connection, Request
 from kafkapy._core.reactor.reactor_state cimport ReactorState
 
 cdef extern from "<sys/epoll.h>" nogil:
@@ -45,6 +46,7 @@ cdef class Reactor:
     cdef dict connections           # id -> Connection
     cdef list watches
 
+    cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1
     cdef int loop(self) except -1
     cdef void end_wakeup(self) noexcept nogil
     cdef int timeout_ms(self) noexcept nogil
@@ -61,6 +63,7 @@ cdef class Reactor:
     cdef int expire_idle(self) except -1
     cdef int advance_answered(self) except -1
     cdef int dispatch_round(self) except -1
+    cdef int deliver(self, Request response) except -1
     cdef begin_stop(self, int64_t grace_ms)
     cdef bint stop_is_due(self) noexcept nogil
     cdef int check_owner(self) except -1

@@ -6,7 +6,8 @@ Phase 1 (`reactor_input`) reads up to 64 ready sockets, splits frames and offers
 interpreter once: it reports closed connections, runs the callbacks of watched descriptors, posted callbacks and expired
 timers, then calls `dispatch` with all requests in one list, and again with the pipelined requests behind them, for a
 bounded number of times. Phase 3 (`reactor_output`) writes all answers. Sockets are edge triggered, so that muting one
-costs no system call.
+costs no system call. The connections that this process opens to other nodes (`adopt_outgoing`) pass through the same
+phases: their frames are responses, and each calls back in phase 2.
 
 Other threads may call `post`, `stop` and `Connection.close`; everything else belongs to the thread in `run`. Before
 `run` the thread that sets up the broker may call the rest too.
@@ -20,17 +21,18 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_XDECREF, PyObject
 from libc.errno cimport EINTR, errno
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from posix.unistd cimport close, read, write
 
-from kafkapy._core.reactor.reactor_connection cimport Connection, Request
+from kafkapy._core.reactor.reactor_connection cimport Connection, OutgoingConnection, Request
 from kafkapy._core.reactor.reactor_input cimport input_advance, input_serve, intake_is_blocked
 from kafkapy._core.reactor.reactor_output cimport output_flush
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_IDLE, CLOSE_INVALID_SIZE, CLOSE_LOCAL, CLOSE_NO_MEMORY, CLOSE_SHORT_FILE,
     CLOSE_SHUTDOWN, GATE_WAITS, WATCH_CALLBACK, WATCH_WAKEUP, ConnectionState, OutputChunk, ReactorState,
-    connection_close, connection_open, connection_touch, connection_want_output, connections_linger, monotonic_us, queue_push, queue_take,
-    state_initialize, state_release, state_reserve_queues,
+    connection_close, connection_established, connection_open, connection_open_outgoing, connection_touch,
+    connection_want_output, connections_linger, monotonic_us, queue_push, queue_take, state_initialize, state_release,
+    state_reserve_queues,
 )
 from kafkapy._core.reactor.request_meter cimport METER_BUCKETS, METERS, RequestMeter, meters_settle
 from kafkapy._core.bytes.slab cimport slab_pool_trim
@@ -55,8 +57,8 @@ cdef enum:
     CACHE_IDLE_BYTES = 1048576      # free slabs kept after QUIET_MS without requests
     QUIET_MS = 1000
 
-# Makes the two classes importable from this module.
-globals().update(Connection=Connection, Request=Request)
+# Makes the classes importable from this module.
+globals().update(Connection=Connection, OutgoingConnection=OutgoingConnection, Request=Request)
 
 # Why a connection was closed, for `on_close`.
 CLOSED_BY_PEER = CLOSE_BY_PEER
@@ -235,8 +237,32 @@ cdef class Reactor:
 
         All requests of a connection that is not gated go to Python.
         """
-        cdef epoll_event event
         cdef Connection connection = Connection.__new__(Connection)
+        self.enter(connection, fd, peer_host, peer_port, connection_id)
+        connection.listener = listener
+        connection_open(&self.native, connection.native, fd)
+        connection.native.ungated = not is_gated
+        connection.native.connection = <PyObject *> connection
+        return connection
+
+    def adopt_outgoing(self, int fd, str peer_host, int peer_port, str connection_id, *, on_response, on_closed,
+                       int32_t max_response_bytes):
+        """Takes over the descriptor of a non-blocking socket that is connecting, and returns its OutgoingConnection.
+
+        Phase 2 calls `on_response(request)` with each response, as a Request, and `on_closed(connection)` once, also if
+        the connection was refused (`close_errno`). A larger response than `max_response_bytes` closes the connection.
+        """
+        cdef OutgoingConnection connection = OutgoingConnection.__new__(OutgoingConnection)
+        self.enter(connection, fd, peer_host, peer_port, connection_id)
+        connection.on_response = on_response
+        connection.on_closed = on_closed
+        connection_open_outgoing(&self.native, connection.native, fd, max_response_bytes)
+        connection.native.connection = <PyObject *> connection
+        return connection
+
+    cdef int enter(self, Connection connection, int fd, str peer_host, int peer_port, str connection_id) except -1:
+        """Registers the connection; after this nothing can fail before it is opened."""
+        cdef epoll_event event
         self.check_owner()
         if connection_id in self.connections:
             raise ValueError(f"connection id {connection_id} is in use")
@@ -245,18 +271,14 @@ cdef class Reactor:
         connection.reactor = self
         connection.shared = &self.native
         connection.id = connection_id
-        connection.listener = listener
         connection.peer_host = peer_host
         connection.peer_port = peer_port
         event.events = <uint32_t> EPOLLIN | <uint32_t> EPOLLOUT | <uint32_t> EPOLLRDHUP | <uint32_t> EPOLLET
         event.data.ptr = connection.native
         if epoll_ctl(self.native.epoll_fd, EPOLL_CTL_ADD, fd, &event):
             raise OSError(errno, "epoll_ctl")
-        connection_open(&self.native, connection.native, fd)
-        connection.native.ungated = not is_gated
-        connection.native.connection = <PyObject *> connection
         self.connections[connection_id] = connection
-        return connection
+        return 0
 
     def pause_intake(self):
         """Stops reading and dispatching new requests until `resume_intake`. Partly received ones may complete."""
@@ -266,11 +288,12 @@ cdef class Reactor:
         self.native.intake_paused = False
 
     def idle_order(self):
-        """Returns the open connections, least recently used first."""
+        """Returns the clients' open connections, least recently used first."""
         cdef ConnectionState *native = self.native.oldest
         cdef list order = []
         while native != NULL:
-            order.append(<Connection> native.connection)
+            if not native.is_outgoing:
+                order.append(<Connection> native.connection)
             native = native.newer
         return order
 
@@ -279,6 +302,7 @@ cdef class Reactor:
         return {
             "requests_received": self.native.requests_received,
             "requests_gated": self.native.requests_gated,
+            "responses_received": self.native.responses_received,
             "bytes_received": self.native.bytes_received,
             "bytes_sent": self.native.bytes_sent,
             "connections": self.native.connection_count,
@@ -447,7 +471,11 @@ cdef class Reactor:
                 connection.readable = True
             if event.events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP):
                 connection.hangup = True
-            if event.events & (EPOLLERR | EPOLLHUP) and (connection.in_process or connection.output_head != NULL):
+            if connection.is_outgoing:
+                # A broken connection is found by the read, which also returns what arrived before.
+                if connection.is_connecting and event.events & (EPOLLOUT | EPOLLERR | EPOLLHUP):
+                    connection_established(&self.native, connection)
+            elif event.events & (EPOLLERR | EPOLLHUP) and (connection.in_process or connection.output_head != NULL):
                 connection_close(&self.native, connection, CLOSE_BY_PEER if event.events & EPOLLHUP else CLOSE_ERROR, 0)
                 return
             if event.events & EPOLLOUT and connection.blocked:
@@ -523,12 +551,14 @@ cdef class Reactor:
                 connection = <Connection> closed.connection
                 del self.connections[connection.id]
                 gone.append(connection)
-        if self.on_close is not None:
-            for connection in gone:
-                try:
+        for connection in gone:
+            try:
+                if connection.native.is_outgoing:
+                    (<OutgoingConnection> connection).on_closed(connection)
+                elif self.on_close is not None:
                     self.on_close(connection, connection.native.close_reason)
-                except Exception as error:
-                    self.on_callback_error(error)
+            except Exception as error:
+                self.on_callback_error(error)
         return 0
 
     cdef int call(self, callback) except -1:
@@ -596,11 +626,12 @@ cdef class Reactor:
         return 0
 
     cdef int dispatch_round(self) except -1:
-        """Dispatches one list of requests, at most one from each connection."""
+        """Dispatches one list of requests and the responses, at most one frame from each connection."""
         cdef ReactorState *native = &self.native
         cdef ConnectionState *waiting
         cdef Request request
         cdef list requests = []
+        cdef list responses = []
         cdef size_t count = queue_take(native, &native.python_queue)
         cdef size_t index
         for index in range(count):
@@ -619,7 +650,9 @@ cdef class Reactor:
             request.received_ms = waiting.frame.received_us // 1000
             request.waits = waiting.frame.verdict == GATE_WAITS
             waiting.frame.slab = NULL  # the request took over the pin
-            requests.append(request)
+            (responses if waiting.is_outgoing else requests).append(request)
+        for request in responses:
+            self.deliver(request)
         if not requests:
             return 0
         try:
@@ -629,6 +662,15 @@ cdef class Reactor:
             for request in requests:
                 if request.connection.native.in_process:
                     request.connection.close("its request could not be dispatched")
+        return 0
+
+    cdef int deliver(self, Request response) except -1:
+        cdef OutgoingConnection connection = <OutgoingConnection> response.connection
+        try:
+            connection.deliver(response)
+        except Exception as error:
+            self.on_callback_error(error)
+            connection.close("its response could not be handled")
         return 0
 
     cdef begin_stop(self, int64_t grace_ms):
@@ -644,7 +686,8 @@ cdef class Reactor:
         if self.native.monotonic_ms >= self.stop_deadline_ms:
             return True
         while connection != NULL:
-            if connection.in_process or connection.deferred or connection.output_head != NULL:
+            if not connection.is_outgoing and (
+                    connection.in_process or connection.deferred or connection.output_head != NULL):
                 return False
             connection = connection.newer
         return True

@@ -1,4 +1,4 @@
-# Connections and requests: Python objects around the C state.
+# Connections and frames: Python objects around the C state.
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from kafkapy._core.reactor.reactor_state cimport ConnectionState, ReactorState
@@ -28,3 +28,8 @@ cdef class Request:
     cdef readonly int64_t received_ms
     cdef readonly bint waits        # a fetch that the gate serves once there is more to read (GATE_WAITS)
     cdef public int64_t waited_ms   # how long it was held for the gate before the gate declined it
+
+cdef class OutgoingConnection(Connection):
+    cdef object on_response         # called with each response
+    cdef object on_closed           # called once with the connection
+    cdef int deliver(self, Request response) except -1

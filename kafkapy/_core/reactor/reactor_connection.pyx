@@ -1,4 +1,4 @@
-"""The Python classes of connections and requests, and the writing of an answer into a connection's output."""
+"""The Python classes of connections and frames, and the writing of a frame into a connection's output."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -155,7 +155,7 @@ cdef class Connection:
         if reason == CLOSE_LOCAL:
             return self.close_text
         if reason == CLOSE_INVALID_SIZE:
-            limit = self.shared.max_request_bytes
+            limit = native.max_frame_bytes
             more = f" larger than {limit}" if native.close_detail > limit else ""
             return f"Invalid receive (size = {native.close_detail}{more})"
         if reason == CLOSE_ERROR:
@@ -169,9 +169,52 @@ cdef class Connection:
         }.get(reason, "open")
 
 
+cdef class OutgoingConnection(Connection):
+    """A connection that this process opened: frames are sent at any time, and each response calls back. Owner thread
+    only, except for `close`.
+
+    What is sent before the connection is established is sent as soon as it is. The owner limits the frames that it
+    sends without a response.
+    """
+
+    @property
+    def is_established(self):
+        return not self.native.closed and not self.native.is_connecting
+
+    @property
+    def close_errno(self):
+        """The errno with which the connection was refused or broken; 0 if it is open or ended otherwise."""
+        return self.native.close_detail if self.native.close_reason == CLOSE_ERROR else 0
+
+    def send(self, chunks):
+        """Sends one frame: bytes-like objects and FileRanges, which are *pinned* until they are sent, without the size
+        prefix. Does nothing if the connection is closed.
+        """
+        cdef ConnectionState *native = self.native
+        if native.closed or native.closing:
+            return
+        if self.shared.thread != 0 and self.shared.thread != <unsigned long> PyThread_get_thread_ident():
+            raise RuntimeError("only the reactor's thread may send: post() it")
+        write_answer(self.shared, native, chunks)
+        connection_touch(self.shared, native)
+        connection_want_output(self.shared, native)
+
+    cdef int deliver(self, Request response) except -1:
+        """Calls the owner with a response; its bytes are released unless the owner keeps the object or a slice."""
+        cdef ConnectionState *native = self.native
+        self.on_response(response)
+        if not native.closed:
+            request_done(self.shared, native)
+            if not native.queued_answered:
+                native.queued_answered = True
+                queue_push(&self.shared.answered_queue, native)
+        return 0
+
+
 @cython.freelist(64)
 cdef class Request:
-    """One request in process: header and body without the size prefix.
+    """One frame in process, header and body without the size prefix: a client's request, or the response to a request
+    of an OutgoingConnection.
 
     It *pins* its bytes, and so does every slice of `payload`, which may outlive the request and may be modified in
     place. The request itself supports the buffer protocol.

@@ -1,18 +1,21 @@
 """Phase 1 of a wake-up: socket -> slab -> frame -> gate, or the queue for Python. Leaf functions.
 
+The frames of an outgoing connection are responses, which are queued for Python without asking the gate.
+
 Bytes are read into a slab that all connections share, and complete frames stay there. Only an incomplete tail is
 copied: up to three bytes of a size prefix into the connection, the beginning of a longer frame into a slab of its own,
 which grows as bytes arrive and is never larger than four times what was received. TLS would be a transform from the
 shared slab into another, between `receive` and `take_frame`.
 
 A connection with a request in process is not read (Kafka's muting); the socket's buffer then limits the client.
+Neither a full output nor the bounds on requests prevent the reading of responses.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
-from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid
+from kafkapy._core.bytes.frame cimport FRAME_PREFIX_BYTES, frame_size_is_valid, response_size_is_valid
 from kafkapy._core.bytes.primitives cimport load_int16, load_int32
 from kafkapy._core.reactor.reactor_state cimport (
     CLOSE_BY_PEER, CLOSE_ERROR, CLOSE_INVALID_SIZE, CLOSE_NO_MEMORY, DEFERRED_LIMIT, GATE_ANSWERED, GATE_DECLINED,
@@ -43,9 +46,23 @@ cdef bint intake_is_blocked(ReactorState *state) noexcept nogil:
 
 
 cdef bint may_take(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Returns whether the connection's next request may be taken."""
+    """Returns whether the connection's next frame may be taken."""
+    if connection.is_outgoing:
+        return not (connection.closed or connection.closing or connection.in_process or connection.is_connecting
+                    or state.draining)
     return not (connection.closed or connection.closing or connection.in_process or connection.blocked
                 or state.draining or connection.output_bytes > OUTPUT_LIMIT or connection.deferred >= DEFERRED_LIMIT)
+
+
+cdef inline bint is_held_back(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    """Returns whether the bounds on requests forbid the connection to begin another frame."""
+    return not connection.is_outgoing and intake_is_blocked(state)
+
+
+cdef inline bint size_is_valid(ConnectionState *connection, int32_t size) noexcept nogil:
+    if connection.is_outgoing:
+        return response_size_is_valid(size, connection.max_frame_bytes)
+    return frame_size_is_valid(size, connection.max_frame_bytes)
 
 
 cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32_t size, const uint8_t *data,
@@ -69,7 +86,7 @@ cdef void begin_assembly(ReactorState *state, ConnectionState *connection, int32
 
 cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab, uint8_t *data,
                     int32_t size) noexcept nogil:
-    """Sets the connection's request in process. Takes over one pin on `slab`."""
+    """Sets the connection's frame in process. Takes over one pin on `slab`."""
     connection.frame.connection = connection
     connection.frame.slab = slab
     connection.frame.data = data
@@ -77,12 +94,15 @@ cdef void set_frame(ReactorState *state, ConnectionState *connection, Slab *slab
     connection.frame.received_us = state.now_us
     connection.frame.api_key = load_int16(data) if size >= 2 else -1
     connection.in_process = True
-    state.in_process_count += 1
-    state.requests_received += 1
+    if connection.is_outgoing:
+        state.responses_received += 1
+    else:
+        state.in_process_count += 1
+        state.requests_received += 1
 
 
 cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept nogil:
-    """Makes the next complete frame the request in process; otherwise moves its beginning to where it can grow.
+    """Makes the next complete frame the one in process; otherwise moves its beginning to where it can grow.
 
     Returns whether there was a complete frame.
     """
@@ -109,7 +129,7 @@ cdef bint take_frame(ReactorState *state, ConnectionState *connection) noexcept 
     memcpy(connection.prefix + connection.prefix_size, at, taken)
     connection.prefix_size = 0
     size = load_int32(connection.prefix)
-    if not frame_size_is_valid(size, state.max_request_bytes):
+    if not size_is_valid(connection, size):
         connection_release_input(connection)
         connection_close(state, connection, CLOSE_INVALID_SIZE, size)
         return False
@@ -143,7 +163,7 @@ cdef void input_advance(ReactorState *state, ConnectionState *connection) noexce
     """
     cdef int verdict
     while may_take(state, connection):
-        if intake_is_blocked(state) and connection.assembly == NULL:
+        if is_held_back(state, connection) and connection.assembly == NULL:
             break
         if not take_frame(state, connection):
             break
@@ -186,7 +206,7 @@ cdef int fill_vector(ReactorState *state, ConnectionState *connection, iovec *ve
         vector[0].iov_len = room if room < missing else missing
         count = 1
         # While intake is blocked, only partly received frames may be completed.
-        if room < missing or intake_is_blocked(state):
+        if room < missing or is_held_back(state, connection):
             return count
     if state_ensure_input_room(state):
         return -1
@@ -260,7 +280,7 @@ cdef void input_serve(ReactorState *state, ConnectionState *connection) noexcept
         input_advance(state, connection)
     if not (may_take(state, connection) and connection.readable and connection.input == NULL):
         return
-    if connection.assembly == NULL and intake_is_blocked(state):
+    if connection.assembly == NULL and is_held_back(state, connection):
         connection_want_input(state, connection)
         return
     while receive(state, connection):

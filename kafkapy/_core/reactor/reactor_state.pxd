@@ -68,16 +68,19 @@ cdef struct DeferredAnswer:
     int64_t received_us             # when the request arrived
 
 # Invariants: in_process => no other frame of this connection is taken; input holds complete frames only while
-# in_process or output is full, otherwise its incomplete tail has moved to prefix or assembly.
+# in_process or output is full, otherwise its incomplete tail has moved to prefix or assembly. The frames of an outgoing
+# connection are responses: they go to Python without the gate, and count neither as requests nor against their bounds.
 cdef struct ConnectionState:
     int kind                        # WATCH_CONNECTION
     int fd                          # -1 once closed
+    bint is_outgoing                # this process opened the connection
+    bint is_connecting              # outgoing, and not established yet; `blocked` is set too
     bint readable                   # the kernel may hold bytes; remembered, since the socket is edge triggered
     bint hangup                     # the peer ended its stream: a short read does not mean "drained"
     bint blocked                    # the socket accepted no more bytes; EPOLLOUT resets it
     bint corked
     bint ungated                    # no request of this connection is offered to the gate
-    bint in_process                 # one request is with the gate, Python or a purgatory
+    bint in_process                 # one frame is with the gate, Python or a purgatory
     int gathered                    # requests that the gate has gathered; 0 outside phase 1
     int deferred                    # number of deferred answers
     DeferredAnswer *first_deferred
@@ -89,6 +92,7 @@ cdef struct ConnectionState:
     bint queued_python
     bint queued_answered
     bint queued_output
+    int32_t max_frame_bytes         # the largest frame that the peer may send
     uint8_t prefix[4]               # the incomplete size prefix of a frame
     int prefix_size                 # 0..3 between reads
     Slab *input                     # pinned; received and not parsed: data[input_pos:input_end]
@@ -154,6 +158,7 @@ cdef struct ReactorState:
     bint gate_due                   # the gate has to notify Python
     int64_t requests_received       # counters since the start
     int64_t requests_gated
+    int64_t responses_received      # on outgoing connections
     int64_t bytes_received
     int64_t bytes_sent
     int64_t connections_closed
@@ -191,6 +196,10 @@ cdef int state_reserve_queues(ReactorState *state, size_t connections) noexcept 
 cdef int state_ensure_input_room(ReactorState *state) noexcept nogil
 
 cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil
+cdef void connection_open_outgoing(ReactorState *state, ConnectionState *connection, int fd,
+                                   int32_t max_response_bytes) noexcept nogil
+# Ends the wait for the connection to be established, or closes it with the socket's error.
+cdef void connection_established(ReactorState *state, ConnectionState *connection) noexcept nogil
 cdef void connection_close(ReactorState *state, ConnectionState *connection, int reason, int64_t detail) noexcept nogil
 cdef void connections_linger(ReactorState *state) noexcept nogil
 cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil

@@ -6,7 +6,7 @@ A connection is closed once: its descriptor is closed and its buffers are releas
 """
 
 from libc.errno cimport EAGAIN, errno
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from posix.unistd cimport close, usleep
@@ -19,8 +19,11 @@ from kafkapy._core.bytes.slab cimport (
 cdef extern from "<sys/socket.h>" nogil:
     enum: MSG_DONTWAIT
     enum: SHUT_WR
+    enum: SOL_SOCKET
+    enum: SO_ERROR
     ssize_t recv(int fd, void *buffer, size_t size, int flags)
     int shutdown(int fd, int how)
+    int getsockopt(int fd, int level, int option, void *value, unsigned int *length)
 
 cdef enum:
     LINGER_STEPS = 50
@@ -127,11 +130,41 @@ cdef void link_newest(ReactorState *state, ConnectionState *connection) noexcept
 
 cdef void connection_open(ReactorState *state, ConnectionState *connection, int fd) noexcept nogil:
     """Initializes a connection, which takes over `fd`. The caller has reserved room in the queues."""
+    open_connection(state, connection, fd, state.max_request_bytes)
+    state.connection_count += 1
+
+
+cdef void open_connection(ReactorState *state, ConnectionState *connection, int fd,
+                          int32_t max_frame_bytes) noexcept nogil:
     memset(connection, 0, sizeof(ConnectionState))
     connection.kind = WATCH_CONNECTION
     connection.fd = fd
+    connection.max_frame_bytes = max_frame_bytes
     link_newest(state, connection)
-    state.connection_count += 1
+
+
+cdef void connection_open_outgoing(ReactorState *state, ConnectionState *connection, int fd,
+                                   int32_t max_response_bytes) noexcept nogil:
+    """Initializes an outgoing connection, which takes over `fd`, a socket that is connecting. The caller has reserved
+    room in the queues."""
+    open_connection(state, connection, fd, max_response_bytes)
+    connection.is_outgoing = True
+    connection.is_connecting = True
+    connection.ungated = True
+    connection.blocked = True
+
+
+cdef void connection_established(ReactorState *state, ConnectionState *connection) noexcept nogil:
+    cdef int error = 0
+    cdef unsigned int length = sizeof(int)
+    if getsockopt(connection.fd, SOL_SOCKET, SO_ERROR, &error, &length):
+        error = errno
+    if error:
+        connection_close(state, connection, CLOSE_ERROR, error)
+        return
+    connection.is_connecting = False
+    connection.blocked = False
+    connection_want_output(state, connection)
 
 
 cdef void connection_touch(ReactorState *state, ConnectionState *connection) noexcept nogil:
@@ -155,7 +188,7 @@ cdef void connection_want_input(ReactorState *state, ConnectionState *connection
     if connection.closed or connection.queued_input:
         return
     connection.queued_input = True
-    if connection.assembly != NULL:
+    if connection.assembly != NULL or connection.is_outgoing:
         state.input_urgent = True
     queue_push(&state.input_queue, connection)
 
@@ -203,14 +236,15 @@ cdef void connection_close(ReactorState *state, ConnectionState *connection, int
     forget_deferred(connection)
     discard_output(state, connection)
     unlink_order(state, connection)
-    state.connection_count -= 1
-    state.connections_closed += 1
+    if not connection.is_outgoing:
+        state.connection_count -= 1
+        state.connections_closed += 1
     queue_push(&state.closed_queue, connection)
 
 
 cdef void connections_linger(ReactorState *state) noexcept nogil:
-    """Shuts down all connections for writing, and discards what arrives until the peers have closed too, for 200 ms at
-    most.
+    """Shuts down the clients' connections for writing, and discards what arrives until the peers have closed too, for
+    200 ms at most.
 
     Called at a stop before the connections are closed. Closing a socket with unread bytes would reset the connection,
     and its peer would lose answers that are not delivered yet: a producer would repeat batches that the restarted
@@ -223,8 +257,9 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
     cdef size_t waiting = state.connection_count
     cdef int step = 0
     while connection != NULL:
-        shutdown(connection.fd, SHUT_WR)
-        connection.hangup = False
+        if not connection.is_outgoing:
+            shutdown(connection.fd, SHUT_WR)
+        connection.hangup = connection.is_outgoing
         connection = connection.newer
     while waiting and step < LINGER_STEPS:
         waiting = 0
@@ -244,9 +279,10 @@ cdef void connections_linger(ReactorState *state) noexcept nogil:
 
 
 cdef void request_reserve(ReactorState *state, ConnectionState *connection, int64_t size) noexcept nogil:
-    """Counts a frame of `size` bytes against the bound on buffered requests."""
-    connection.reserved_bytes += size
-    state.reserved_bytes += size
+    """Counts a frame of `size` bytes against the bound on buffered requests, unless it is a response."""
+    if not connection.is_outgoing:
+        connection.reserved_bytes += size
+        state.reserved_bytes += size
 
 
 cdef void request_done(ReactorState *state, ConnectionState *connection) noexcept nogil:
@@ -258,7 +294,8 @@ cdef void request_done(ReactorState *state, ConnectionState *connection) noexcep
         connection.frame.slab = NULL
     if connection.in_process:
         connection.in_process = False
-        state.in_process_count -= 1
+        if not connection.is_outgoing:
+            state.in_process_count -= 1
 
 
 cdef void gathered_request_answered(ReactorState *state, ConnectionState *connection) noexcept nogil:

@@ -1,0 +1,95 @@
+"""Opens the reactor's connections to other nodes; a host name is resolved on another thread."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from kafkapy._core.reactor.reactor import OutgoingConnection, Reactor, Request
+
+# The opened connection, or the error with which it could not be opened.
+OnOpened = Callable[[OutgoingConnection | OSError], None]
+
+
+class OutgoingConnector:
+    """Opens connections on the reactor. Used by the reactor's thread only."""
+
+    def __init__(self, reactor: Reactor, run_in_background: Callable[[Callable[[], None]], None]) -> None:
+        """`run_in_background` runs work that may wait for a name server."""
+        self._reactor = reactor
+        self._run_in_background = run_in_background
+        self._numbers = count()
+
+    def connect(
+        self,
+        host: str,
+        port: int,
+        *,
+        attempt: int,
+        max_response_bytes: int,
+        on_opened: OnOpened,
+        on_response: Callable[[Request], None],
+        on_closed: Callable[[OutgoingConnection], None],
+    ) -> None:
+        """Begins to connect and calls `on_opened` once, possibly before it returns.
+
+        The connection is not established yet. `attempt` is the number of earlier attempts; it selects one of several
+        addresses of the host.
+        """
+
+        def connect_to(addresses: list[Any] | OSError) -> None:
+            if isinstance(addresses, OSError):
+                on_opened(addresses)
+                return
+            family, address = addresses[attempt % len(addresses)]
+            try:
+                opened = open_connecting(family, address)
+            except OSError as error:
+                on_opened(error)
+                return
+            name = f"outgoing-{next(self._numbers)}-{host}:{port}"
+            on_opened(
+                self._reactor.adopt_outgoing(
+                    opened.detach(), host, port, name, on_response=on_response, on_closed=on_closed,
+                    max_response_bytes=max_response_bytes,
+                )
+            )  # fmt: skip
+
+        numeric = resolve(host, port, socket.AI_NUMERICHOST)
+        if not isinstance(numeric, OSError):
+            connect_to(numeric)
+            return
+
+        def look_up() -> None:
+            found = resolve(host, port)
+            self._reactor.post(lambda: connect_to(found))
+
+        self._run_in_background(look_up)
+
+
+def resolve(host: str, port: int, flags: int = 0) -> list[Any] | OSError:
+    """Returns (family, address) of a host, IPv4 first as in the JVM, or the error."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except OSError as error:
+        return error
+    return sorted(((entry[0], entry[4]) for entry in found), key=lambda entry: entry[0])
+
+
+def open_connecting(family: int, address: Any) -> socket.socket:
+    """Returns a non-blocking socket that is connecting. Raises OSError if it is refused at once."""
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = opened.connect_ex(address)
+        if code not in (0, errno.EINPROGRESS):
+            raise OSError(code, os.strerror(code))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
