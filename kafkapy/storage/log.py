@@ -2,7 +2,8 @@
 
 An append validates its batches in one native pass, writes their offsets and leader epoch into them in place, and writes
 them to the active segment with one system call. Everything below `recovery_point` is durable; recovery checks the
-batches above it after an unclean stop. log_reader contains the reading half, log_recovery opens a log.
+batches above it after an unclean stop. log_reader contains the reading half, follower_appends the appends of a
+follower; log_recovery opens a log.
 """
 
 import errno
@@ -18,22 +19,20 @@ from kafkapy._core.bytes.record_batch import (
     BatchSummary,
     RecordBatch,
     assign_offsets,
-    scan_batches,
     validate_batches,
 )
 from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.storage.control_record import end_transaction_marker
+from kafkapy.storage.follower_appends import FollowerAppends
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
 from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_directory import LogDirectory
 from kafkapy.storage.log_ports import LogPorts
-from kafkapy.storage.log_reader import LogReader
 from kafkapy.storage.log_results import AppendInfo
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.producer_replay import account_for, replay_producers
 from kafkapy.storage.producer_state import ProducerStateManager
-from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 from kafkapy.storage.recompression import recompress
 from kafkapy.storage.retention import SegmentFacts, deletable_segments
 from kafkapy.storage.transaction_index import CorruptTransactionIndex
@@ -49,7 +48,7 @@ RECOVERY_POINT_LOCK = Lock()
 RENAME_LOCK = Lock()
 
 
-class Log(LogReader):
+class Log(FollowerAppends):
     """The log of one partition; owns the files of its directory.
 
     Invariants: log_start_offset <= high_watermark <= log_end_offset; recovery_point <= log_end_offset; offsets are
@@ -179,30 +178,6 @@ class Log(LogReader):
             topic_partition=self.topic_partition,
         )
 
-    def append_as_follower(self, records: memoryview | bytes) -> AppendInfo:
-        """Appends batches from a leader, which carry their offsets and epochs; ignores an incomplete last batch.
-
-        Raises ApiError CORRUPT_MESSAGE if a checksum is wrong, and OFFSET_OUT_OF_RANGE if the batches begin below the
-        log end offset.
-        """
-        batches, _ = scan_batches(records)
-        if not batches:
-            raise ApiError(Error.CORRUPT_MESSAGE, f"no valid batch in {len(records)} bytes for {self.topic_partition}")
-        first_offset = batches[0].base_offset
-        expected = self.log_end_offset
-        for batch in batches:
-            if batch.base_offset < expected:
-                raise ApiError(
-                    Error.OFFSET_OUT_OF_RANGE,
-                    f"Out of order offsets in append to {self.topic_partition}: {batch.base_offset} after {expected}",
-                )
-            expected = batch.last_offset + 1
-        for batch in batches:
-            if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
-                self.leader_epochs.assign(batch.partition_leader_epoch, batch.base_offset)
-        max_timestamp = self._append(records, batches, expected, self._ports.clock.wall_ms())
-        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, max_timestamp, expected - first_offset)
-
     def _append(
         self, records: memoryview | bytearray | bytes, batches: Sequence[BatchSummary], next_offset: int, wall_ms: int
     ) -> int:
@@ -221,22 +196,32 @@ class Log(LogReader):
                 f"Message batch size is {size} bytes in append to partition {self.topic_partition}, which exceeds the "
                 f"maximum configured segment size of {self.config.segment_bytes}.",
             )
-        segment = self.segments.active
         try:
-            if not segment.is_open_for_append:
-                segment.open_for_append()
-            if segment.should_roll(size, max_timestamp, next_offset - 1, wall_ms):
-                segment = self._roll(max(self.log_end_offset, next_offset - 1 - LARGEST_RELATIVE_OFFSET))
+            segment = self._segment_for(size, max_timestamp, batches[0].base_offset, next_offset - 1, wall_ms)
             segment.append(records, batches)
             for batch in batches:
                 if batch.producer_id >= 0:
                     self._account_for(batch, records)
         except OSError as error:
             self._fail("append to", error)
+        self._complete_append(next_offset)
+        return max_timestamp
+
+    def _segment_for(
+        self, size: int, max_timestamp: int, base_offset: int, last_offset: int, wall_ms: int
+    ) -> LogSegment:
+        """Returns the segment, open for append, to which these batches are to be appended. Raises OSError."""
+        segment = self.segments.active
+        if not segment.is_open_for_append:
+            segment.open_for_append()
+        if segment.should_roll(size, max_timestamp, last_offset, wall_ms):
+            return self._roll(base_offset)
+        return segment
+
+    def _complete_append(self, next_offset: int) -> None:
         self.producers.map_end_offset = self.log_end_offset = next_offset
         if next_offset - self.recovery_point >= self.config.flush_messages:
             self.flush()
-        return max_timestamp
 
     def append_copy(self, records: memoryview, batches: Sequence[BatchSummary]) -> None:
         """Appends whole batches, of any format, from another log of this partition. Raises StorageError.
@@ -538,20 +523,21 @@ class Log(LogReader):
 
         The new log start offset is `log_start_offset`, or `offset` if it is None.
         """
-        ports = self._ports
         try:
-            self._delete_segments(list(self.segments))
-            self.segments.add(
-                LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms())
-            )
-            self.producers.delete_snapshots(after=-1)
-            self.producers.clear(offset)
-            self.leader_epochs.clear()
-            self._lower_ends(offset, offset if log_start_offset is None else log_start_offset)
-            self._names_version += 1
+            self._restart_at(offset, offset if log_start_offset is None else log_start_offset)
         except OSError as error:
             self._fail("truncate", error)
         self._check_offsets()
+
+    def _restart_at(self, offset: int, log_start_offset: int) -> None:
+        ports = self._ports
+        self._delete_segments(list(self.segments))
+        self.segments.add(LogSegment.create(self.path, offset, self.config, ports.filesystem, ports.clock.wall_ms()))
+        self.producers.delete_snapshots(after=-1)
+        self.producers.clear(offset)
+        self.leader_epochs.clear()
+        self._lower_ends(offset, log_start_offset)
+        self._names_version += 1
 
     def _lower_ends(self, end_offset: int, start_offset: int) -> None:
         with RECOVERY_POINT_LOCK:

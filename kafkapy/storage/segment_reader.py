@@ -59,7 +59,7 @@ def scan_segment(
         length = CHUNK
 
 
-def scan_chunk(chunk: bytes, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
+def scan_chunk(chunk: bytes | memoryview, position: int, check_crc: bool) -> "tuple[Sequence[BatchSummary | Any], int]":
     """Returns the headers of the whole valid batches at the start of a chunk, and their length in bytes."""
     if len(chunk) > MAGIC_AT and chunk[MAGIC_AT] < BATCH_MAGIC:
         return scan_old_entries(chunk, position, check_crc)
@@ -73,7 +73,7 @@ def batch_size(chunk: bytes) -> int:
     return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
 
 
-def scan_old_entries(chunk: bytes, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:
+def scan_old_entries(chunk: bytes | memoryview, chunk_position: int, check_crc: bool) -> tuple[list[OldEntry], int]:
     """Returns the whole valid messages of magic 0 and 1 at the start of a chunk, and their length in bytes."""
     entries: list[OldEntry] = []
     position = 0

@@ -1,0 +1,194 @@
+"""The follower's append: the fast twin of storage/follower_appends with `examine_fetched`.
+
+    examine      one pass over the bytes: framing | epoch | CRC | order of the offsets
+    append_to    one pwritev | index entries
+    account_for  the producers of the batches
+
+Nothing is stored between the passes but sums: each pass reads the headers, which are in the processor's cache, again.
+The bytes are written as the leader sent them. Python accounts for a batch that begins or ends a transaction or is the
+first of its producer; it appends everything that does not fit into one segment, and message sets. The two paths are
+compared by tests/property/test_follower_append_twin.py.
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.ref cimport PyObject
+from libc.stdint cimport INT64_MAX
+
+from kafkapy._core.broker_state.log_state cimport LARGEST_RELATIVE_OFFSET, ProducersState
+from kafkapy._core.broker_state.producer_table cimport ProducedBatch, ProducerEntry
+from kafkapy._core.bytes.batch_layout cimport (
+    CONTROL_FLAG, HEADER_INCOMPLETE, HEADER_OK, HEADER_OLD_MAGIC, NO_TIMESTAMP, TRANSACTIONAL_FLAG, BatchHeader,
+    last_sequence_of, parse_batch_header)
+from kafkapy._core.bytes.batch_validation cimport BatchSummary, crc_is_valid
+from kafkapy._core.bytes.segment_file cimport iovec
+
+import os
+
+from kafkapy.errors import ApiError, Error
+
+cdef enum:
+    EXAMINED = 0
+    FOUND_DAMAGE = 1
+    FOUND_DISORDER = 2
+    FOUND_OLD_FORMAT = 3
+
+
+cdef class FetchedBatches:
+    """The batches in the bytes of one partition. *Pins* the bytes until it is deallocated. Owner thread only."""
+
+    def __init__(self, records, int32_t leader_epoch):
+        """Examines the whole batches up to `leader_epoch`, without the interpreter lock.
+
+        Raises ApiError as `examine_fetched` does.
+        """
+        PyObject_GetBuffer(records, &self.view, PyBUF_SIMPLE)
+        self.has_view = True
+        self.records = records
+        with nogil:
+            self.status = self.examine(leader_epoch)
+        if self.status == FOUND_DAMAGE:
+            raise ApiError(Error.CORRUPT_MESSAGE, "Found a damaged batch in fetched records")
+        if self.status == FOUND_DISORDER:
+            raise ApiError(Error.OFFSET_OUT_OF_RANGE, "Out of order offsets in fetched records")
+
+    def __dealloc__(self):
+        if self.has_view:
+            PyBuffer_Release(&self.view)
+
+    cdef int examine(self, int32_t leader_epoch) noexcept nogil:
+        """Returns a status, and sets the sums of the batches before the first that is not to be appended."""
+        cdef const uint8_t *data = <const uint8_t *> self.view.buf
+        cdef BatchHeader header
+        cdef Py_ssize_t pos = 0
+        cdef int status
+        self.max_timestamp = NO_TIMESTAMP
+        self.highest_epoch = -1
+        while pos < self.view.len:
+            status = parse_batch_header(data, pos, self.view.len, &header)
+            if status == HEADER_INCOMPLETE:
+                break
+            if status == HEADER_OLD_MAGIC:
+                return FOUND_OLD_FORMAT
+            if status != HEADER_OK:
+                return FOUND_DAMAGE
+            if header.partition_leader_epoch > leader_epoch:
+                break
+            if (header.base_offset < 0 or header.last_offset_delta < 0
+                    or header.base_offset > INT64_MAX - header.last_offset_delta - 1
+                    or not crc_is_valid(data, &header)):
+                return FOUND_DAMAGE
+            if self.batch_count == 0:
+                self.base_offset = header.base_offset
+                self.first_batch_end = header.base_offset + header.last_offset_delta + 1
+            elif header.base_offset < self.next_offset:
+                return FOUND_DISORDER
+            self.next_offset = header.base_offset + header.last_offset_delta + 1
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp = header.max_timestamp
+            if header.partition_leader_epoch > self.highest_epoch:
+                self.highest_epoch = header.partition_leader_epoch
+            if header.producer_id >= 0:
+                self.has_producers = True
+            self.batch_count += 1
+            pos += <Py_ssize_t> header.size
+        self.size = pos
+        return EXAMINED
+
+    def is_one_run(self, LogLimits limits not None):
+        """Returns whether the batches, which may be none, fit into one segment; otherwise Python has to append them."""
+        return (self.status == EXAMINED and self.size <= limits.segment_bytes
+                and (self.batch_count == 0 or self.next_offset - 1 - self.base_offset <= LARGEST_RELATIVE_OFFSET))
+
+    def epochs_after(self, int32_t epoch):
+        """Returns (epoch, start offset) of the leader epochs above `epoch` that begin in the run, in order."""
+        cdef BatchHeader header
+        cdef Py_ssize_t pos = 0
+        cdef list found = []
+        if self.highest_epoch <= epoch:
+            return found
+        while pos < self.size and parse_batch_header(
+                <const uint8_t *> self.view.buf, pos, self.view.len, &header) == HEADER_OK:
+            if header.partition_leader_epoch > epoch:
+                epoch = header.partition_leader_epoch
+                found.append((epoch, header.base_offset))
+            pos += <Py_ssize_t> header.size
+        return found
+
+    def append_to(self, SegmentState segment not None, LogLimits limits not None):
+        """Writes the batches to a segment that is open for append, and indexes them, without the interpreter lock.
+
+        Raises OSError; then no batch is visible.
+        """
+        cdef iovec vector
+        cdef int64_t position = segment.size
+        cdef int status
+        if segment._file.size != position:
+            raise AssertionError(f"{segment} has {segment._file.size} bytes")
+        vector.iov_base = self.view.buf
+        vector.iov_len = <size_t> self.size
+        with nogil:
+            status = segment._file.append_vectors(&vector, 1, self.size)
+            if status == 0:
+                status = self.index_all(segment, limits, position)
+                if status:
+                    segment.cut_to(position)
+        if status:
+            raise OSError(-status, os.strerror(-status))
+        segment.size = position + self.size
+
+    cdef int index_all(self, SegmentState segment, LogLimits limits, int64_t position) noexcept nogil:
+        cdef const uint8_t *data = <const uint8_t *> self.view.buf
+        cdef BatchHeader header
+        cdef Py_ssize_t pos = 0
+        cdef int64_t interval
+        cdef int status
+        while pos < self.size and parse_batch_header(data, pos, self.view.len, &header) == HEADER_OK:
+            interval = limits.index_interval_bytes
+            if not (segment._offset_index.has_room(1) and segment._time_index.has_room(1)):
+                interval = INT64_MAX  # a full index gets no entry
+            status = segment.index_one(interval, position + pos, header.size,
+                                       header.base_offset + header.last_offset_delta, header.max_timestamp)
+            if status:
+                return status
+            pos += <Py_ssize_t> header.size
+        return 0
+
+    def account_for(self, ProducersState producers not None, account_for_batch):
+        """Updates the producers. Calls `account_for_batch(BatchSummary, records)` for the batches that Python has to
+        account for, in their order."""
+        cdef BatchHeader header
+        cdef Py_ssize_t pos = 0
+        if not self.has_producers:
+            return
+        while pos < self.size and parse_batch_header(
+                <const uint8_t *> self.view.buf, pos, self.view.len, &header) == HEADER_OK:
+            if header.producer_id >= 0 and not account_here(producers, &header):
+                self.handed_over += 1
+                account_for_batch(BatchSummary.of(&header, pos), self.records)
+            pos += <Py_ssize_t> header.size
+
+
+cdef bint account_here(ProducersState producers, const BatchHeader *header) noexcept:
+    """Accounts for a batch that neither begins nor ends a transaction, if its producer is known; returns whether it
+    was."""
+    cdef ProducedBatch produced
+    cdef PyObject *found
+    cdef ProducerEntry entry
+    if header.attributes & CONTROL_FLAG:
+        return False
+    found = producers.entries.find(header.producer_id)
+    if found == NULL:
+        return False
+    entry = <ProducerEntry> found
+    if header.attributes & TRANSACTIONAL_FLAG and entry.transaction_first_offset < 0:
+        return False
+    if header.producer_epoch != entry.producer_epoch:
+        entry.count = 0
+        entry.producer_epoch = header.producer_epoch
+    produced.first_sequence = header.base_sequence
+    produced.last_sequence = last_sequence_of(header)
+    produced.first_offset = header.base_offset
+    produced.last_offset = header.base_offset + header.last_offset_delta
+    produced.timestamp = header.max_timestamp
+    entry.push(&produced)
+    return True

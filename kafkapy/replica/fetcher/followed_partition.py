@@ -1,0 +1,121 @@
+"""The state of one partition that a fetcher reads, and the rules by which its log is truncated. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import NamedTuple, Protocol
+
+from kafkapy.types import OffsetAndEpoch, TopicPartition
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+NOT_DELAYED = -1
+
+
+class FollowerLog(Protocol):
+    """The local log of a followed partition. The methods that write raise StorageError."""
+
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def log_end_offset(self) -> int: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def latest_epoch(self) -> int: ...
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
+        """Returns the end of the largest epoch <= `epoch` and that epoch; both are -1 if there is none."""
+
+    def append(self, records: memoryview, leader_epoch: int) -> int:
+        """Appends the whole batches up to `leader_epoch`; returns their size in bytes.
+
+        Raises ApiError CORRUPT_MESSAGE for a damaged batch, and another ApiError if the offsets do not fit the log.
+        """
+
+    def truncate_to(self, offset: int) -> None:
+        """Removes every batch that ends at or after `offset`."""
+
+    def restart_at(self, offset: int) -> None:
+        """Removes all batches; the log starts and ends at `offset`."""
+
+    def follow(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Takes over the leader's offsets within the log; returns whether the high watermark changed."""
+
+
+class Phase(Enum):
+    """What a followed partition needs next."""
+
+    TRUNCATING = auto()  # its log has no epoch, and is truncated to the high watermark before the first fetch
+    FETCHING = auto()
+    ASKING_END = auto()  # its offset was out of range: the leader's end offset decides
+    ASKING_START = auto()  # ... and so does the leader's start offset
+    FAILED = auto()  # stopped until the leader epoch rises
+
+
+class FetchPosition(NamedTuple):
+    """The fields of one partition in a fetch request. Immutable."""
+
+    topic_id: bytes
+    fetch_offset: int
+    log_start_offset: int
+    leader_epoch: int
+    last_fetched_epoch: int
+
+
+class FollowedPartition:
+    """One partition of a fetcher: its log, the leader's epoch, and its state.
+
+    Invariant: in FETCHING, `fetch_offset` is the log end offset and `last_fetched_epoch` the epoch of the last batch.
+    """
+
+    __slots__ = (
+        "delayed_until_ms",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "log",
+        "phase",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(self, topic_partition: TopicPartition, topic_id: bytes, leader_epoch: int, log: FollowerLog) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.leader_epoch = leader_epoch
+        self.log = log
+        self.delayed_until_ms = NOT_DELAYED
+        self.last_fetched_epoch = log.latest_epoch
+        has_epoch = self.last_fetched_epoch != NO_EPOCH
+        self.phase = Phase.FETCHING if has_epoch else Phase.TRUNCATING
+        self.fetch_offset = log.log_end_offset if has_epoch else log.high_watermark
+
+    @property
+    def is_fetchable(self) -> bool:
+        """True if the next fetch request contains the partition."""
+        return self.phase is Phase.FETCHING and self.delayed_until_ms == NOT_DELAYED
+
+    def position(self) -> FetchPosition:
+        return FetchPosition(
+            self.topic_id, self.fetch_offset, self.log.log_start_offset, self.leader_epoch, self.last_fetched_epoch
+        )
+
+    def go_on(self) -> None:
+        """Fetches from the end of the log, which was appended to, truncated or restarted."""
+        self.phase = Phase.FETCHING
+        self.fetch_offset = self.log.log_end_offset
+        self.last_fetched_epoch = self.log.latest_epoch
+
+
+def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_end_offset: int) -> int:
+    """Returns the offset to truncate to when the leader's epoch `diverging.epoch` ends at `diverging.offset`.
+
+    `own_end` is the end of the largest own epoch up to that one. If it is a smaller epoch, the log is truncated to its
+    end, and the next fetch asks about that epoch (KIP-279).
+    """
+    if own_end.offset == NO_OFFSET:
+        return min(diverging.offset, log_end_offset)
+    if own_end.epoch != diverging.epoch:
+        return min(own_end.offset, log_end_offset)
+    return min(own_end.offset, diverging.offset, log_end_offset)

@@ -1,0 +1,81 @@
+"""The log of a followed partition: appends in one native pass, or by the Python path where that is needed."""
+
+from __future__ import annotations
+
+from kafkapy._core.gate.follower_append import FetchedBatches
+from kafkapy.replica.partition import Partition
+from kafkapy.types import OffsetAndEpoch
+
+
+class AppendCounters:
+    """Counts appends since the start, by path. Owner thread writes, any thread reads."""
+
+    __slots__ = ("batches", "batches_accounted_in_python", "bytes", "native", "python")
+
+    def __init__(self) -> None:
+        self.native = 0  # appends of one partition of a response
+        self.python = 0  # ... that did not fit into one segment, or had message sets
+        self.batches = 0  # of native appends
+        self.batches_accounted_in_python = 0  # of these, the ones that changed a transaction or named a new producer
+        self.bytes = 0
+
+
+class PartitionLog:
+    """The FollowerLog of a Partition, whose log may be replaced by a move between directories. Owner thread only."""
+
+    __slots__ = ("_counters", "_partition")
+
+    def __init__(self, partition: Partition, counters: AppendCounters) -> None:
+        self._partition = partition
+        self._counters = counters
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._partition.log.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._partition.log.log_end_offset
+
+    @property
+    def high_watermark(self) -> int:
+        return self._partition.log.high_watermark
+
+    @property
+    def latest_epoch(self) -> int:
+        return self._partition.log.latest_epoch
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch:
+        return self._partition.log.end_offset_for_epoch(epoch)
+
+    def append(self, records: memoryview, leader_epoch: int) -> int:
+        log = self._partition.log
+        counters = self._counters
+        batches = FetchedBatches(records, leader_epoch)
+        if batches.is_one_run(log.config):
+            if not batches.batch_count:
+                return 0
+            log.append_runs((batches,))
+            counters.native += 1
+            counters.batches += batches.batch_count
+            counters.batches_accounted_in_python += batches.handed_over
+            size = batches.size
+        else:
+            if log.append_as_follower(records, leader_epoch) is None:
+                return 0
+            counters.python += 1
+            size = len(records)
+        counters.bytes += size
+        return size
+
+    def truncate_to(self, offset: int) -> None:
+        self._partition.log.truncate_to(offset)
+
+    def restart_at(self, offset: int) -> None:
+        self._partition.log.truncate_fully_and_start_at(offset)
+
+    def follow(self, high_watermark: int, log_start_offset: int) -> bool:
+        log = self._partition.log
+        changed = log.follow_high_watermark(high_watermark)
+        log.follow_log_start_offset(log_start_offset)
+        return changed
