@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkapy._core.gate.data_gate import DataGate
 from kafkapy._core.reactor.reactor import Reactor
@@ -45,6 +45,9 @@ from kafkapy.storage.filesystem import Filesystem
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.types import Clock
+
+if TYPE_CHECKING:
+    from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
 
 
 class Foundation(NamedTuple):
@@ -151,6 +154,7 @@ def build_parts(
     replica_manager = ReplicaManager(
         config, foundation.log_manager, metadata, clock, reactor.schedule, node_id, alter_partition,
         on_leadership=on_leadership, gate=gate,
+        make_fetchers=lambda may_follow: build_fetchers(foundation, replica_manager, metadata, may_follow),
     )  # fmt: skip
     alter_log_dirs = ReplicaAlterLogDirsManager(
         config,
@@ -189,6 +193,43 @@ def build_parts(
         controller, gate, replica_manager, alter_log_dirs, group_coordinator, transactions.coordinator, handler_pool,
         publisher, BrokerLifecycle(controller, config), services,
     )  # fmt: skip
+
+
+def build_fetchers(
+    foundation: Foundation,
+    replica_manager: ReplicaManager,
+    metadata: MetadataCache,
+    may_follow: Callable[[Partition], bool],
+) -> ReplicaFetcherManager:
+    """Constructs the fetchers of followed partitions, which a broker without other brokers does not import."""
+    from kafkapy.network.outgoing import OutgoingConnector
+    from kafkapy.replica.fetcher.fetch_connection import FetchPorts
+    from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
+    from kafkapy.replica.fetcher.settings import FetchSettings
+
+    config, reactor, background = foundation.config, foundation.reactor, foundation.background
+    listener_name = config.inter_broker_listener_name
+    connector = OutgoingConnector(reactor, lambda work: background.soon("resolve", work))
+
+    def leader_endpoint(broker_id: int) -> tuple[str, int] | None:
+        registration = metadata.image.brokers.get(broker_id)
+        endpoint = None if registration is None else registration.endpoints.get(listener_name)
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def broker_epoch() -> int:
+        registration = metadata.image.brokers.get(config.node_id)
+        return -1 if registration is None else registration.epoch
+
+    ports = FetchPorts(
+        connect=connector.connect,
+        schedule=reactor.schedule,
+        monotonic_ms=foundation.clock.monotonic_ms,
+        leader_endpoint=leader_endpoint,
+        broker_epoch=broker_epoch,
+        metadata_version=lambda: metadata.image.metadata_version,
+        on_high_watermarks=replica_manager.on_followed_high_watermarks,
+    )
+    return ReplicaFetcherManager(FetchSettings.from_config(config), ports, may_follow)
 
 
 def _build_handler_pool(config: BrokerConfig, reactor: Reactor) -> HandlerPool:

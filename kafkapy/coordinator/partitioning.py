@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
+from kafkapy.types import java_string_hash
+
 _INT_MIN = -(1 << 31)
-
-
-def java_string_hash(text: str) -> int:
-    """Returns `String.hashCode()`: a 31-polynomial over UTF-16 code units, as a signed 32-bit number."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for position in range(0, len(units), 2):
-        value = (value * 31 + (units[position] << 8 | units[position + 1])) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def coordinator_partition(key: str, partition_count: int) -> int:

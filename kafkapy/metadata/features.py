@@ -92,6 +92,22 @@ def partition_record_version(metadata_version: int) -> int:
     return 1 if metadata_version >= 17 else 0
 
 
+def fetch_request_version(metadata_version: int) -> int:
+    """Returns the version of a replica's Fetch request."""
+    for level, version in ((27, 18), (21, 17), (19, 16), (10, 15), (9, 14)):
+        if metadata_version >= level:
+            return version
+    return 13
+
+
+def list_offsets_request_version(metadata_version: int) -> int:
+    """Returns the version of a replica's ListOffsets request."""
+    for level, version in ((29, 11), (25, 10), (21, 9), (9, 8)):
+        if metadata_version >= level:
+            return version
+    return 7
+
+
 def requires_leader_epoch_bump_on_isr_shrink(metadata_version: int) -> bool:
     """Returns whether a shrunk ISR raises the leader epoch: before 3.6-IV0 a follower did not notice it otherwise."""
     return metadata_version < 12

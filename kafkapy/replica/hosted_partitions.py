@@ -11,7 +11,7 @@ from kafkapy.config.topic_config import TopicConfig
 from kafkapy.errors import Error
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
-from kafkapy.metadata.topics_image import PartitionImage, TopicImage
+from kafkapy.metadata.topics_image import NO_LEADER, PartitionImage, TopicImage
 from kafkapy.metrics.topic_counters import TopicCounterTable
 from kafkapy.purgatory.delayed_operation import TimerEntry
 from kafkapy.replica.partition import Partition
@@ -29,7 +29,7 @@ class HostedPartitions:
     Invariants: a partition is in `online` or in `offline`, never in both; a partition in `online` has the log and the
     topic id that the log manager has for it; the data gate, if there is one, finds exactly the partitions in `online`.
     Logs are created before `apply` and deleted after `drop_topics`. `on_leadership(led, followed)` is called with the
-    partitions that this broker began or ceased to lead.
+    partitions that this broker began or ceased to lead, and those whose leader or leader epoch has changed.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class HostedPartitions:
         self._gate = gate
         self._checkpointed: dict[TopicPartition, int] = {}
         self._isr_expiration: TimerEntry | None = None
+        self.is_in_controlled_shutdown = False
         self.topic_counters = TopicCounterTable(config.kafkapy_metrics_series_limit)
 
     def find(self, topic_partition: TopicPartition) -> Partition | Error:
@@ -121,8 +122,21 @@ class HostedPartitions:
             is_new = partition.make_leader(state, monotonic_ms)
             if is_new or partition.leader_epoch != old_epoch:
                 led.append(partition)
-        elif partition.make_follower(state):
+        elif partition.make_follower(state) or self._is_given_up(state):
             followed.append(partition)
+
+    def _is_given_up(self, state: PartitionImage) -> bool:
+        """Returns whether this broker's controlled shutdown has removed it from the partition's in-sync replicas."""
+        return self.is_in_controlled_shutdown and (state.leader == NO_LEADER or self._context.node_id not in state.isr)
+
+    def may_follow(self, partition: Partition) -> bool:
+        """Returns whether the partition is hosted and may be fetched from its leader."""
+        topic_partition = partition.topic_partition
+        if self.online.get(topic_partition) is not partition:
+            return False
+        topics = self._context.metadata.image.topics
+        state = topics.replica_of(self._context.node_id, partition.topic_id, topic_partition.partition)
+        return state is None or not self._is_given_up(state)
 
     def _get_or_create(
         self, topic_partition: TopicPartition, topic: TopicImage, image: MetadataImage

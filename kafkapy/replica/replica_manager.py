@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkapy._core.broker_state.topic_counters import TopicCounters
 from kafkapy._core.bytes.record_batch import BatchSummary, RecordValidationError
@@ -20,7 +20,7 @@ from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.metadata.delta import MetadataDelta
 from kafkapy.metadata.image import MetadataCache, MetadataImage
 from kafkapy.metadata.internal_topics import INTERNAL_TOPICS
-from kafkapy.metadata.topics_image import TopicImage
+from kafkapy.metadata.topics_image import NO_LEADER, TopicImage
 from kafkapy.purgatory.purgatory import Schedule
 from kafkapy.replica.alter_partition import AlterPartitionPort
 from kafkapy.replica.append import PartitionResponse
@@ -40,6 +40,9 @@ from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_results import FetchData
 from kafkapy.types import ZERO_UUID, Clock, OffsetAndEpoch, TopicPartition
 
+if TYPE_CHECKING:
+    from kafkapy.replica.fetcher.fetcher_manager import ReplicaFetcherManager
+
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
 NOTHING_CHECKED: Mapping[TopicPartition, list[BatchSummary] | ApiError] = MappingProxyType({})
@@ -58,6 +61,8 @@ _WITHOUT_LOG_START_OFFSET = frozenset(
 
 Found = TypeVar("Found")
 LeadershipListener = Callable[[list[Partition], list[Partition]], None]
+# Constructs the fetchers, which follow the partitions for which the argument returns True.
+MakeFetchers = Callable[[Callable[[Partition], bool]], "ReplicaFetcherManager"]
 
 
 class ReplicaManager:
@@ -79,8 +84,11 @@ class ReplicaManager:
         *,
         on_leadership: LeadershipListener = lambda led, followed: None,
         gate: DataGate | None = None,
+        make_fetchers: MakeFetchers | None = None,
     ) -> None:
-        """`on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead.
+        """`on_leadership(led, followed)` is called with the partitions that this broker began or ceased to lead, and
+        with those whose leader or leader epoch has changed. `make_fetchers` is called when this broker first follows
+        another one; without it, followed partitions are not fetched.
 
         `gate` serves plain requests without the replica manager, calls `gate_appended` and `gate_failed_to_append`, and
         leaves fetches that have to wait to `hold_fetch`.
@@ -88,10 +96,14 @@ class ReplicaManager:
         lag_max_ms: int = config.replica_lag_time_max_ms
         self.context = ReplicaContext(node_id, clock, metadata, schedule, alter_partition, lag_max_ms, gate)
         self.delayed_operations = self.context.delayed_operations
-        self.hosted = HostedPartitions(config, log_manager, self.context, on_leadership, gate)
+        self.hosted = HostedPartitions(config, log_manager, self.context, self._on_roles, gate)
         self.partitions: Mapping[TopicPartition, Partition] = self.hosted.online
         self.find_partition = self.hosted.find
         self.topic_counters = self.hosted.topic_counters
+        self.fetchers: ReplicaFetcherManager | None = None
+        self._config = config
+        self._on_leadership = on_leadership
+        self._make_fetchers = make_fetchers
         self._log_manager = log_manager
         self._gate = gate
         self._select_replica = replica_selector(config.replica_selector_class)
@@ -117,10 +129,14 @@ class ReplicaManager:
     def apply(self, delta: MetadataDelta, image: MetadataImage) -> None:
         """Applies one metadata delta. New logs exist already, and deleted ones were dropped by `drop_topics`."""
         self.hosted.apply(delta, image)
+        if self.fetchers is not None and delta.changed_configs:
+            self.fetchers.reconfigure(self._config)
 
     def follow_broker_config(self, image: MetadataImage) -> None:
         """Updates the settings that topics inherit from the broker's configuration."""
         self.hosted.follow_broker_config(image)
+        if self.fetchers is not None:
+            self.fetchers.reconfigure(self._config)
 
     def drop_topics(self, deleted: Iterable[TopicImage]) -> None:
         """Removes the partitions of deleted topics before their logs are deleted. `apply` gets these topics too."""
@@ -148,7 +164,9 @@ class ReplicaManager:
         self._log_manager.write_high_watermarks()
 
     def shutdown(self) -> None:
-        """Completes all waiting requests. The caller writes the last checkpoint."""
+        """Stops fetching, and completes all waiting requests. The caller writes the last checkpoint."""
+        if self.fetchers is not None:
+            self.fetchers.close()
         self.hosted.stop()
         self.delayed_operations.force_complete_all()
         if self._gate is not None:
@@ -166,6 +184,31 @@ class ReplicaManager:
                 raise ApiError(found)
             return found
         return partition
+
+    # -- following -----------------------------------------------------------------------------------------------
+
+    def _on_roles(self, led: list[Partition], followed: list[Partition]) -> None:
+        """Starts and stops fetching, then informs the listener."""
+        if self.fetchers is None and self._make_fetchers is not None:
+            node_id = self.context.node_id
+            if any(partition.leader_id not in (NO_LEADER, node_id) for partition in followed):
+                self.fetchers = self._make_fetchers(self.hosted.may_follow)
+        if self.fetchers is not None:
+            self.fetchers.on_roles(led, followed)
+        self._on_leadership(led, followed)
+
+    def begin_controlled_shutdown(self) -> None:
+        """From now on, partitions without a leader or without this broker in their ISR are no longer fetched."""
+        self.hosted.is_in_controlled_shutdown = True
+        if self.fetchers is not None:
+            self.fetchers.on_roles((), [self.partitions[name] for name in tuple(self.fetchers.partitions)])
+
+    def on_followed_high_watermarks(self, changed: Iterable[TopicPartition]) -> None:
+        """Completes the reads that wait for the high watermark of a followed partition (KIP-392)."""
+        for topic_partition in changed:
+            partition = self.partitions.get(topic_partition)
+            if partition is not None and partition.is_watched:
+                self.delayed_operations.complete_all(topic_partition)
 
     # -- append --------------------------------------------------------------------------------------------------
 

@@ -26,25 +26,25 @@ ROWS = (
         "replica.high.watermark.checkpoint.interval.ms", LONG, 5000, ANY, HIGH, READ_ONLY,
         "Interval of writing the high watermarks.",
     ),
-    inert("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "Fetcher threads per source broker."),
+    key("num.replica.fetchers", INT, 1, at_least(1), HIGH, CLUSTER_WIDE, "Connections to each leader for replication, over which its partitions are divided."),
     key(
         "num.replica.alter.log.dirs.threads", INT, None, ANY, HIGH, READ_ONLY,
         "Threads that move replicas between log directories; unset: one per directory.",
     ),
-    inert(
+    key(
         "replica.fetch.backoff.ms", INT, 1000, at_least(0), MEDIUM, READ_ONLY,
         "Pause after a failed fetch from a leader.",
     ),
-    inert(
+    key(
         "replica.fetch.max.bytes", INT, 1048576, at_least(0), MEDIUM, READ_ONLY,
         "Bytes that a follower asks for per partition.",
     ),
-    inert("replica.fetch.min.bytes", INT, 1, ANY, HIGH, READ_ONLY, "Bytes that a follower waits for."),
-    inert(
+    key("replica.fetch.min.bytes", INT, 1, ANY, HIGH, READ_ONLY, "Bytes that a follower waits for."),
+    key(
         "replica.fetch.response.max.bytes", INT, 10485760, at_least(0), MEDIUM, READ_ONLY,
         "Bytes that a follower asks for in one fetch.",
     ),
-    inert(
+    key(
         "replica.fetch.wait.max.ms", INT, 500, ANY, HIGH, READ_ONLY,
         "Time that a follower's fetch may wait at the leader.",
     ),
@@ -52,7 +52,7 @@ ROWS = (
         "replica.socket.receive.buffer.bytes", INT, 65536, ANY, HIGH, READ_ONLY,
         "SO_RCVBUF of a follower's connection.",
     ),
-    inert("replica.socket.timeout.ms", INT, 30000, ANY, HIGH, READ_ONLY, "Timeout of a follower's requests."),
+    key("replica.socket.timeout.ms", INT, 30000, ANY, HIGH, READ_ONLY, "Timeout of a follower's requests."),
     key(
         "replica.selector.class", STRING, None, ANY, MEDIUM, READ_ONLY,
         "Class that chooses the replica a consumer reads from.",

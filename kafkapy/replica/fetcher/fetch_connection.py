@@ -1,0 +1,277 @@
+"""One fetcher's connection to its leader: it sends what LeaderFetcher plans, and hands responses back to it.
+
+One request is in flight. The connection is opened for the first request, and again after the back-off when it was
+refused or lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from kafkapy._core.bytes.message import Message
+from kafkapy._core.bytes.wire import Reader, Writer
+from kafkapy._core.reactor.reactor import OutgoingConnection, Request
+from kafkapy.errors import ProtocolViolation
+from kafkapy.metadata.features import list_offsets_request_version
+from kafkapy.protocol.api import ApiKey, request_header_version, response_header_version
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.protocol.messages.header import RequestHeader, ResponseHeader
+from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.purgatory.delayed_operation import TimerEntry
+from kafkapy.purgatory.purgatory import Schedule
+from kafkapy.replica.fetcher.fetch_request import build_fetch, build_list_offsets, fetch_version, leader_offsets
+from kafkapy.replica.fetcher.fetch_session import FetchPlan
+from kafkapy.replica.fetcher.leader_fetcher import LeaderFetcher, OffsetQuery
+from kafkapy.replica.fetcher.settings import FetchSettings
+from kafkapy.types import TopicPartition
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+# Room in a response for headers of partitions, and for one batch that is larger than all limits.
+RESPONSE_OVERHEAD_BYTES = 100 << 20
+_LARGEST_RESPONSE_BYTES = 2**31 - 1
+
+
+class Connect(Protocol):
+    """The port that opens connections; see OutgoingConnector.connect."""
+
+    def __call__(
+        self,
+        host: str,
+        port: int,
+        *,
+        attempt: int,
+        max_response_bytes: int,
+        on_opened: Callable[[OutgoingConnection | OSError], None],
+        on_response: Callable[[Request], None],
+        on_closed: Callable[[OutgoingConnection], None],
+    ) -> None: ...
+
+
+class FetchPorts(NamedTuple):
+    """What fetchers need of the broker. All are used on the owner thread."""
+
+    connect: Connect
+    schedule: Schedule
+    monotonic_ms: Callable[[], int]
+    leader_endpoint: Callable[[int], tuple[str, int] | None]  # of inter.broker.listener.name
+    broker_epoch: Callable[[], int]
+    metadata_version: Callable[[], int]
+    on_high_watermarks: Callable[[list[TopicPartition]], None]
+
+
+class _InFlight(NamedTuple):
+    plan: FetchPlan | OffsetQuery
+    api_key: ApiKey
+    version: int
+    correlation_id: int
+
+
+class FetchConnection:
+    """Owns a connection, its timers, and the fetcher whose requests it sends. Used by the owner thread only.
+
+    Invariants: while a plan is unanswered, the connection is open or being opened; at most one timer is scheduled.
+    """
+
+    def __init__(self, leader_id: int, index: int, settings: FetchSettings, ports: FetchPorts) -> None:
+        self.fetcher = LeaderFetcher(settings.backoff_ms)
+        self.name = f"[ReplicaFetcher replicaId={settings.node_id}, leaderId={leader_id}, fetcherId={index}]"
+        self._leader_id = leader_id
+        self._client_id = f"broker-{settings.node_id}-fetcher-{index}"
+        self._settings = settings
+        self._ports = ports
+        self._connection: OutgoingConnection | None = None
+        self._attempts = 0
+        self._generation = 0  # callbacks of an earlier connection are ignored
+        self._is_opening = False
+        self._plan: FetchPlan | OffsetQuery | None = None  # waits for the connection
+        self._in_flight: _InFlight | None = None
+        self._correlation_id = 0
+        self._deadline_ms = 0  # of the request or of the connection's establishment
+        self._timer: TimerEntry | None = None
+        self._timer_is_due_ms = 0
+        self._is_closed = False
+
+    @property
+    def is_waiting_for_response(self) -> bool:
+        return self._in_flight is not None
+
+    def wake(self) -> None:
+        """Sends the next request unless one is unanswered. Called whenever the fetcher's partitions have changed."""
+        if self._is_closed or self._plan is not None or self._in_flight is not None:
+            return
+        plan = self.fetcher.next_request(self._ports.monotonic_ms())
+        if plan is None:
+            self._sleep()
+        elif self._connection is None:
+            self._plan = plan
+            self._open()
+        else:
+            self._send(self._connection, plan)
+
+    def close(self) -> None:
+        """Closes the connection; the fetcher is not used afterwards."""
+        self._is_closed = True
+        self._plan = self._in_flight = None
+        self._cancel_timer()
+        self._drop_connection("no partition is fetched over it")
+
+    # -- connection ----------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        endpoint = self._ports.leader_endpoint(self._leader_id)
+        if endpoint is None:
+            self._lose("its endpoint is not in the metadata")
+            return
+        self._generation += 1
+        generation = self._generation
+        self._is_opening = True
+        self._arm(self._settings.connect_timeout_ms)
+        host, port = endpoint
+        self._ports.connect(
+            host,
+            port,
+            attempt=self._attempts,
+            max_response_bytes=min(
+                self._settings.response_max_bytes + RESPONSE_OVERHEAD_BYTES, _LARGEST_RESPONSE_BYTES
+            ),
+            on_opened=lambda opened: self._on_opened(generation, opened),
+            on_response=lambda response: self._on_response(generation, response),
+            on_closed=lambda connection: self._on_closed(generation, connection),
+        )
+
+    def _on_opened(self, generation: int, opened: OutgoingConnection | OSError) -> None:
+        if generation != self._generation or self._is_closed:
+            if not isinstance(opened, OSError):
+                opened.close("it is no longer needed")
+            return
+        self._is_opening = False
+        if isinstance(opened, OSError):
+            self._lose(str(opened))
+            return
+        self._connection = opened
+        plan, self._plan = self._plan, None
+        assert plan is not None, "a connection is opened for a request"
+        self._send(opened, plan)
+
+    def _on_closed(self, generation: int, connection: OutgoingConnection) -> None:
+        if generation == self._generation and not self._is_closed:
+            number = connection.close_errno
+            self._connection = None
+            self._lose(os.strerror(number) if number else connection.describe_close())
+
+    def _lose(self, reason: str) -> None:
+        """Delays all partitions after the connection could not be opened or was closed."""
+        logger.warning("%s Connection to node %d failed: %s", self.name, self._leader_id, reason)
+        self._generation += 1
+        self._attempts += 1
+        self._is_opening = False
+        self._plan = self._in_flight = None
+        self.fetcher.on_failure(self._ports.monotonic_ms())
+        self._sleep()
+
+    def _drop_connection(self, reason: str) -> None:
+        connection, self._connection = self._connection, None
+        self._generation += 1
+        if connection is not None:
+            connection.close(reason)
+
+    # -- time ----------------------------------------------------------------------------------------------------
+
+    def _arm(self, timeout_ms: int) -> None:
+        """Sets the deadline of the present wait; an earlier timer sets itself again when it runs."""
+        monotonic_ms = self._ports.monotonic_ms()
+        self._deadline_ms = monotonic_ms + timeout_ms
+        self._schedule(monotonic_ms, self._deadline_ms)
+
+    def _sleep(self) -> None:
+        """Waits until the next delay of a partition ends."""
+        deadline_ms = self.fetcher.next_deadline_ms()
+        if deadline_ms is None:
+            self._cancel_timer()
+            return
+        self._schedule(self._ports.monotonic_ms(), deadline_ms)
+
+    def _schedule(self, monotonic_ms: int, due_ms: int) -> None:
+        if self._timer is not None:
+            if self._timer_is_due_ms <= due_ms:
+                return
+            self._timer.cancel()
+        self._timer_is_due_ms = due_ms
+        self._timer = self._ports.schedule(max(0, due_ms - monotonic_ms), self._on_timer)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if self._is_closed:
+            return
+        if self._plan is None and self._in_flight is None:
+            self.wake()
+            return
+        monotonic_ms = self._ports.monotonic_ms()
+        if monotonic_ms < self._deadline_ms:
+            self._schedule(monotonic_ms, self._deadline_ms)
+            return
+        self._drop_connection("the leader did not respond in time")
+        self._lose("no response in time")
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def _send(self, connection: OutgoingConnection, plan: FetchPlan | OffsetQuery) -> None:
+        metadata_version = self._ports.metadata_version()
+        message: Message
+        if isinstance(plan, FetchPlan):
+            key, version = ApiKey.FETCH, fetch_version(plan, metadata_version)
+            message = build_fetch(plan, self._settings, self._ports.broker_epoch(), version)
+        else:
+            key, version = ApiKey.LIST_OFFSETS, list_offsets_request_version(metadata_version)
+            message = build_list_offsets(plan, self._settings.node_id)
+        self._correlation_id = (self._correlation_id + 1) % 2**31
+        header = RequestHeader(
+            request_api_key=key,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        writer = Writer()
+        header.write(writer, request_header_version(key, version))
+        self._in_flight = _InFlight(plan, key, version, self._correlation_id)
+        self._arm(self._settings.request_timeout_ms)
+        connection.send(message.encode_chunks(version, writer.getvalue()))
+
+    def _on_response(self, generation: int, response: Request) -> None:
+        if generation != self._generation or self._is_closed:
+            return
+        sent, self._in_flight = self._in_flight, None
+        try:
+            if sent is None:
+                raise ProtocolViolation("a response without a request")
+            self._handle(sent, response.payload)
+        except ProtocolViolation as error:
+            self._drop_connection(str(error))
+            self._lose(f"it sent an invalid response: {error}")
+            return
+        self._attempts = 0
+        self.wake()
+
+    def _handle(self, sent: _InFlight, payload: memoryview) -> None:
+        reader = Reader(payload)
+        header = ResponseHeader.read(reader, response_header_version(sent.api_key, sent.version))
+        if header.correlation_id != sent.correlation_id:
+            raise ProtocolViolation(f"response {header.correlation_id} instead of {sent.correlation_id}")
+        monotonic_ms = self._ports.monotonic_ms()
+        if isinstance(sent.plan, OffsetQuery):
+            offsets = ListOffsetsResponse.decode(payload, sent.version, reader.pos)
+            self.fetcher.on_offsets(sent.plan, leader_offsets(offsets), monotonic_ms)
+            return
+        fetched = FetchResponse.decode(payload, sent.version, reader.pos)
+        advanced = self.fetcher.on_fetched(fetched, monotonic_ms)
+        if advanced:
+            self._ports.on_high_watermarks(advanced)

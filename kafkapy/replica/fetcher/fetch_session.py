@@ -1,0 +1,95 @@
+"""The follower's side of a fetch session (KIP-227): after the first request only changed partitions are sent. Pure.
+
+The caller names the partitions that may have changed, so that a request costs what has changed and not what is
+followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from kafkapy.errors import Error
+from kafkapy.replica.fetcher.followed_partition import FetchPosition
+from kafkapy.types import TopicPartition
+
+_NO_SESSION = 0
+_FIRST_EPOCH = 0
+_LAST_EPOCH = 2**31 - 1
+# The leader has dropped the session, or expects another request of it.
+_SESSION_LOST = frozenset({Error.FETCH_SESSION_ID_NOT_FOUND, Error.INVALID_FETCH_SESSION_EPOCH})
+
+
+class FetchPlan(NamedTuple):
+    """The contents of one fetch request: its place in the session, the partitions it names and those it removes."""
+
+    session_id: int
+    session_epoch: int
+    positions: dict[TopicPartition, FetchPosition]
+    forgotten: list[tuple[TopicPartition, bytes]]  # with the topic id that was sent
+
+
+class FetchSession:
+    """The session of one fetcher with its leader. Call `plan` for a request, then `confirm`, `refuse` or `lose`.
+
+    `held` are the positions that the leader knows after the last plan.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[TopicPartition, FetchPosition] = {}
+        self._session_id = _NO_SESSION
+        self._epoch = _FIRST_EPOCH
+
+    @property
+    def is_full(self) -> bool:
+        """True if the next request names all partitions, and begins a session."""
+        return self._epoch == _FIRST_EPOCH
+
+    def plan(
+        self, candidates: Iterable[TopicPartition], position_of: Callable[[TopicPartition], FetchPosition | None]
+    ) -> FetchPlan | None:
+        """Returns the next request, or None if nothing is to be fetched.
+
+        `candidates` are the partitions that may have changed since the last plan, or all if `is_full`; a partition
+        without a position is removed from the session.
+        """
+        if self.is_full:
+            self.held = {}
+        held = self.held
+        changed: dict[TopicPartition, FetchPosition] = {}
+        forgotten: list[tuple[TopicPartition, bytes]] = []
+        for topic_partition in candidates:
+            position = position_of(topic_partition)
+            sent = held.get(topic_partition)
+            if sent is not None and (position is None or position.topic_id != sent.topic_id):
+                forgotten.append((topic_partition, sent.topic_id))
+                del held[topic_partition]
+            if position is not None and position != sent:
+                changed[topic_partition] = held[topic_partition] = position
+        if not held and not forgotten:
+            return None
+        return FetchPlan(self._session_id, self._epoch, changed, forgotten)
+
+    def confirm(self, session_id: int) -> None:
+        """Updates the session after a response without an error for all partitions."""
+        if session_id == _NO_SESSION:
+            self.refuse()
+        else:
+            self._epoch = 1 if session_id != self._session_id or self._epoch == _LAST_EPOCH else self._epoch + 1
+            self._session_id = session_id
+
+    def fail(self, error: Error) -> bool:
+        """Updates the session after an error for all partitions; returns whether it may be repeated at once."""
+        if error is Error.FETCH_SESSION_ID_NOT_FOUND:
+            self.refuse()
+        else:
+            self.lose()
+        return error in _SESSION_LOST
+
+    def refuse(self) -> None:
+        """Forgets the session, which the leader does not have; the next request begins one."""
+        self._session_id, self._epoch = _NO_SESSION, _FIRST_EPOCH
+
+    def lose(self) -> None:
+        """Makes the next request replace the session, because it is unknown whether the last one arrived."""
+        self._epoch = _FIRST_EPOCH

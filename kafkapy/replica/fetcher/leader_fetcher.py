@@ -1,0 +1,373 @@
+"""The decisions of one fetcher on the partitions that it reads from one leader (AbstractFetcherThread). Pure.
+
+No I/O but the logs of the partitions, no clock: every call gets `monotonic_ms`. The caller sends what `next_request`
+returns, one request at a time, and passes the response or its failure back.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.replica.fetcher.fetch_session import FetchPlan, FetchSession
+from kafkapy.replica.fetcher.followed_partition import (
+    NO_EPOCH,
+    NOT_DELAYED,
+    FetchPosition,
+    FollowedPartition,
+    FollowerLog,
+    Phase,
+    truncation_offset,
+)
+from kafkapy.types import OffsetAndEpoch, TopicPartition
+
+logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+# Errors that a change of the metadata ends; the partition is fetched again after the back-off.
+_TRANSIENT = frozenset(
+    {
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.INCONSISTENT_TOPIC_ID,
+    }
+)
+# Damage in the leader's bytes may be transient, for example if it truncates its log while it sends the response.
+_DAMAGE = frozenset({Error.CORRUPT_MESSAGE, Error.INVALID_RECORD})
+
+
+class OffsetQuery(NamedTuple):
+    """The contents of one ListOffsets request: partitions with their leader epochs."""
+
+    timestamp: int  # LATEST_TIMESTAMP or EARLIEST_TIMESTAMP
+    leader_epochs: dict[TopicPartition, int]
+
+
+class LeaderOffset(NamedTuple):
+    """The leader's response to an OffsetQuery for one partition."""
+
+    error: Error
+    offset: int
+
+
+class LeaderFetcher:
+    """Owns the states of its partitions and the fetch session. Used by the owner thread only.
+
+    Invariant: a partition whose state may differ from what the session holds is in `_changed`.
+    """
+
+    def __init__(self, backoff_ms: int) -> None:
+        self.partitions: dict[TopicPartition, FollowedPartition] = {}
+        self.fetched_bytes = 0
+        self._backoff_ms = backoff_ms
+        self._session = FetchSession()
+        self._changed: dict[TopicPartition, None] = {}
+        self._delayed: dict[TopicPartition, None] = {}  # in the order of their times
+        self._truncating: dict[TopicPartition, None] = {}
+        self._asking: dict[TopicPartition, None] = {}
+        self._topics: dict[bytes, str] = {}
+        self._advanced: list[TopicPartition] = []
+
+    # -- partitions ----------------------------------------------------------------------------------------------
+
+    def follow(
+        self, topic_partition: TopicPartition, topic_id: bytes, leader_epoch: int, log: FollowerLog
+    ) -> FollowedPartition:
+        """Starts to fetch a partition, or restarts it if the leader epoch has risen. Returns its state."""
+        known = self.partitions.get(topic_partition)
+        if known is not None and known.leader_epoch == leader_epoch and known.topic_id == topic_id:
+            return known
+        self.release(topic_partition)
+        state = FollowedPartition(topic_partition, topic_id, leader_epoch, log)
+        self.partitions[topic_partition] = state
+        self._topics[topic_id] = topic_partition.topic
+        if state.phase is Phase.TRUNCATING:
+            self._truncating[topic_partition] = None
+        self._changed[topic_partition] = None
+        return state
+
+    def release(self, topic_partition: TopicPartition) -> None:
+        """Stops fetching a partition. A response that is on its way no longer changes it."""
+        if self.partitions.pop(topic_partition, None) is None:
+            return
+        self._changed[topic_partition] = None
+        for waiting in (self._delayed, self._truncating, self._asking):
+            waiting.pop(topic_partition, None)
+        if len(self._topics) > 2 * len(self.partitions) + 16:
+            self._topics = {state.topic_id: name.topic for name, state in self.partitions.items()}
+
+    def failed_partitions(self) -> list[TopicPartition]:
+        """Returns the partitions that are stopped until their leader epoch rises."""
+        return [name for name, state in self.partitions.items() if state.phase is Phase.FAILED]
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def next_request(self, monotonic_ms: int) -> FetchPlan | OffsetQuery | None:
+        """Returns what to send next, or None if every partition is stopped or waits until `next_deadline_ms`."""
+        self._end_delays(monotonic_ms)
+        self._truncate_to_high_watermarks()
+        if self._asking:
+            query = self._offset_query()
+            if query is not None:
+                return query
+        changed = self.partitions if self._session.is_full else self._changed
+        plan = self._session.plan(list(changed), self._position_of)
+        self._changed.clear()
+        return plan
+
+    def next_deadline_ms(self) -> int | None:
+        """Returns the time at which the next delay ends, or None."""
+        for topic_partition in self._delayed:
+            return self.partitions[topic_partition].delayed_until_ms
+        return None
+
+    def _position_of(self, topic_partition: TopicPartition) -> FetchPosition | None:
+        state = self.partitions.get(topic_partition)
+        return state.position() if state is not None and state.is_fetchable else None
+
+    def _offset_query(self) -> OffsetQuery | None:
+        """Returns a query of end offsets if one is needed, otherwise of start offsets."""
+        for phase, timestamp in ((Phase.ASKING_END, LATEST_TIMESTAMP), (Phase.ASKING_START, EARLIEST_TIMESTAMP)):
+            asking = [self.partitions[topic_partition] for topic_partition in self._asking]
+            epochs = {
+                state.topic_partition: state.leader_epoch
+                for state in asking
+                if state.phase is phase and state.delayed_until_ms == NOT_DELAYED
+            }
+            if epochs:
+                return OffsetQuery(timestamp, epochs)
+        return None
+
+    def _truncate_to_high_watermarks(self) -> None:
+        for topic_partition in tuple(self._truncating):
+            state = self.partitions[topic_partition]
+            del self._truncating[topic_partition]
+            logger.info("Truncating partition %s to local high watermark %d", topic_partition, state.fetch_offset)
+            if self._truncate(state, state.fetch_offset):
+                self._go_on(state)
+
+    # -- delays --------------------------------------------------------------------------------------------------
+
+    def _delay(self, state: FollowedPartition, monotonic_ms: int) -> None:
+        if state.delayed_until_ms == NOT_DELAYED and state.phase is not Phase.FAILED:
+            state.delayed_until_ms = monotonic_ms + self._backoff_ms
+            self._delayed[state.topic_partition] = None
+            self._changed[state.topic_partition] = None
+
+    def _end_delays(self, monotonic_ms: int) -> None:
+        for topic_partition in tuple(self._delayed):
+            state = self.partitions[topic_partition]
+            if state.delayed_until_ms > monotonic_ms:
+                return
+            state.delayed_until_ms = NOT_DELAYED
+            del self._delayed[topic_partition]
+            self._changed[topic_partition] = None
+
+    def _fail(self, state: FollowedPartition) -> None:
+        """Stops a partition until its leader epoch rises."""
+        logger.warning("Partition %s marked as failed", state.topic_partition)
+        state.phase = Phase.FAILED
+        state.delayed_until_ms = NOT_DELAYED
+        for waiting in (self._delayed, self._truncating, self._asking):
+            waiting.pop(state.topic_partition, None)
+        self._changed[state.topic_partition] = None
+
+    def _go_on(self, state: FollowedPartition) -> None:
+        state.go_on()
+        self._asking.pop(state.topic_partition, None)
+        self._changed[state.topic_partition] = None
+
+    # -- responses -----------------------------------------------------------------------------------------------
+
+    def on_failure(self, monotonic_ms: int) -> None:
+        """Delays all partitions, after the connection was lost or the response could not be read."""
+        self._session.lose()
+        for state in self.partitions.values():
+            self._delay(state, monotonic_ms)
+
+    def on_fetched(self, response: FetchResponse, monotonic_ms: int) -> list[TopicPartition]:
+        """Handles the response to the last plan; returns the partitions whose high watermark has changed."""
+        error = Error.of(response.error_code)
+        if error is not Error.NONE:
+            logger.info("The leader responded to a fetch request with %s", error.name)
+            if not self._session.fail(error):
+                for state in self.partitions.values():
+                    self._delay(state, monotonic_ms)
+            return []
+        self._session.confirm(response.session_id)
+        for topic in response.responses:
+            name = topic.topic or self._topics.get(topic.topic_id)
+            if name is None:
+                continue
+            for data in topic.partitions:
+                self._take(TopicPartition(name, data.partition_index), data, monotonic_ms)
+        advanced, self._advanced = self._advanced, []
+        return advanced
+
+    def _take(self, topic_partition: TopicPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
+        """Handles one partition of a response, unless its state has changed since the request."""
+        state = self.partitions.get(topic_partition)
+        sent = self._session.held.get(topic_partition)
+        if (
+            state is None
+            or sent is None
+            or not state.is_fetchable
+            or sent.fetch_offset != state.fetch_offset
+            or sent.leader_epoch != state.leader_epoch
+            or sent.topic_id != state.topic_id
+        ):
+            return
+        if data.error_code:
+            self._on_error(state, Error.of(data.error_code), monotonic_ms)
+        elif data.diverging_epoch.epoch != NO_EPOCH:
+            diverging = OffsetAndEpoch(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
+            self._truncate_diverging(state, diverging)
+        else:
+            self._append(state, data, monotonic_ms)
+
+    def _on_error(self, state: FollowedPartition, error: Error, monotonic_ms: int) -> None:
+        if error is Error.OFFSET_OUT_OF_RANGE:
+            state.phase = Phase.ASKING_END
+            self._asking[state.topic_partition] = None
+            self._changed[state.topic_partition] = None
+        elif error is Error.FENCED_LEADER_EPOCH:
+            logger.info(
+                "Partition %s has an older epoch (%d) than the current leader. Will await the new leader and epoch "
+                "before resuming fetching.",
+                state.topic_partition,
+                state.leader_epoch,
+            )
+            self._fail(state)
+        else:
+            level = logging.INFO if error in _TRANSIENT else logging.ERROR
+            logger.log(
+                level,
+                "Error for partition %s at offset %d: %s",
+                state.topic_partition,
+                state.fetch_offset,
+                error.name,
+            )
+            self._delay(state, monotonic_ms)
+
+    def _append(self, state: FollowedPartition, data: FetchResponse.PartitionData, monotonic_ms: int) -> None:
+        log = state.log
+        records = data.records
+        if state.fetch_offset != log.log_end_offset:
+            logger.error(
+                "Offset mismatch for partition %s: fetched offset = %d, log end offset = %d.",
+                state.topic_partition,
+                state.fetch_offset,
+                log.log_end_offset,
+            )
+            self._fail(state)
+            return
+        try:
+            size = log.append(records, state.leader_epoch) if records else 0
+            if log.follow(data.high_watermark, data.log_start_offset):
+                self._advanced.append(state.topic_partition)
+        except ApiError as error:
+            logger.error(
+                "Found invalid messages during fetch for partition %s offset %d: %s",
+                state.topic_partition,
+                state.fetch_offset,
+                error,
+            )
+            if error.error in _DAMAGE:
+                self._delay(state, monotonic_ms)
+            else:
+                self._fail(state)
+        except StorageError as error:
+            self._report_storage_error(state, error)
+        else:
+            if size:
+                self.fetched_bytes += size
+                state.go_on()
+                self._changed[state.topic_partition] = None
+
+    def _truncate_diverging(self, state: FollowedPartition, diverging: OffsetAndEpoch) -> None:
+        """Truncates to the common part of both logs; the leader's other offsets of this response are not used."""
+        log = state.log
+        own_end = log.end_offset_for_epoch(diverging.epoch)
+        offset = truncation_offset(diverging, own_end, log.log_end_offset)
+        if self._truncate(state, offset):
+            self._go_on(state)
+
+    def _truncate(self, state: FollowedPartition, offset: int) -> bool:
+        """Truncates the log; returns whether it could."""
+        log = state.log
+        if offset < log.high_watermark:
+            logger.warning(
+                "Truncating %s to offset %d below high watermark %d", state.topic_partition, offset, log.high_watermark
+            )
+        try:
+            log.truncate_to(offset)
+        except StorageError as error:
+            self._report_storage_error(state, error)
+            return False
+        return True
+
+    def _report_storage_error(self, state: FollowedPartition, error: StorageError) -> None:
+        logger.error(
+            "Error while processing data for partition %s at offset %d: %s",
+            state.topic_partition,
+            state.fetch_offset,
+            error,
+        )
+        self._fail(state)
+
+    # -- offsets out of range ------------------------------------------------------------------------------------
+
+    def on_offsets(self, query: OffsetQuery, found: dict[TopicPartition, LeaderOffset], monotonic_ms: int) -> None:
+        """Handles the leader's offsets; a partition that the response does not name is delayed."""
+        phase = Phase.ASKING_END if query.timestamp == LATEST_TIMESTAMP else Phase.ASKING_START
+        for topic_partition, leader_epoch in query.leader_epochs.items():
+            state = self.partitions.get(topic_partition)
+            if state is None or state.phase is not phase or state.leader_epoch != leader_epoch:
+                continue
+            leader = found.get(topic_partition, LeaderOffset(Error.UNKNOWN_SERVER_ERROR, -1))
+            if leader.error is Error.FENCED_LEADER_EPOCH:
+                self._fail(state)
+            elif leader.error is not Error.NONE or leader.offset < 0:
+                logger.info("Could not fetch offset for %s due to error %s", topic_partition, leader.error.name)
+                self._delay(state, monotonic_ms)
+            elif phase is Phase.ASKING_END:
+                self._compare_end(state, leader.offset)
+            else:
+                self._compare_start(state, leader.offset)
+
+    def _compare_end(self, state: FollowedPartition, leader_end_offset: int) -> None:
+        """Truncates to the leader's end after an unclean election; otherwise the leader's start decides."""
+        own_end_offset = state.log.log_end_offset
+        if leader_end_offset >= own_end_offset:
+            state.phase = Phase.ASKING_START
+            return
+        logger.warning(
+            "Reset fetch offset for partition %s from %d to current leader's latest offset %d",
+            state.topic_partition,
+            own_end_offset,
+            leader_end_offset,
+        )
+        if self._truncate(state, leader_end_offset):
+            self._go_on(state)
+
+    def _compare_start(self, state: FollowedPartition, leader_start_offset: int) -> None:
+        """Drops the log if the leader has deleted everything up to its end; otherwise fetches again."""
+        log = state.log
+        if leader_start_offset > log.log_end_offset:
+            logger.warning(
+                "Reset fetch offset for partition %s from %d to current leader's start offset %d",
+                state.topic_partition,
+                log.log_end_offset,
+                leader_start_offset,
+            )
+            try:
+                log.restart_at(leader_start_offset)
+            except StorageError as error:
+                self._report_storage_error(state, error)
+                return
+        self._go_on(state)

@@ -1,0 +1,376 @@
+"""The decisions of a fetcher, with a log that notes what is done to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkapy.errors import ApiError, Error, StorageError
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.replica.fetcher.fetch_session import FetchPlan
+from kafkapy.replica.fetcher.followed_partition import Phase
+from kafkapy.replica.fetcher.leader_fetcher import (
+    EARLIEST_TIMESTAMP,
+    LATEST_TIMESTAMP,
+    LeaderFetcher,
+    LeaderOffset,
+    OffsetQuery,
+)
+from kafkapy.types import OffsetAndEpoch, TopicPartition
+
+BACKOFF_MS = 1000
+NAME = TopicPartition("t", 0)
+TOPIC_ID = b"t" * 16
+
+
+class NotedLog:
+    """A log of `end` offsets whose epochs are given as (epoch, start offset); notes every change."""
+
+    def __init__(self, end=0, epochs=((0, 0),), high_watermark=0):
+        self.log_start_offset = 0
+        self.log_end_offset = end
+        self.high_watermark = high_watermark
+        self.epochs = list(epochs)
+        self.done = []
+        self.failure = None
+
+    @property
+    def latest_epoch(self):
+        return self.epochs[-1][0] if self.epochs else -1
+
+    def end_offset_for_epoch(self, epoch):
+        known = [entry for entry in self.epochs if entry[0] <= epoch]
+        later = [entry for entry in self.epochs if entry[0] > epoch]
+        if not known:
+            return OffsetAndEpoch(-1, -1)
+        return OffsetAndEpoch(later[0][1] if later else self.log_end_offset, known[-1][0])
+
+    def append(self, records, leader_epoch):
+        if self.failure is not None:
+            raise self.failure
+        self.done.append(f"append {len(records)} up to epoch {leader_epoch}")
+        self.log_end_offset += len(records)
+        return len(records)
+
+    def truncate_to(self, offset):
+        if self.failure is not None:
+            raise self.failure
+        self.done.append(f"truncate to {offset}")
+        self.log_end_offset = min(offset, self.log_end_offset)
+        self.epochs = [entry for entry in self.epochs if entry[1] < offset]
+
+    def restart_at(self, offset):
+        self.done.append(f"restart at {offset}")
+        self.log_start_offset = self.log_end_offset = offset
+        self.epochs = []
+
+    def follow(self, high_watermark, log_start_offset):
+        followed = min(high_watermark, self.log_end_offset)
+        changed = followed != self.high_watermark
+        self.high_watermark = followed
+        return changed
+
+
+def fetcher_of(log, *, epoch=5, name=NAME):
+    fetcher = LeaderFetcher(BACKOFF_MS)
+    fetcher.follow(name, TOPIC_ID, epoch, log)
+    return fetcher
+
+
+def response(*partitions, session_id=9, error=Error.NONE, topic_id=TOPIC_ID):
+    return FetchResponse(
+        error_code=error,
+        session_id=session_id,
+        responses=[FetchResponse.FetchableTopicResponse(topic_id=topic_id, partitions=list(partitions))],
+    )
+
+
+def data(*, index=0, error=Error.NONE, high_watermark=0, records=b"", diverging=None):
+    found = FetchResponse.PartitionData(
+        partition_index=index, error_code=error, high_watermark=high_watermark, log_start_offset=0, records=records
+    )
+    if diverging is not None:
+        found.diverging_epoch = FetchResponse.EpochEndOffset(epoch=diverging[0], end_offset=diverging[1])
+    return found
+
+
+def positions(plan):
+    assert isinstance(plan, FetchPlan)
+    return {
+        name.partition: (at.fetch_offset, at.leader_epoch, at.last_fetched_epoch) for name, at in plan.positions.items()
+    }
+
+
+def test_fetching_starts_at_the_log_end_with_the_last_epoch():
+    fetcher = fetcher_of(NotedLog(7, [(2, 0), (3, 5)]))
+    plan = fetcher.next_request(0)
+    assert (plan.session_id, plan.session_epoch, plan.forgotten) == (0, 0, [])
+    assert positions(plan) == {0: (7, 5, 3)}
+
+
+def test_a_log_without_epochs_is_truncated_to_its_high_watermark_first():
+    log = NotedLog(7, [], high_watermark=4)
+    fetcher = fetcher_of(log)
+    assert fetcher.partitions[NAME].phase is Phase.TRUNCATING
+    assert positions(fetcher.next_request(0)) == {0: (4, 5, -1)}
+    assert log.done == ["truncate to 4"]
+
+
+def test_an_append_moves_the_position_and_the_high_watermark_within_the_log():
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    assert fetcher.on_fetched(response(data(high_watermark=100, records=b"abc")), 0) == [NAME]
+    assert log.done == ["append 3 up to epoch 5"]
+    assert (log.log_end_offset, log.high_watermark, fetcher.fetched_bytes) == (10, 10, 3)
+    plan = fetcher.next_request(0)
+    assert (plan.session_id, plan.session_epoch) == (9, 1)
+    assert positions(plan) == {0: (10, 5, 0)}
+
+
+def test_a_session_repeats_only_what_has_changed():
+    logs = [NotedLog(index) for index in range(3)]
+    fetcher = LeaderFetcher(BACKOFF_MS)
+    for index, log in enumerate(logs):
+        fetcher.follow(TopicPartition("t", index), TOPIC_ID, 5, log)
+    assert set(positions(fetcher.next_request(0))) == {0, 1, 2}
+    fetcher.on_fetched(response(data(index=1, records=b"ab"), data(index=2, high_watermark=1)), 0)
+    plan = fetcher.next_request(0)
+    assert positions(plan) == {1: (3, 5, 0)}
+    fetcher.on_fetched(response(), 0)
+    fetcher.release(TopicPartition("t", 0))
+    fetcher.follow(TopicPartition("t", 2), TOPIC_ID, 6, logs[2])
+    plan = fetcher.next_request(0)
+    assert (plan.session_epoch, plan.forgotten) == (2, [(TopicPartition("t", 0), TOPIC_ID)])
+    assert positions(plan) == {2: (2, 6, 0)}
+    fetcher.on_fetched(response(session_id=0), 0)  # the leader has closed the session
+    plan = fetcher.next_request(0)
+    assert (plan.session_id, plan.session_epoch) == (0, 0)
+    assert set(positions(plan)) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("error", "session", "is_delayed"),
+    [
+        (Error.FETCH_SESSION_ID_NOT_FOUND, (0, 0), False),
+        (Error.INVALID_FETCH_SESSION_EPOCH, (9, 0), False),
+        (Error.FETCH_SESSION_TOPIC_ID_ERROR, (9, 0), True),
+        (Error.UNKNOWN_SERVER_ERROR, (9, 0), True),
+    ],
+)
+def test_an_error_of_the_session_begins_another(error, session, is_delayed):
+    fetcher = fetcher_of(NotedLog(7))
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(), 0)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(error=error), 0)
+    if is_delayed:
+        assert fetcher.next_request(BACKOFF_MS - 1) is None
+    plan = fetcher.next_request(BACKOFF_MS)
+    assert (plan.session_id, plan.session_epoch) == session
+    assert positions(plan) == {0: (7, 5, 0)}
+
+
+def test_after_a_lost_connection_everything_is_sent_again_after_the_back_off():
+    fetcher = fetcher_of(NotedLog(7))
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(), 0)
+    fetcher.next_request(0)
+    fetcher.on_failure(50)
+    assert fetcher.next_request(50) is None
+    assert fetcher.next_deadline_ms() == 50 + BACKOFF_MS
+    plan = fetcher.next_request(50 + BACKOFF_MS)
+    assert (plan.session_id, plan.session_epoch) == (9, 0)
+    assert positions(plan) == {0: (7, 5, 0)}
+    assert fetcher.next_deadline_ms() is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.UNKNOWN_TOPIC_ID,
+        Error.INCONSISTENT_TOPIC_ID,
+        Error.KAFKA_STORAGE_ERROR,
+        Error.CORRUPT_MESSAGE,
+    ],
+)
+def test_a_partition_with_an_error_leaves_the_session_until_its_back_off_ends(error):
+    logs = NotedLog(7), NotedLog(8)
+    fetcher = fetcher_of(logs[0])
+    fetcher.follow(TopicPartition("t", 1), TOPIC_ID, 5, logs[1])
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(error=error)), 0)
+    plan = fetcher.next_request(1)
+    assert (positions(plan), plan.forgotten) == ({}, [(NAME, TOPIC_ID)])
+    fetcher.on_fetched(response(), 1)
+    plan = fetcher.next_request(BACKOFF_MS)
+    assert (positions(plan), plan.forgotten) == ({0: (7, 5, 0)}, [])
+    assert not logs[0].done
+
+
+def test_a_fenced_partition_is_stopped_until_its_leader_epoch_rises():
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(error=Error.FENCED_LEADER_EPOCH)), 0)
+    assert fetcher.failed_partitions() == [NAME]
+    assert fetcher.next_request(0).forgotten == [(NAME, TOPIC_ID)]
+    fetcher.on_fetched(response(session_id=0), 0)
+    assert fetcher.next_request(10 * BACKOFF_MS) is None
+    assert fetcher.follow(NAME, TOPIC_ID, 5, log).phase is Phase.FAILED
+    assert fetcher.follow(NAME, TOPIC_ID, 6, log).phase is Phase.FETCHING
+    assert positions(fetcher.next_request(0)) == {0: (7, 6, 0)}
+
+
+@pytest.mark.parametrize("change", ["epoch", "offset", "topic", "removed"])
+def test_a_response_counts_only_for_the_state_that_asked_for_it(change):
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    if change == "epoch":
+        fetcher.follow(NAME, TOPIC_ID, 6, log)
+    elif change == "offset":
+        log.log_end_offset = 5
+        fetcher.release(NAME)
+        fetcher.follow(NAME, TOPIC_ID, 5, log)
+    elif change == "topic":
+        fetcher.follow(NAME, b"u" * 16, 5, log)
+    else:
+        fetcher.release(NAME)
+    assert fetcher.on_fetched(response(data(high_watermark=7, records=b"stale")), 0) == []
+    fetcher.on_fetched(response(data(error=Error.FENCED_LEADER_EPOCH)), 0)
+    assert (log.done, log.high_watermark, fetcher.failed_partitions()) == ([], 0, [])
+
+
+@pytest.mark.parametrize(
+    ("epochs", "diverging", "truncated"),
+    [
+        ([(2, 0), (3, 5)], (3, 6), 6),  # the leader's epoch 3 is shorter
+        ([(2, 0), (3, 5)], (2, 8), 5),  # the leader has no epoch 3, and more of epoch 2
+        ([(2, 0), (3, 5)], (2, 4), 4),
+        ([(1, 0), (4, 5)], (3, 8), 5),  # this log has no epoch 3: the end of epoch 1, then asked again
+        ([(5, 3)], (2, 2), 2),  # no epoch up to 2 is known
+        ([(2, 0), (3, 5)], (0, 0), 0),
+    ],
+)
+def test_a_diverging_log_is_truncated_to_the_common_part(epochs, diverging, truncated):
+    log = NotedLog(10, epochs, high_watermark=3)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    assert fetcher.on_fetched(response(data(high_watermark=9, diverging=diverging)), 0) == []
+    assert log.done == [f"truncate to {truncated}"]
+    assert log.high_watermark == 3  # the next response moves it
+    assert positions(fetcher.next_request(0)) == {0: (truncated, 5, log.latest_epoch)}
+
+
+@pytest.mark.parametrize(
+    ("end", "start", "done", "offset"),
+    [
+        (5, None, ["truncate to 5"], 5),  # unclean election: the leader's log is shorter
+        (20, 12, ["restart at 12"], 12),  # the leader has deleted everything up to this log's end
+        (20, 10, [], 10),
+        (20, 3, [], 10),  # the offset came into range
+        (10, 10, [], 10),
+    ],
+)
+def test_an_offset_out_of_range_is_judged_by_the_leaders_offsets(end, start, done, offset):
+    log = NotedLog(10)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(error=Error.OFFSET_OUT_OF_RANGE)), 0)
+    query = fetcher.next_request(0)
+    assert query == OffsetQuery(LATEST_TIMESTAMP, {NAME: 5})
+    fetcher.on_offsets(query, {NAME: LeaderOffset(Error.NONE, end)}, 0)
+    if start is not None:
+        query = fetcher.next_request(0)
+        assert query == OffsetQuery(EARLIEST_TIMESTAMP, {NAME: 5})
+        fetcher.on_offsets(query, {NAME: LeaderOffset(Error.NONE, start)}, 0)
+    assert log.done == done
+    # The leader's session may have this position already.
+    assert positions(fetcher.next_request(0)) in ({}, {0: (offset, 5, log.latest_epoch)})
+    assert fetcher.partitions[NAME].is_fetchable
+    assert fetcher._session.held[NAME].fetch_offset == offset
+
+
+@pytest.mark.parametrize("found", [{}, {NAME: LeaderOffset(Error.NOT_LEADER_OR_FOLLOWER, -1)}])
+def test_a_query_of_offsets_is_repeated_after_an_error(found):
+    fetcher = fetcher_of(NotedLog(10))
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(error=Error.OFFSET_OUT_OF_RANGE)), 0)
+    query = fetcher.next_request(0)
+    fetcher.on_offsets(query, found, 0)
+    assert isinstance(fetcher.next_request(0), FetchPlan)  # takes the partition out of the session
+    assert fetcher.next_request(BACKOFF_MS) == query
+    fetcher.on_offsets(query, {NAME: LeaderOffset(Error.FENCED_LEADER_EPOCH, -1)}, BACKOFF_MS)
+    assert fetcher.failed_partitions() == [NAME]
+
+
+def test_the_offsets_of_a_former_leader_epoch_change_nothing():
+    log = NotedLog(10)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    fetcher.on_fetched(response(data(error=Error.OFFSET_OUT_OF_RANGE)), 0)
+    query = fetcher.next_request(0)
+    fetcher.follow(NAME, TOPIC_ID, 6, log)
+    fetcher.on_offsets(query, {NAME: LeaderOffset(Error.NONE, 2)}, 0)
+    assert log.done == []
+    assert positions(fetcher.next_request(0)) == {0: (10, 6, 0)}
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_failed"),
+    [
+        (ApiError(Error.CORRUPT_MESSAGE), False),
+        (ApiError(Error.OFFSET_OUT_OF_RANGE, "out of order"), True),
+        (StorageError("/d", "disk full"), True),
+    ],
+)
+def test_an_append_that_fails_delays_or_stops_its_partition(failure, is_failed):
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    log.failure = failure
+    fetcher.on_fetched(response(data(high_watermark=9, records=b"abc")), 0)
+    assert fetcher.failed_partitions() == [NAME] * is_failed
+    assert log.high_watermark == 0
+    log.failure = None
+    fetcher.next_request(0)
+    plan = fetcher.next_request(BACKOFF_MS)
+    assert plan is None if is_failed else positions(plan) == {0: (7, 5, 0)}
+
+
+def test_a_truncation_that_fails_stops_its_partition():
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    log.failure = StorageError("/d", "disk full")
+    fetcher.on_fetched(response(data(diverging=(0, 2))), 0)
+    assert fetcher.failed_partitions() == [NAME]
+
+
+def test_a_log_that_moved_behind_the_fetcher_stops_its_partition():
+    log = NotedLog(7)
+    fetcher = fetcher_of(log)
+    fetcher.next_request(0)
+    log.log_end_offset = 6
+    fetcher.on_fetched(response(data(records=b"abc")), 0)
+    assert fetcher.failed_partitions() == [NAME]
+    assert log.done == []
+
+
+def test_partitions_of_unknown_topics_in_a_response_are_ignored():
+    fetcher = fetcher_of(NotedLog(7))
+    fetcher.next_request(0)
+    assert fetcher.on_fetched(response(data(high_watermark=9), topic_id=b"x" * 16), 0) == []
+    assert fetcher.on_fetched(response(data(index=3, high_watermark=9)), 0) == []
+
+
+def test_the_names_of_former_topics_are_forgotten():
+    fetcher = LeaderFetcher(BACKOFF_MS)
+    for number in range(100):
+        name = TopicPartition(f"t{number}", 0)
+        fetcher.follow(name, number.to_bytes(16, "big"), 0, NotedLog())
+        fetcher.release(name)
+    assert len(fetcher._topics) < 50
