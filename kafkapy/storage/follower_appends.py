@@ -20,6 +20,7 @@ from kafkapy.storage.rebuilt_indexes import LARGEST_RELATIVE_OFFSET
 from kafkapy.storage.segment_reader import batch_size, scan_chunk
 
 if TYPE_CHECKING:
+    from kafkapy.storage.log_config import LogConfig
     from kafkapy.storage.log_directory import LogDirectory
     from kafkapy.storage.log_ports import LogPorts
 
@@ -179,6 +180,7 @@ class FollowerAppends(LogReader):
     __slots__ = ()
 
     if TYPE_CHECKING:
+        config: LogConfig
         directory: LogDirectory
         _ports: LogPorts
 

@@ -26,6 +26,11 @@ def batch(count=1, *, timestamp=NOW_MS, value=b"value", key=None, **keywords):
     return bytearray(builder.build())
 
 
+def with_base_offset(records, base_offset):
+    """Returns the batch with another base offset, as a leader sends it; the checksum does not cover the offset."""
+    return base_offset.to_bytes(8, "big") + bytes(records)[8:]
+
+
 def values_of(fetched):
     """Returns (offset, value) of every record of the whole batches that a read returned."""
     data = fetched.records if isinstance(fetched.records, bytes) else fetched.records.read()

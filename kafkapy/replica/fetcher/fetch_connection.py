@@ -52,7 +52,7 @@ class Connect(Protocol):
 
 
 class FetchPorts(NamedTuple):
-    """What fetchers need of the broker. All are used on the owner thread."""
+    """The dependencies of fetchers on the broker. All are used on the owner thread."""
 
     connect: Connect
     schedule: Schedule

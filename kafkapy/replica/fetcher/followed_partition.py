@@ -5,10 +5,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from kafkapy.storage.leader_epoch_cache import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
-NO_EPOCH = -1
-NO_OFFSET = -1
 NOT_DELAYED = -1
 
 
@@ -44,7 +43,7 @@ class FollowerLog(Protocol):
 
 
 class Phase(Enum):
-    """What a followed partition needs next."""
+    """The next step of a followed partition."""
 
     TRUNCATING = auto()  # its log has no epoch, and is truncated to the high watermark before the first fetch
     FETCHING = auto()
@@ -87,7 +86,7 @@ class FollowedPartition:
         self.log = log
         self.delayed_until_ms = NOT_DELAYED
         self.last_fetched_epoch = log.latest_epoch
-        has_epoch = self.last_fetched_epoch != NO_EPOCH
+        has_epoch = self.last_fetched_epoch != UNDEFINED_EPOCH
         self.phase = Phase.FETCHING if has_epoch else Phase.TRUNCATING
         self.fetch_offset = log.log_end_offset if has_epoch else log.high_watermark
 
@@ -114,7 +113,7 @@ def truncation_offset(diverging: OffsetAndEpoch, own_end: OffsetAndEpoch, log_en
     `own_end` is the end of the largest own epoch up to that one. If it is a smaller epoch, the log is truncated to its
     end, and the next fetch asks about that epoch (KIP-279).
     """
-    if own_end.offset == NO_OFFSET:
+    if own_end.offset == UNDEFINED_OFFSET:
         return min(diverging.offset, log_end_offset)
     if own_end.epoch != diverging.epoch:
         return min(own_end.offset, log_end_offset)

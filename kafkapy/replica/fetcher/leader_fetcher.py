@@ -13,7 +13,6 @@ from kafkapy.errors import ApiError, Error, StorageError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetcher.fetch_session import FetchPlan, FetchSession
 from kafkapy.replica.fetcher.followed_partition import (
-    NO_EPOCH,
     NOT_DELAYED,
     FetchPosition,
     FollowedPartition,
@@ -21,12 +20,12 @@ from kafkapy.replica.fetcher.followed_partition import (
     Phase,
     truncation_offset,
 )
+from kafkapy.replica.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from kafkapy.storage.leader_epoch_cache import UNDEFINED_EPOCH
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 logger = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
-LATEST_TIMESTAMP = -1
-EARLIEST_TIMESTAMP = -2
 # Errors that a change of the metadata ends; the partition is fetched again after the back-off.
 _TRANSIENT = frozenset(
     {
@@ -224,7 +223,7 @@ class LeaderFetcher:
             return
         if data.error_code:
             self._on_error(state, Error.of(data.error_code), monotonic_ms)
-        elif data.diverging_epoch.epoch != NO_EPOCH:
+        elif data.diverging_epoch.epoch != UNDEFINED_EPOCH:
             diverging = OffsetAndEpoch(data.diverging_epoch.end_offset, data.diverging_epoch.epoch)
             self._truncate_diverging(state, diverging)
         else:

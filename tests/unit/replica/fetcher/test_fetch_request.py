@@ -13,8 +13,9 @@ from kafkapy.replica.fetcher.assignment import fetcher_index
 from kafkapy.replica.fetcher.fetch_request import build_fetch, build_list_offsets, fetch_version, leader_offsets
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
 from kafkapy.replica.fetcher.followed_partition import FetchPosition
-from kafkapy.replica.fetcher.leader_fetcher import LATEST_TIMESTAMP, LeaderOffset, OffsetQuery
+from kafkapy.replica.fetcher.leader_fetcher import LeaderOffset, OffsetQuery
 from kafkapy.replica.fetcher.settings import FetchSettings
+from kafkapy.replica.list_offsets import LATEST_TIMESTAMP
 from kafkapy.types import ZERO_UUID, TopicPartition, java_string_hash
 
 ID = b"i" * 16
@@ -32,7 +33,8 @@ PLAN = FetchPlan(
 
 @pytest.mark.parametrize(
     ("metadata_version", "fetch", "list_offsets"),
-    [(7, 13, 7), (9, 14, 8), (10, 15, 8), (19, 16, 8), (21, 17, 9), (25, 17, 10), (27, 18, 10), (29, 18, 11), (30, 18, 11)],
+    [(7, 13, 7), (9, 14, 8), (10, 15, 8), (19, 16, 8), (21, 17, 9), (25, 17, 10), (27, 18, 10), (29, 18, 11),
+     (30, 18, 11)],
 )  # fmt: skip
 def test_the_metadata_version_decides_the_versions(metadata_version, fetch, list_offsets):
     assert fetch_request_version(metadata_version) == fetch
@@ -88,7 +90,7 @@ def test_partitions_are_divided_as_in_apache_kafka():
         (31 * 116 + number) % 3 for number in range(4)
     ]
     negative = next(
-        name for name in ("topic-%d" % n for n in range(100)) if 31 * java_string_hash(name) % 2**32 >= 2**31
+        name for name in (f"topic-{number}" for number in range(100)) if 31 * java_string_hash(name) % 2**32 >= 2**31
     )
     value = 31 * java_string_hash(negative) % 2**32 - 2**32
     assert fetcher_index(TopicPartition(negative, 0), 7) == -value % 7

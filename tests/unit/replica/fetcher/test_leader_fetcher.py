@@ -9,12 +9,11 @@ from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.replica.fetcher.fetch_session import FetchPlan
 from kafkapy.replica.fetcher.followed_partition import Phase
 from kafkapy.replica.fetcher.leader_fetcher import (
-    EARLIEST_TIMESTAMP,
-    LATEST_TIMESTAMP,
     LeaderFetcher,
     LeaderOffset,
     OffsetQuery,
 )
+from kafkapy.replica.list_offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.types import OffsetAndEpoch, TopicPartition
 
 BACKOFF_MS = 1000
