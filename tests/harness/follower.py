@@ -14,6 +14,7 @@ from kafkapy.broker_parts import build_fetchers
 from kafkapy.config import BrokerConfig, TopicConfig
 from kafkapy.metadata.cluster_image import BrokerRegistration, Endpoint
 from kafkapy.metadata.delta import MetadataDelta
+from kafkapy.metadata.features import SUPPORTED_FEATURES
 from kafkapy.metadata.image import EMPTY_IMAGE, MetadataCache
 from kafkapy.metadata.topics_image import PartitionImage, TopicImage
 from kafkapy.replica.replica_manager import ReplicaManager
@@ -29,8 +30,9 @@ TIMEOUT_S = 30
 def registration(broker_id: int, epoch: int, host: str = "127.0.0.1", port: int = 1) -> BrokerRegistration:
     endpoint = Endpoint("PLAINTEXT", host, port, 0)
     return BrokerRegistration(
-        broker_id, epoch, bytes(16), {"PLAINTEXT": endpoint}, {}, None, False, False, (), None, False
-    )
+        broker_id, epoch, bytes(16), {"PLAINTEXT": endpoint}, SUPPORTED_FEATURES, None, False, False, (b"d" * 16,), None,
+        False,
+    )  # fmt: skip
 
 
 class Follower:

@@ -1,7 +1,7 @@
 # The reactor: the loop and watched descriptors.
 from libc.stdint cimport int64_t, uint32_t
 
-from kafkapy._core.reactor.reactor_connection cimport Connection, Request
+from kafkapy._core.reactor.reactor_connection cimport Connection
 from kafkapy._core.reactor.reactor_state cimport ReactorState
 
 cdef extern from "<sys/epoll.h>" nogil:
@@ -63,7 +63,6 @@ cdef class Reactor:
     cdef int expire_idle(self) except -1
     cdef int advance_answered(self) except -1
     cdef int dispatch_round(self) except -1
-    cdef int deliver(self, Request response) except -1
     cdef begin_stop(self, int64_t grace_ms)
     cdef bint stop_is_due(self) noexcept nogil
     cdef int check_owner(self) except -1

@@ -652,7 +652,11 @@ cdef class Reactor:
             waiting.frame.slab = NULL  # the request took over the pin
             (responses if waiting.is_outgoing else requests).append(request)
         for request in responses:
-            self.deliver(request)
+            try:
+                (<OutgoingConnection> request.connection).deliver(request)
+            except Exception as error:
+                self.on_callback_error(error)
+                request.connection.close("its response could not be handled")
         if not requests:
             return 0
         try:
@@ -662,15 +666,6 @@ cdef class Reactor:
             for request in requests:
                 if request.connection.native.in_process:
                     request.connection.close("its request could not be dispatched")
-        return 0
-
-    cdef int deliver(self, Request response) except -1:
-        cdef OutgoingConnection connection = <OutgoingConnection> response.connection
-        try:
-            connection.deliver(response)
-        except Exception as error:
-            self.on_callback_error(error)
-            connection.close("its response could not be handled")
         return 0
 
     cdef begin_stop(self, int64_t grace_ms):
