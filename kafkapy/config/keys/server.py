@@ -99,11 +99,11 @@ ROWS = (
         "Completed delayed produces kept before they are purged.",
     ),
     inert("controlled.shutdown.enable", BOOLEAN, True, ANY, MEDIUM, READ_ONLY, "Hand over leadership before stopping."),
-    inert(
+    key(
         "auto.leader.rebalance.enable", BOOLEAN, True, ANY, HIGH, READ_ONLY,
         "Move leadership back to preferred replicas in the background.",
     ),
-    inert(
+    key(
         "leader.imbalance.check.interval.seconds", LONG, 300, at_least(1), HIGH, READ_ONLY,
         "Interval of the check for leaders away from their preferred replica.",
     ),
