@@ -30,8 +30,8 @@ TIMEOUT_S = 30
 def registration(broker_id: int, epoch: int, host: str = "127.0.0.1", port: int = 1) -> BrokerRegistration:
     endpoint = Endpoint("PLAINTEXT", host, port, 0)
     return BrokerRegistration(
-        broker_id, epoch, bytes(16), {"PLAINTEXT": endpoint}, SUPPORTED_FEATURES, None, False, False, (b"d" * 16,), None,
-        False,
+        broker_id, epoch, bytes(16), {"PLAINTEXT": endpoint}, SUPPORTED_FEATURES, None, False, False, (b"d" * 16,),
+        None, False,
     )  # fmt: skip
 
 
