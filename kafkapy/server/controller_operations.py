@@ -32,8 +32,6 @@ from kafkapy.protocol.messages.broker_registration import BrokerRegistrationRequ
 from kafkapy.protocol.messages.controller_registration import ControllerRegistrationRequest
 from kafkapy.types import Clock
 
-FIRST_ALTER_PARTITION_VERSION_WITH_EPOCHS = 3
-
 
 class ControllerOperations:
     """Makes operations for `Controller.submit`, and owns the sessions of brokers while this node is active.
@@ -134,7 +132,7 @@ class ControllerOperations:
             for each in topic.partitions:
                 isr: tuple[int, ...] = tuple(each.new_isr)
                 epochs: tuple[int, ...] = ()
-                if version >= FIRST_ALTER_PARTITION_VERSION_WITH_EPOCHS:
+                if version >= AlterPartitionRequest.FIRST_VERSION_WITH_NEW_ISR_WITH_EPOCHS:
                     isr = tuple(member.broker_id for member in each.new_isr_with_epochs)
                     epochs = tuple(member.broker_epoch for member in each.new_isr_with_epochs)
                 changes.append(

@@ -26,7 +26,9 @@ ENTRY_POINTS = {"kafkapy", "kafkapy.__main__", "kafkapy.protocol.generator"}
 AHEAD_OF_USE: set[str] = {
     "kafkapy.controller.periodic_tasks",
     "kafkapy.quorum.raft.machine",
+    "kafkapy.quorum.broker_heartbeats",
     "kafkapy.server.forwarding",
+    "kafkapy.server.remote_controller",
 }
 
 

@@ -15,7 +15,6 @@ from kafkapy.config.row import (
     PER_BROKER,
     READ_ONLY,
     STRING,
-    inert,
     key,
 )
 from kafkapy.config.validator import ANY, GZIP_LEVEL, at_least, between, filled_list_of, list_of, one_of
@@ -30,7 +29,7 @@ ROWS = (
         "cordoned.log.dirs", LIST, "", list_of(), MEDIUM, PER_BROKER,
         "Directories that get no new partitions; * means all of them.",
     ),
-    inert(
+    key(
         "log.dir.failure.timeout.ms", LONG, 30000, at_least(1), LOW, READ_ONLY,
         "Stop the broker if a failed directory could not be reported to the controller within this time.",
     ),

@@ -57,11 +57,11 @@ ROWS = (
         "controller.quota.window.size.seconds", INT, 1, at_least(1), LOW, READ_ONLY,
         "Length of a sample for the quota of controller mutations.",
     ),
-    inert(
+    key(
         "controller.socket.timeout.ms", INT, 30000, ANY, MEDIUM, READ_ONLY,
         "Timeout of requests between controller and brokers.",
     ),
-    inert(
+    key(
         "broker.heartbeat.interval.ms", INT, 2000, ANY, MEDIUM, READ_ONLY,
         "Interval of a broker's heartbeats to the controller.",
     ),
@@ -69,7 +69,7 @@ ROWS = (
         "broker.session.timeout.ms", INT, 9000, ANY, MEDIUM, READ_ONLY,
         "Fence a broker that has not sent a heartbeat for this long.",
     ),
-    inert(
+    key(
         "initial.broker.registration.timeout.ms", INT, 60000, ANY, MEDIUM, READ_ONLY,
         "Time within which the broker has to register; otherwise it stops.",
     ),

@@ -98,7 +98,7 @@ ROWS = (
         "producer.purgatory.purge.interval.requests", INT, 1000, ANY, MEDIUM, READ_ONLY,
         "Completed delayed produces kept before they are purged.",
     ),
-    inert("controlled.shutdown.enable", BOOLEAN, True, ANY, MEDIUM, READ_ONLY, "Hand over leadership before stopping."),
+    key("controlled.shutdown.enable", BOOLEAN, True, ANY, MEDIUM, READ_ONLY, "Hand over leadership before stopping."),
     key(
         "auto.leader.rebalance.enable", BOOLEAN, True, ANY, HIGH, READ_ONLY,
         "Move leadership back to preferred replicas in the background.",
