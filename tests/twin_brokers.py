@@ -24,7 +24,7 @@ from tests.reactor_harness import frame
 DATA_FILES = (".log", ".index", ".timeindex", ".snapshot", ".txnindex")
 PING = frame(request_bytes(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()))
 SESSION_ID_AT = 10  # in an answer to Fetch: correlation id, throttle time, error; a byte of tags in flexible versions
-TOPIC_ID_STAND_IN = b"-topic-id-topic-"
+TOPIC_ID_BYTES = 16
 
 
 def receive(connection: socket.socket) -> bytes:
@@ -138,9 +138,10 @@ class BrokerTwin:
         answer = b"" if connection is None else receive(connection)
         if connection is not None and not answer:
             self.connections.pop(number).close()
-        for topic_id in self.topic_ids.values():
-            answer = answer.replace(topic_id, TOPIC_ID_STAND_IN)
-        return bytes(answer)
+        for name, topic_id in self.topic_ids.items():
+            answer = answer.replace(topic_id, name.encode().ljust(TOPIC_ID_BYTES, b"-"))
+        host, port = self.address
+        return bytes(answer.replace(host.encode() + port.to_bytes(4, "big"), host.encode() + bytes(4)))
 
     def files(self) -> dict[str, bytes]:
         return {
@@ -218,6 +219,9 @@ class TwinBrokers:
         expected, found = [
             self._without_session_id(twin, number, *request, twin.answer(number)) for twin in (self.plain, self.gated)
         ]
+        if found != expected and request[0] is ApiKey.FETCH:
+            print("PLAIN", FetchResponse.decode(expected, request[1], 5))
+            print("GATED", FetchResponse.decode(found, request[1], 5))
         assert found.hex() == expected.hex(), (number, request)
         return expected
 

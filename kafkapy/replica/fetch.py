@@ -36,13 +36,14 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """The parameters of a whole fetch request. Immutable.
 
-    `only_leader` is False for consumers that may read from a follower (KIP-392); `client_rack` ("": unknown) and
-    `listener` are the consumer's.
+    `is_recorded` is True if the gate has recorded the follower's positions already. `only_leader` is False for consumers
+    that may read from a follower (KIP-392); `client_rack` ("": unknown) and `listener` are the consumer's.
     """
 
     __slots__ = (
         "client_rack",
         "is_from_follower",
+        "is_recorded",
         "isolation",
         "listener",
         "max_bytes",
@@ -63,6 +64,7 @@ class FetchParams:
         max_bytes: int,
         isolation_level: int = 0,
         only_leader: bool = True,
+        is_recorded: bool = False,
         client_rack: str = "",
         listener: str = "",
     ) -> None:
@@ -76,6 +78,7 @@ class FetchParams:
         self.only_leader = only_leader or self.is_from_follower
         self.client_rack = "" if self.is_from_follower else client_rack
         self.listener = listener
+        self.is_recorded = is_recorded
 
 
 class FetchPartition(FetchPartitionState):

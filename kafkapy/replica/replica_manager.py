@@ -386,7 +386,11 @@ class ReplicaManager:
                 if preferred != NO_REPLICA:
                     return partition.refer_to(preferred, asked), None
             return partition.fetch_records(
-                params, asked, max_bytes, min_one_message=min_one_message, update_state=not is_second_read
+                params,
+                asked,
+                max_bytes,
+                min_one_message=min_one_message,
+                update_state=not (is_second_read or params.is_recorded),
             )
         except ApiError as error:
             return FetchResult(error.error), None

@@ -16,7 +16,7 @@ from kafkapy.protocol.api import API_TABLE, FORWARDABLE, ApiKey, decode_request_
 from kafkapy.protocol.messages.header import RequestHeader
 from kafkapy.server.api_registry import ServedApi
 from kafkapy.server.handler_call import call_handler, fail
-from kafkapy.server.request_context import RequestContext, Session
+from kafkapy.server.request_context import NOT_HELD, RequestContext, Session
 from kafkapy.server.services import Services
 
 LARGEST_KEY = max(API_TABLE)
@@ -63,8 +63,9 @@ class Dispatcher:
         if served is None or not served.lowest <= version <= served.highest:
             self._refuse(session, request, header)
             return
+        waited_ms = request.waited_ms if request.waits else NOT_HELD
         context = RequestContext(
-            self._services, connection, session, header, version >= served.flexible_header_from, request.waited_ms
+            self._services, connection, session, header, version >= served.flexible_header_from, waited_ms
         )
         try:
             message = served.request_class.read(Reader(payload, pos), version)

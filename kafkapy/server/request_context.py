@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.KafkaApis")
 
 ANONYMOUS = "User:ANONYMOUS"
+NOT_HELD = -1
 
 
 class Session:
@@ -77,7 +78,7 @@ class RequestContext:
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
         self.flexible_header = flexible_header
-        self.waited_ms = waited_ms  # the time for which the gate held the request before it declined
+        self.waited_ms = waited_ms  # the time for which the gate held the request before it declined, or NOT_HELD
         self.answered = False
         # In a cluster: the bytes of a request that may be forwarded, and the function that completes the response.
         self.payload: bytes | None = None

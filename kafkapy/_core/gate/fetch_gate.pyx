@@ -118,6 +118,7 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
     if offset < log.log_start_offset or offset > log.log_end_offset:
         return False
     if offset >= limit:
+        request.must_not_wait |= offset > limit
         return True
     index = segments.place_of(offset)
     if index < 0 or (request.is_committed and not no_aborted(segments, index)):
@@ -129,7 +130,7 @@ cdef bint read_log(FetchRequest *request, FetchedPartition *read, LogState log, 
         index += 1
     if (index < segments.count and (<SegmentState> segments.ordered[index]).base_offset <= limit) or (
             index > 1 and (<SegmentState> segments.ordered[index - 1]).base_offset == offset):
-        request.is_rolled = True
+        request.must_not_wait = True
     return status == 1
 
 
@@ -277,11 +278,11 @@ cdef bint take_limits(GateContext gate, FetchRequest *request, FrameCursor *curs
         request.min_bytes = max_bytes
     request.remaining = max_bytes
     request.min_one_message = True
-    request.is_committed = isolation_level == READ_COMMITTED
-    request.is_rolled = False
+    request.is_committed = isolation_level == READ_COMMITTED and request.replica_id == CONSUMER
+    request.must_not_wait = False
     request.found = 0
     request.readable = 0
-    return not cursor.failed and max_bytes >= 0 and (request.is_committed or isolation_level == 0)
+    return not cursor.failed and max_bytes >= 0 and 0 <= isolation_level <= READ_COMMITTED
 
 
 cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) noexcept nogil:
@@ -292,7 +293,7 @@ cdef int verdict_on(GateContext gate, const FetchRequest *request, int count) no
     cdef int64_t available = request.readable if request.moment == FETCH_WHILE_HELD else request.found
     if request.moment == FETCH_AT_DEADLINE or (available > 0 and available >= request.min_bytes):
         return GATE_ANSWERED
-    if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.is_rolled:
+    if gate.max_wait_ms <= 0 or available >= request.min_bytes or request.must_not_wait:
         return GATE_DECLINED
     gate.read_count = count
     gate.read_by_follower = request.replica_id != CONSUMER

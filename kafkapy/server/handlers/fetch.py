@@ -26,7 +26,7 @@ from kafkapy.server.api_registry import serves
 from kafkapy.server.fetch_in_old_format import LARGEST_CONVERSION_BYTES, fetch_in_old_format
 from kafkapy.server.fetch_session import FetchContext, Results
 from kafkapy.server.leader_hints import LeaderNode, leader_hint
-from kafkapy.server.request_context import RequestContext
+from kafkapy.server.request_context import NOT_HELD, RequestContext
 
 _WRONG_LEADER = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
@@ -83,9 +83,9 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
     def respond(results: Results) -> None:
         if version < FetchRequest.FIRST_VERSION_WITH_ZSTD:
             results = [(asked, refuse_zstd(manager, asked, result)) for asked, result in results]
-        count_results(context, results)
+        count_results(context, params, results)
         if refused:
-            count_results(context, refused)
+            count_results(context, params, refused)
         context.respond(fetch_response(context, session, results + refused if refused else results))
 
     if version < FetchRequest.FIRST_VERSION_WITH_BATCHES:
@@ -96,8 +96,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest) -> None:
         respond([])
 
 
-def count_results(context: RequestContext, results: Results) -> None:
-    """Adds the results to the metrics: the bytes read from each topic, and the errors."""
+def count_results(context: RequestContext, params: FetchParams, results: Results) -> None:
+    """Adds the results to the metrics: the reads of each topic, the bytes sent to consumers, and the errors."""
     counters_of = context.services.replica_manager.counters_of
     for asked, result in results:
         counters = counters_of(asked.topic_partition)
@@ -105,7 +105,7 @@ def count_results(context: RequestContext, results: Results) -> None:
             counters.count_failed_fetch()
             context.services.request_errors.count(context.api_key, result.error)
         else:
-            counters.count_fetch(len(result.records))
+            counters.count_fetch(0 if params.is_from_follower else len(result.records))
 
 
 def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
@@ -118,11 +118,12 @@ def fetch_params(context: RequestContext, request: FetchRequest) -> FetchParams:
     return FetchParams(
         replica_id=request.replica_state.replica_id if has_replica_state else request.replica_id,
         replica_epoch=request.replica_state.replica_epoch if has_replica_state else -1,
-        max_wait_ms=request.max_wait_ms - context.waited_ms,
+        max_wait_ms=request.max_wait_ms - max(0, context.waited_ms),
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation_level=request.isolation_level,
         only_leader=version < FetchRequest.FIRST_VERSION_WITH_RACK_ID,
+        is_recorded=context.waited_ms != NOT_HELD,
         client_rack=request.rack_id,
         listener=context.listener.name,
     )

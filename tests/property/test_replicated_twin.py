@@ -1,0 +1,367 @@
+"""Replicated partitions behave alike behind the gate and on the Python path, event by event.
+
+The two brokers lead partitions whose followers are played by the test: it fetches with replica ids, answers the
+proposals of ISRs and changes the metadata. After each event both brokers have answered the same requests with the same
+bytes, and the leader's state of every partition and follower is the same.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+
+from kafkapy._core.bytes.record_batch import RecordBatchBuilder, iterate_batches
+from kafkapy.errors import Error
+from kafkapy.metadata.cluster_image import BrokerRegistration
+from kafkapy.metadata.topics_image import PartitionImage
+from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest
+from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.replica.alter_partition import AlterPartitionResult
+from kafkapy.types import TopicPartition
+from tests.twin_brokers import BrokerTwin, TwinBrokers, TwinRequest
+
+TOPICS = {"plain": (3, {}), "rolls": (1, {"segment.bytes": "1048576"})}
+PARTITIONS = [TopicPartition(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
+FOLLOWERS = (102, 103)  # broker ids, and the numbers of their connections
+CONSUMERS = range(1, 5)
+PRODUCERS = range(20, 26)
+ADMIN = 30
+EVENTS = 400
+LONG_MS = 600_000
+NOW_MS = 1_700_000_000_000
+# The lag limit is so long that the clock of the machine has no part in what happens.
+PROPERTIES = {"replica.lag.time.max.ms": str(LONG_MS), "transaction.partition.verification.enable": "false"}
+
+
+class ScriptedController:
+    """Holds the proposals of one broker until the test answers them."""
+
+    def __init__(self) -> None:
+        self.asked = []
+
+    def submit(self, change, on_result) -> None:
+        self.asked.append((change, on_result))
+
+
+class Leader:
+    """One broker's side of the play. Every method runs on the broker's reactor."""
+
+    def __init__(self, twin: BrokerTwin) -> None:
+        self.manager = twin.broker.parts.replica_manager
+        self.context = self.manager.context
+        self.node_id = self.context.node_id
+        self.controller = self.context.alter_partition = ScriptedController()
+
+    def register(self, epochs: dict[int, int], fenced: set[int]) -> None:
+        self.context.follow_brokers(
+            {
+                broker_id: BrokerRegistration(
+                    broker_id, epoch, bytes(16), {}, {}, None, broker_id in fenced, False, (), None, False
+                )
+                for broker_id, epoch in epochs.items()
+            }
+        )
+
+    def change(self, topic_partition, leads: bool, isr: tuple[int, ...], new_leader_epoch: bool) -> None:
+        """Applies metadata with the next partition epoch."""
+        partition = self.manager.partitions[topic_partition]
+        replicas = (self.node_id, *FOLLOWERS)
+        image = PartitionImage(
+            replicas, (bytes(16),) * 3, (self.node_id, *isr) if leads else FOLLOWERS, (), (), (), (),
+            self.node_id if leads else FOLLOWERS[0], 0, partition.leader_epoch + new_leader_epoch,
+            partition.partition_epoch + 1,
+        )  # fmt: skip
+        if leads:
+            partition.make_leader(image, self.context.clock.monotonic_ms())
+        else:
+            partition.make_follower(image)
+
+    def answer_proposal(self, error: Error) -> None:
+        if self.controller.asked:
+            change, on_result = self.controller.asked.pop(0)
+            epoch = change.partition_epoch + 1
+            result = AlterPartitionResult(Error.NONE, self.node_id, change.leader_epoch, change.new_isr, epoch)
+            on_result(AlterPartitionResult(error) if error else result)
+
+    def shrink(self, topic_partition) -> None:
+        """Proposes an ISR without the followers that are behind, as if all had fetched long ago."""
+        partition = self.manager.partitions[topic_partition]
+        partition.maybe_shrink_isr(self.context.clock.monotonic_ms() + 10 * LONG_MS)
+
+    def set_min_insync_replicas(self, topic_partition, count: int) -> None:
+        partition = self.manager.partitions[topic_partition]
+        partition.min_insync_replicas = count
+        if partition.is_leader:
+            partition.maybe_increment_high_watermark(self.context.clock.monotonic_ms())
+
+    def state(self) -> list[object]:
+        """Returns everything that followers, the controller and the metadata have changed."""
+        found: list[object] = [change._replace(topic_id=b"") for change, _ in self.controller.asked]
+        for topic_partition in PARTITIONS:
+            partition = self.manager.partitions[topic_partition]
+            log, isr = partition.log, partition.isr_state
+            replicas = [
+                (each.broker_id, each.log_start_offset, each.log_end_offset, each.last_fetch_leader_end_offset,
+                 each.broker_epoch, each.is_in_maximal_isr)
+                for each in partition.remote_replicas.values()
+            ]  # fmt: skip
+            found.append(
+                (topic_partition, log.log_start_offset, log.high_watermark, log.log_end_offset, partition.is_leader,
+                 partition.leader_epoch, partition.partition_epoch, sorted(isr.isr), sorted(isr.maximal_isr),
+                 isr.is_in_flight, replicas)
+            )  # fmt: skip
+        return found
+
+
+class Play:
+    """The two brokers, and what their clients and followers have sent."""
+
+    def __init__(self, twins: TwinBrokers, chance: random.Random) -> None:
+        self.twins = twins
+        self.chance = chance
+        self.leaders = [Leader(twin) for twin in (twins.plain, twins.gated)]
+        self.epochs = dict.fromkeys(FOLLOWERS, 5)
+        self.ends = {broker_id: dict.fromkeys(PARTITIONS, 0) for broker_id in FOLLOWERS}
+        self.waiting: dict[int, TwinRequest] = {}
+        self.session_epochs: dict[int, int] = {}
+        self.sequences: dict[tuple[int, TopicPartition], int] = {}
+        self.on_leaders("register", self.epochs, set())
+        for topic_partition in PARTITIONS:
+            self.on_leaders("change", topic_partition, True, FOLLOWERS, True)
+
+    def on_leaders(self, method: str, *arguments) -> list:
+        """Runs a method of both leaders on their reactors and returns the results."""
+        results = []
+        for leader, twin in zip(self.leaders, (self.twins.plain, self.twins.gated), strict=True):
+            done = threading.Event()
+            found = []
+
+            def run(leader=leader, found=found, done=done) -> None:
+                try:
+                    found.append(getattr(leader, method)(*arguments))
+                finally:
+                    done.set()
+
+            twin.broker.reactor.post(run)
+            assert done.wait(20)
+            results.append(found[0])
+        return results
+
+    def check(self, kind: str) -> None:
+        """Takes the answers that both brokers have sent, and compares their states."""
+        expected, found = [twin.answered(self.waiting) for twin in (self.twins.plain, self.twins.gated)]
+        plain, gated = self.on_leaders("state")
+        unequal = {number: self.waiting[number] for number in expected ^ found}
+        assert found == expected, f"{kind} {expected} {found} {unequal} {plain}"
+        for number in expected:
+            request = self.waiting.pop(number)
+            answer = self.twins.answer_to(number, request)
+            key, version, sent = request
+            if key is ApiKey.FETCH:
+                self.learn(number, sent, FetchResponse.decode(answer, version, 4 + (version >= 12)))
+        assert gated == plain, kind
+
+    def send(self, number: int, request: TwinRequest) -> None:
+        if number not in self.waiting:
+            self.waiting[number] = request
+            self.twins.send({number: request})
+
+    def event(self) -> None:
+        chance = self.chance
+        topic_partition = chance.choice(PARTITIONS)
+        kind = chance.choices(
+            ["produce", "follow", "consume", "controller", "shrink", "metadata", "minimum", "register", "delete"],
+            [35, 60, 15, 6, 1, 1.5, 1, 1, 1],
+        )[0]
+        if kind == "produce":
+            self.send(chance.choice(PRODUCERS), self.produce())
+        elif kind == "follow":
+            number = chance.choice(FOLLOWERS)
+            self.send(number, self.follow(number))
+        elif kind == "consume":
+            number = chance.choice(CONSUMERS)
+            self.send(number, self.consume(number))
+        elif kind == "controller":
+            errors = [Error.NONE, Error.INELIGIBLE_REPLICA, Error.INVALID_UPDATE_VERSION]
+            self.on_leaders("answer_proposal", chance.choices(errors, [10, 2, 1])[0])
+        elif kind == "shrink":
+            self.on_leaders("shrink", topic_partition)
+        elif kind == "metadata":
+            isr = tuple(chance.sample(FOLLOWERS, chance.choice([0, 1, 2, 2])))
+            self.on_leaders("change", topic_partition, chance.random() < 0.7, isr, chance.random() < 0.7)
+        elif kind == "minimum":
+            self.on_leaders("set_min_insync_replicas", topic_partition, chance.choice([1, 1, 2, 3]))
+        elif kind == "register":
+            number = chance.choice(FOLLOWERS)
+            self.epochs[number] += 1
+            self.on_leaders("register", self.epochs, {number} if chance.random() < 0.3 else set())
+        else:
+            self.send(ADMIN, self.delete_records(topic_partition))
+        self.check(kind)
+
+    def heal(self) -> None:
+        """Ends everything that would keep the followers from catching up."""
+        self.on_leaders("register", self.epochs, set())
+        for topic_partition in PARTITIONS:
+            self.on_leaders("set_min_insync_replicas", topic_partition, 1)
+            self.on_leaders("change", topic_partition, True, FOLLOWERS, True)
+        self.check("heal")
+
+    # -- requests ------------------------------------------------------------------------------------------------
+
+    def produce(self) -> TwinRequest:
+        chance = self.chance
+        chosen = chance.sample(PARTITIONS, chance.choice([1, 1, 2, 3]))
+        producer_id = chance.choice([-1, 7])
+        topics = []
+        for name, indexes in grouped(chosen).items():
+            data = []
+            for index in indexes:
+                builder = RecordBatchBuilder(**self.next_in_sequence(producer_id, TopicPartition(name, index)))
+                size = 300_000 if chance.random() < 0.08 else chance.choice([5, 60, 400])
+                builder.append(NOW_MS, None, bytes(size))
+                data.append(ProduceRequest.PartitionProduceData(index=index, records=builder.build()))
+            topics.append(ProduceRequest.TopicProduceData(name=name, partition_data=data))
+        acks = chance.choices([-1, 1, 0], [8, 2, 1])[0]
+        return ApiKey.PRODUCE, chance.randint(3, 13), ProduceRequest(acks=acks, timeout_ms=LONG_MS, topic_data=topics)
+
+    def next_in_sequence(self, producer_id: int, topic_partition: TopicPartition) -> dict[str, int]:
+        if producer_id < 0:
+            return {}
+        key = (producer_id, topic_partition)
+        sequence = self.sequences.get(key, 0)
+        self.sequences[key] = sequence + 1
+        return {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+
+    def follow(self, number: int) -> TwinRequest:
+        """Returns a follower's fetch, usually from where its last one ended."""
+        chance = self.chance
+        manager = self.leaders[0].manager
+        asked = {}
+        for topic_partition in chance.sample(PARTITIONS, chance.randint(1, len(PARTITIONS))):
+            partition = manager.partitions[topic_partition]
+            epoch = partition.leader_epoch + chance.choices([0, 1, -1], [30, 1, 1])[0]
+            asked[topic_partition] = FetchRequest.FetchPartition(
+                partition=topic_partition.partition,
+                fetch_offset=self.ends[number][topic_partition] + chance.choices([0, 1, -1], [30, 1, 1])[0],
+                partition_max_bytes=chance.choice([100, 1 << 20, 1 << 20]),
+                log_start_offset=chance.choices([0, partition.log.log_start_offset], [1, 4])[0],
+                current_leader_epoch=chance.choice([epoch, epoch, -1]),
+                last_fetched_epoch=chance.choices([-1, partition.log.latest_epoch, 0], [3, 6, 1])[0],
+            )
+        version = chance.choice([12, 16, 17, 18])
+        broker_epoch = self.epochs[number] - chance.choices([0, 1], [20, 1])[0]
+        return self.fetch(number, version, asked, replica_id=number, replica_epoch=broker_epoch)
+
+    def consume(self, number: int) -> TwinRequest:
+        chance = self.chance
+        manager = self.leaders[0].manager
+        asked = {}
+        for topic_partition in chance.sample(PARTITIONS, chance.choice([1, 1, 2])):
+            log = manager.partitions[topic_partition].log
+            asked[topic_partition] = FetchRequest.FetchPartition(
+                partition=topic_partition.partition,
+                fetch_offset=chance.choice([log.high_watermark, log.high_watermark, log.log_start_offset, 1]),
+                partition_max_bytes=1 << 20,
+            )
+        return self.fetch(number, chance.choice([10, 12, 18]), asked)
+
+    def fetch(self, number, version, asked, *, replica_id=-1, replica_epoch=-1) -> TwinRequest:
+        chance = self.chance
+        epoch = self.session_epochs.get(number, 0)
+        if number % 2 or (epoch and chance.random() < 0.03):
+            epoch = -1  # half of the clients use sessions
+        if epoch > 0:
+            # A session has either names or ids.
+            version = 12 if number in CONSUMERS else 16
+            asked = {key: asked[key] for key in asked if chance.random() < 0.8}
+        elif epoch == 0:
+            version = 12 if number in CONSUMERS else 16
+        has_replica_state = version >= FetchRequest.FIRST_VERSION_WITH_REPLICA_STATE
+        request = FetchRequest(
+            replica_id=-1 if has_replica_state else replica_id,
+            max_wait_ms=chance.choice([0, LONG_MS, LONG_MS]),
+            min_bytes=1,
+            max_bytes=chance.choice([1 << 22, 1000]),
+            isolation_level=chance.choice([0, 1]),
+            session_id=number if epoch > 0 else 0,
+            session_epoch=epoch,
+            topics=[
+                FetchRequest.FetchTopic(topic=name, partitions=[asked[name, index] for index in indexes])
+                for name, indexes in grouped(asked).items()
+            ],
+        )
+        if has_replica_state and replica_id >= 0:
+            request.replica_state = FetchRequest.ReplicaState(replica_id=replica_id, replica_epoch=replica_epoch)
+        return ApiKey.FETCH, version, request
+
+    def delete_records(self, topic_partition: TopicPartition) -> TwinRequest:
+        offset = self.leaders[0].manager.partitions[topic_partition].log.high_watermark
+        partition = DeleteRecordsRequest.DeleteRecordsPartition(
+            partition_index=topic_partition.partition, offset=offset
+        )
+        topic = DeleteRecordsRequest.DeleteRecordsTopic(name=topic_partition.topic, partitions=[partition])
+        return ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[topic], timeout_ms=LONG_MS)
+
+    def learn(self, number: int, sent: FetchRequest, response: FetchResponse) -> None:
+        """Updates the session of a client, and the log of a follower."""
+        if sent.session_epoch >= 0:
+            if response.error_code or not response.session_id:
+                self.session_epochs.pop(number, None)
+            else:
+                self.session_epochs[number] = sent.session_epoch + 1
+        if number not in FOLLOWERS:
+            return
+        for topic in response.responses:
+            name = topic.topic or topic.topic_id.decode().rstrip("-")
+            for data in topic.partitions:
+                if data.error_code == Error.OFFSET_OUT_OF_RANGE or data.diverging_epoch.epoch >= 0:
+                    log = self.leaders[0].manager.partitions[TopicPartition(name, data.partition_index)].log
+                    self.ends[number][name, data.partition_index] = log.log_start_offset
+                for batch in iterate_batches(whole_batches(bytes(data.records or b""))):
+                    end = batch.base_offset + batch.last_offset_delta + 1
+                    self.ends[number][name, data.partition_index] = end
+
+
+def whole_batches(data: bytes) -> bytes:
+    """Returns the batches in `data` without an incomplete last one."""
+    position = 0
+    while position + 12 <= len(data):
+        size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+        if position + size > len(data):
+            break
+        position += size
+    return data[:position]
+
+
+def grouped(partitions) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for name, index in partitions:
+        topics.setdefault(name, []).append(index)
+    return topics
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_same_events_bring_the_same_answers_and_states(tmp_path, seed):
+    twins = TwinBrokers(tmp_path, PROPERTIES)
+    for name, (count, configs) in TOPICS.items():
+        twins.create_topic(name, count, configs)
+    play = Play(twins, random.Random(seed))
+    for event in range(EVENTS):
+        play.event()
+        if event % 30 == 29:
+            play.heal()
+    counters = twins.gate_counters()
+    assert counters["batches_appended"] > EVENTS // 20, counters
+    assert counters["follower_fetches_answered"] > EVENTS // 20, counters
+    assert counters["produces_awaited"] >= EVENTS // 40, counters
+    assert twins.topic_counters(twins.gated) == twins.topic_counters(twins.plain)
+    for number in set(play.waiting):
+        for twin in (twins.plain, twins.gated):
+            twin.connections.pop(number).close()
+    twins.stop_and_compare()
