@@ -36,8 +36,8 @@ class FetchIsolation(IntEnum):
 class FetchParams:
     """The parameters of a whole fetch request. Immutable.
 
-    `is_recorded` is True if the gate has recorded the follower's positions already. `only_leader` is False for consumers
-    that may read from a follower (KIP-392); `client_rack` ("": unknown) and `listener` are the consumer's.
+    `is_recorded` is True if the gate has recorded the follower's positions already. `only_leader` is False for
+    consumers that may read from a follower (KIP-392); `client_rack` ("": unknown) and `listener` are the consumer's.
     """
 
     __slots__ = (

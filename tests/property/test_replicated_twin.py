@@ -30,7 +30,7 @@ FOLLOWERS = (102, 103)  # broker ids, and the numbers of their connections
 CONSUMERS = range(1, 5)
 PRODUCERS = range(20, 26)
 ADMIN = 30
-EVENTS = 400
+EVENTS = 500
 LONG_MS = 600_000
 NOW_MS = 1_700_000_000_000
 # The lag limit is so long that the clock of the machine has no part in what happens.
@@ -175,7 +175,7 @@ class Play:
         topic_partition = chance.choice(PARTITIONS)
         kind = chance.choices(
             ["produce", "follow", "consume", "controller", "shrink", "metadata", "minimum", "register", "delete"],
-            [35, 60, 15, 6, 1, 1.5, 1, 1, 1],
+            [40, 60, 15, 8, 2, 2, 4, 1, 1],
         )[0]
         if kind == "produce":
             self.send(chance.choice(PRODUCERS), self.produce())
