@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.replica.alter_partition import AlterPartitionResult
 from kafkapy.types import TopicPartition
-from tests.twin_brokers import BrokerTwin, TwinBrokers, TwinRequest
+from tests.twin_brokers import PING, BrokerTwin, TwinBrokers, TwinRequest
 
 TOPICS = {"plain": (3, {}), "rolls": (1, {"segment.bytes": "1048576"})}
 PARTITIONS = [TopicPartition(name, index) for name, (count, _) in TOPICS.items() for index in range(count)]
@@ -168,7 +168,12 @@ class Play:
     def send(self, number: int, request: TwinRequest) -> None:
         if number not in self.waiting:
             self.waiting[number] = request
+            received = [requests_received(twin) for twin in (self.twins.plain, self.twins.gated)]
             self.twins.send({number: request})
+            for twin, before in zip((self.twins.plain, self.twins.gated), received, strict=True):
+                pings = 1  # of `requests_received`
+                while requests_received(twin) < before + pings + 1:  # a large request takes several reads
+                    pings += 1
 
     def event(self) -> None:
         chance = self.chance
@@ -325,6 +330,13 @@ class Play:
                 for batch in iterate_batches(whole_batches(bytes(data.records or b""))):
                     end = batch.base_offset + batch.last_offset_delta + 1
                     self.ends[number][name, data.partition_index] = end
+
+
+def requests_received(twin: BrokerTwin) -> int:
+    """Returns the number of requests that the broker has received before this call, and sends it one more."""
+    count: int = twin.broker.reactor.counters()["requests_received"]
+    twin.wake_up({0: [PING]})
+    return count
 
 
 def whole_batches(data: bytes) -> bytes:
