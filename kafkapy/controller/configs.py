@@ -15,7 +15,7 @@ from kafkapy.config.topic_config import topic_defaults, validate_topic_overrides
 from kafkapy.config.value import default_value, format_value
 from kafkapy.controller.client_metrics import ClientMetricsSubscription
 from kafkapy.controller.policy import NO_POLICIES, AlterConfigRequest, Policies
-from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage
+from kafkapy.controller.result import SUCCESS, ControllerResult, ErrorMessage, check_record_count
 from kafkapy.controller.settings import MIN_ISR
 from kafkapy.errors import ApiError, Error
 from kafkapy.metadata.image import (
@@ -70,7 +70,10 @@ def _alter_configs(
     *,
     validate_only: bool,
 ) -> ControllerResult[dict[ConfigResource, ErrorMessage]]:
-    """Changes resources. `requested` are the keys that the request names, which are shown to the policy."""
+    """Changes resources. `requested` are the keys that the request names, which are shown to the policy.
+
+    Raises ApiError(POLICY_VIOLATION) for too many changes.
+    """
     records: list[MessageAndVersion] = []
     response: dict[ConfigResource, ErrorMessage] = {}
     for resource, resource_changes in changes.items():
@@ -87,6 +90,7 @@ def _alter_configs(
         records += _config_records(image, resource, overrides, resource_changes)
         response[resource] = SUCCESS
     records += _clear_elr_records(image, records)
+    check_record_count(records)
     return ControllerResult([] if validate_only else records, response)
 
 

@@ -318,7 +318,7 @@ def _check_total(partitions: int) -> None:
 
 
 def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> ControllerResult[dict[bytes, ErrorMessage]]:
-    """Removes topics by id, with their configuration."""
+    """Removes topics by id, with their configuration. Raises ApiError(POLICY_VIOLATION) for too large a request."""
     records: list[MessageAndVersion] = []
     response: dict[bytes, ErrorMessage] = {}
     for topic_id in dict.fromkeys(topic_ids):
@@ -327,4 +327,5 @@ def delete_topics(image: MetadataImage, topic_ids: Sequence[bytes]) -> Controlle
             continue
         records.append((RemoveTopicRecord(topic_id=topic_id), 0))
         response[topic_id] = SUCCESS
+    check_record_count(records)
     return ControllerResult(records, response)
