@@ -15,11 +15,12 @@ from tests.cluster.history import History, Outcome, Read, Sent, value_of
 PATIENCE_S = 60.0
 # The answers after which a record is certainly not in the log.
 _REFUSALS = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_REQUIRED_ACKS)
-_CLIENT = {
+_CLIENT: dict[str, Any] = {
     "topic.metadata.refresh.interval.ms": 1000,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,
     "log_level": 0,
+    "error_cb": lambda error: None,  # without it `poll` would raise a fatal error, which every call reports anyway
 }
 
 
@@ -27,7 +28,7 @@ class TrafficProducer:
     """Sends numbered records to all partitions of a topic in turn, until it is stopped, on a thread of its own.
 
     `rate` is in records per second. With `transaction_size` the records are in transactions of that many, of which
-    every third is aborted.
+    every third is aborted. `restarts` counts the errors after which only a new producer could continue.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class TrafficProducer:
         **settings: Any,
     ) -> None:
         self.name = name
+        self.restarts = 0
         self.failure: BaseException | None = None
         self._history = history
         self._topic = topic
@@ -60,8 +62,10 @@ class TrafficProducer:
             **_CLIENT,
         }
         if transaction_size:
-            own |= {"transactional.id": name, "transaction.timeout.ms": 30_000}
-        self._producer = Producer({**own, **settings})
+            own |= {"transactional.id": name, "transaction.timeout.ms": int(PATIENCE_S * 1000)}
+        self._settings = {**own, **settings}
+        self._producer = Producer(self._settings)
+        self._is_new = True
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -94,37 +98,49 @@ class TrafficProducer:
         assert left == 0, f"{left} records of {self.name} were never answered"
 
     def _send_in_transactions(self) -> None:
-        self._producer.init_transactions(PATIENCE_S)
         number = 0
         while not self._stopped.is_set():
+            is_commit = number % 3 != 2
+            if self._is_new:
+                self._producer.init_transactions(PATIENCE_S)
+                self._is_new = False
             self._producer.begin_transaction()
-            for index in range(self._transaction_size):
-                self._produce(index % self._partitions, number)
-                self._producer.poll(0)
-                self._stopped.wait(self._pause_s)
-            self._history.transactions[self.name, number] = self._end_transaction(is_commit=number % 3 != 2)
+            try:
+                for index in range(self._transaction_size):
+                    self._produce(index % self._partitions, number)
+                    self._producer.poll(0)
+                    self._stopped.wait(self._pause_s)
+            except KafkaException:
+                is_commit = False  # the transaction has failed already
+            self._history.transactions[self.name, number] = self._end_transaction(is_commit=is_commit)
             number += 1
 
     def _end_transaction(self, *, is_commit: bool) -> Outcome:
-        """Ends the transaction, again and again while the error says that this is right."""
-        try:
-            while True:
-                try:
-                    if is_commit:
-                        self._producer.commit_transaction(PATIENCE_S)
-                        return Outcome.DONE
-                    self._producer.abort_transaction(PATIENCE_S)
-                    return Outcome.NOT_DONE
-                except KafkaException as error:
-                    details: KafkaError = error.args[0]
-                    if details.txn_requires_abort():
-                        is_commit = False
-                    elif not details.retriable():
-                        raise
-        except KafkaException as error:
-            self.failure = error
-            self._stopped.set()
-            return Outcome.UNKNOWN
+        """Ends the transaction, repeatedly while the error says that this is right.
+
+        After any other error the application begins again with the same id, which aborts an open transaction.
+        """
+        outcome = Outcome.NOT_DONE
+        while True:
+            try:
+                if is_commit:
+                    outcome = Outcome.UNKNOWN
+                    self._producer.commit_transaction(PATIENCE_S)
+                    return Outcome.DONE
+                self._producer.abort_transaction(PATIENCE_S)
+                return Outcome.NOT_DONE
+            except KafkaException as error:
+                details: KafkaError = error.args[0]
+                if details.txn_requires_abort():
+                    is_commit, outcome = False, Outcome.NOT_DONE
+                elif not details.retriable():
+                    self.restarts += 1
+                    self._producer.purge()
+                    while len(self._producer):  # every record gets its outcome
+                        self._producer.poll(0.1)
+                    self._producer = Producer(self._settings)
+                    self._is_new = True
+                    return outcome
 
     def _produce(self, partition: int, transaction: int | None) -> None:
         number = self._numbers[partition]
