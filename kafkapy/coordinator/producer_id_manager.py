@@ -6,12 +6,11 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Any
 
+from kafkapy.controller.port import Controller
 from kafkapy.controller.producer_ids import ProducerIdsBlock, allocate_producer_ids
-from kafkapy.controller.result import ControllerResult
 from kafkapy.errors import ApiError, Error
-from kafkapy.metadata.image import MetadataImage
 
 logger = logging.getLogger("kafka.coordinator.transaction.ProducerIdManager")
 
@@ -21,13 +20,6 @@ PREFETCH_THRESHOLD = 0.9
 OnBlock = Callable[[ProducerIdsBlock | Error], None]
 AllocateBlock = Callable[[OnBlock], None]
 OnProducerId = Callable[[int | Error], None]
-
-
-class Controller(Protocol):
-    """The part of the controller that this module uses: it runs an operation and completes a future when the
-    operation's records are durable."""
-
-    def submit(self, operation: Callable[[MetadataImage], ControllerResult[Any]]) -> Future[Any]: ...
 
 
 def blocks_from_controller(

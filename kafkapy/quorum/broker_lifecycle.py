@@ -21,10 +21,10 @@ from kafkapy.controller.broker_registration import (
     take_directories_offline,
     unfence_broker,
 )
+from kafkapy.controller.port import Controller
 from kafkapy.controller.settings import ControllerSettings
 from kafkapy.metadata.cluster_image import SECURITY_PROTOCOL_IDS, BrokerRegistration, Endpoint
 from kafkapy.metadata.features import SUPPORTED_FEATURES
-from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.types import random_uuid
 
 logger = logging.getLogger("kafka.server.BrokerLifecycleManager")
@@ -33,7 +33,7 @@ logger = logging.getLogger("kafka.server.BrokerLifecycleManager")
 class BrokerLifecycle:
     """Owns this broker's registration. Used by the thread that starts and stops the broker."""
 
-    def __init__(self, loop: ControllerLoop, config: BrokerConfig) -> None:
+    def __init__(self, loop: Controller, config: BrokerConfig) -> None:
         self.broker_epoch = -1
         self._loop = loop
         self._config = config

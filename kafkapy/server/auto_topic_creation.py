@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from concurrent.futures import Future
-
 from kafkapy.controller.topic_name import is_valid_topic_name
-from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
+from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import Error
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, INTERNAL_TOPICS, TRANSACTION_STATE_TOPIC
 from kafkapy.server.internal_topics import create_internal_topic
 from kafkapy.server.services import Services
-
-logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
+from kafkapy.server.topic_request import request_topic
 
 
 def create_missing_topic(services: Services, topic: str) -> Error:
@@ -22,17 +18,5 @@ def create_missing_topic(services: Services, topic: str) -> Error:
     if topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
         create_internal_topic(services, topic)
     elif topic not in INTERNAL_TOPICS:
-        rules = PlacementRules(services.config, services.node_id, policies=services.policies)
-        future = services.controller.submit(lambda image: create_topics(image, [NewTopic(topic)], rules))
-        future.add_done_callback(lambda done: _report(topic, done))
+        request_topic(services, NewTopic(topic))
     return Error.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def _report(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
-    failure = done.exception()
-    if failure is not None:
-        logger.warning("Auto topic creation of %s failed: %s", topic, failure)
-        return
-    error = done.result()[topic].error
-    if error.error not in (Error.NONE, Error.TOPIC_ALREADY_EXISTS):
-        logger.warning("Auto topic creation of %s failed: %s %s", topic, Error(error.error).name, error.message)

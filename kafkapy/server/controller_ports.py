@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kafkapy.controller.partitions import AlteredPartition, AlterPartition, alter_partition
+from kafkapy.controller.port import Controller
 from kafkapy.controller.settings import DEFAULT_SETTINGS, ControllerSettings
 from kafkapy.errors import ApiError, Error
-from kafkapy.quorum.controller_loop import ControllerLoop
 from kafkapy.replica.alter_partition import AlterPartitionResult, IsrChange
 
 
@@ -17,7 +17,7 @@ class LocalAlterPartition:
 
     def __init__(
         self,
-        controller: ControllerLoop,
+        controller: Controller,
         node_id: int,
         post: Callable[[Callable[[], None]], None],
         settings: ControllerSettings = DEFAULT_SETTINGS,

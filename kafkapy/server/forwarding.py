@@ -11,16 +11,20 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.client.api_versions import Versions
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import ApiError, Error
 from kafkapy.nodes.controller_channel import ControllerChannel
 from kafkapy.protocol.api import ApiKey
+from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.data_records import DefaultPrincipalData
 from kafkapy.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
-from kafkapy.server.forwarding_port import OnResponse, Refuse
+from kafkapy.server.forwarding_port import OnCreated, OnResponse, Refuse
 from kafkapy.server.request_context import RequestContext
 
 logger = logging.getLogger("kafka.server.ForwardingManagerImpl")
 
+CREATE_TIMEOUT_MS = 30_000
 PRINCIPAL_VERSION = 0
 ANONYMOUS_PRINCIPAL = PRINCIPAL_VERSION.to_bytes(2, "big") + DefaultPrincipalData(
     type="User", name="ANONYMOUS", token_authenticated=False
@@ -34,6 +38,7 @@ class Forwarding:
         """`post` runs work on the reactor's thread."""
         self._channel = channel
         self._post = post
+        self._requested_topics: set[str] = set()
 
     @property
     def controller_versions(self) -> Versions:
@@ -54,6 +59,34 @@ class Forwarding:
             self._post(lambda: self._finish(context, response, error, refuse, on_response))
 
         self._channel.send(envelope, ApiKey.ENVELOPE, done)
+
+    def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
+        """Asks the active controller for a topic; see ForwardingPort."""
+        if wanted.name in self._requested_topics:
+            return
+        self._requested_topics.add(wanted.name)
+        topic = CreateTopicsRequest.CreatableTopic(
+            name=wanted.name,
+            num_partitions=wanted.num_partitions,
+            replication_factor=wanted.replication_factor,
+            configs=[
+                CreateTopicsRequest.CreatableTopicConfig(name=name, value=value)
+                for name, value in wanted.configs.items()
+            ],
+        )
+
+        def finish(response: CreateTopicsResponse | None, error: Exception | None) -> None:
+            self._requested_topics.discard(wanted.name)
+            for each in () if response is None else response.topics:
+                on_result(ErrorMessage(each.error_code, each.error_message))
+            if error is not None:
+                on_result(error)
+
+        def done(response: CreateTopicsResponse | None, version: int, error: Exception | None) -> None:
+            self._post(lambda: finish(response, error))
+
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
+        self._channel.send(request, ApiKey.CREATE_TOPICS, done)
 
     def _finish(
         self,

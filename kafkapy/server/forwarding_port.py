@@ -6,11 +6,15 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kafkapy.client.api_versions import Versions
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topics import NewTopic
 from kafkapy.errors import Error
 
 # Responds to the client with an error, by the error function of the request's API.
 Refuse = Callable[[Error, "str | None"], object]
 OnResponse = Callable[[bytes], object]
+# Receives the result of creating a topic, or the exception without which there would be one.
+OnCreated = Callable[[ErrorMessage | Exception], object]
 
 
 class ForwardingPort(Protocol):
@@ -28,4 +32,8 @@ class ForwardingPort(Protocol):
         and body) instead. `refuse` is called with REQUEST_TIMED_OUT if no controller has responded in time, and with
         UNKNOWN_SERVER_ERROR if the controller cannot handle the request.
         """
+        ...
+
+    def create_topic(self, wanted: NewTopic, on_result: OnCreated) -> None:
+        """Asks the active controller for a topic; does nothing if this broker has already asked and has no response."""
         ...

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from concurrent.futures import Future
-
 from kafkapy.config import BrokerConfig
-from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
-from kafkapy.errors import Error
+from kafkapy.controller.topics import NewTopic
 from kafkapy.metadata.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.server.services import Services
-
-logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
+from kafkapy.server.topic_request import request_topic
 
 
 def create_internal_topic(services: Services, topic: str) -> None:
@@ -19,10 +14,7 @@ def create_internal_topic(services: Services, topic: str) -> None:
 
     The topic never has fewer replicas than configured: as in Kafka, it is not created while there are fewer brokers.
     """
-    wanted = _described(services.config, topic)
-    rules = PlacementRules(services.config, services.node_id, policies=services.policies)
-    future = services.controller.submit(lambda image: create_topics(image, [wanted], rules))
-    future.add_done_callback(lambda done: _report(topic, done))
+    request_topic(services, _described(services.config, topic))
 
 
 def _described(config: BrokerConfig, topic: str) -> NewTopic:
@@ -51,15 +43,3 @@ def _described(config: BrokerConfig, topic: str) -> NewTopic:
             "segment.bytes": str(config.offsets_topic_segment_bytes),
         },
     )
-
-
-def _report(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
-    failure = done.exception()
-    if failure is not None:
-        logger.warning("Auto topic creation of %s failed: %s", topic, failure)
-        return
-    error = done.result()[topic].error
-    if error.error not in (Error.NONE, Error.TOPIC_ALREADY_EXISTS):
-        logger.warning(
-            "Auto topic creation of %s failed with error %s: %s", topic, Error(error.error).name, error.message
-        )

@@ -65,6 +65,7 @@ class HandlerHarness(ReplicaHarness):
             handler_pool=InlinePool(),
             policies=NO_POLICIES,
             request_errors=RequestErrors(),
+            forwarding=None,
         )
 
     def send(self, handler, request, version, *, client_id="test", correlation_id=7):

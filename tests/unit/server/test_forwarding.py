@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,7 +26,9 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.protocol.messages.metadata import MetadataRequest
+from kafkapy.server.auto_topic_creation import create_missing_topic
 from kafkapy.server.forwarding import ANONYMOUS_PRINCIPAL, Forwarding
+from kafkapy.server.internal_topics import create_internal_topic
 from tests.api_client import ApiServer, ask, request_bytes
 from tests.harness.controller import MemoryController
 from tests.harness.stub_node import StubNode
@@ -198,6 +201,37 @@ def test_a_broker_announces_the_versions_of_forwarded_apis_that_the_controller_s
     assert ApiKey.ELECT_LEADERS in before
     assert ApiKey.ELECT_LEADERS not in after
     assert after[ApiKey.PRODUCE] == before[ApiKey.PRODUCE]
+
+
+def test_a_topic_that_a_client_names_is_requested_once_with_the_brokers_defaults(cluster: Cluster) -> None:
+    release = threading.Event()
+
+    def create(request: CreateTopicsRequest, version: int) -> CreateTopicsResponse:
+        assert release.wait(TIMEOUT)
+        result = CreateTopicsResponse.CreatableTopicResult(name=request.topics[0].name)
+        return CreateTopicsResponse(topics=[result])
+
+    with StubNode({ApiKey.CREATE_TOPICS: create}) as node:
+        cluster.active = Destination(7, "127.0.0.1", node.port)
+        services = cluster.broker.services
+        for _ in range(3):
+            cluster.broker.harness.call(lambda: create_missing_topic(services, "new"))
+        cluster.broker.harness.call(lambda: create_internal_topic(services, "__consumer_offsets"))
+        release.set()
+        while len(node.of(ApiKey.CREATE_TOPICS)) < 2:
+            cluster.broker.harness.call(lambda: None)
+        [new], [offsets] = [request.topics for request in node.of(ApiKey.CREATE_TOPICS)]
+    assert (new.name, new.num_partitions, new.replication_factor) == ("new", 1, 1)
+    assert (offsets.name, offsets.num_partitions, offsets.replication_factor) == ("__consumer_offsets", 50, 3)
+    assert {each.name: each.value for each in offsets.configs}["cleanup.policy"] == "compact"
+
+
+def test_a_combined_node_creates_a_missing_topic_itself_while_it_is_active() -> None:
+    cluster = Cluster(is_combined=True)
+    services = cluster.broker.services
+    cluster.broker.harness.call(lambda: create_missing_topic(services, "new"))
+    assert cluster.local.submitted == 1
+    cluster.close()
 
 
 def alter(

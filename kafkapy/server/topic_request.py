@@ -1,0 +1,49 @@
+"""Asks the active controller for topics that the broker itself needs, or that clients name."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import Future
+
+from kafkapy.controller.result import ErrorMessage
+from kafkapy.controller.topics import CreatedTopic, NewTopic, PlacementRules, create_topics
+from kafkapy.errors import Error
+from kafkapy.server.services import Services
+
+logger = logging.getLogger("kafka.server.DefaultAutoTopicCreationManager")
+
+
+def request_topic(services: Services, wanted: NewTopic) -> None:
+    """Asks the active controller to create a topic, without waiting for it; clients retry. Reactor thread."""
+    controller, forwarding = services.controller, services.forwarding
+    if forwarding is not None and not controller.is_active:
+        forwarding.create_topic(_counted(services, wanted), lambda result: _report(wanted.name, result))
+        return
+    rules = PlacementRules(services.config, services.node_id, policies=services.policies)
+    future = controller.submit(lambda image: create_topics(image, [wanted], rules))
+    future.add_done_callback(lambda done: _report_future(wanted.name, done))
+
+
+def _counted(services: Services, wanted: NewTopic) -> NewTopic:
+    """Returns the topic with the defaults of this broker's configuration instead of the controller's, as in Kafka."""
+    config = services.config
+    return wanted._replace(
+        num_partitions=config.num_partitions if wanted.num_partitions < 0 else wanted.num_partitions,
+        replication_factor=config.default_replication_factor
+        if wanted.replication_factor < 0
+        else wanted.replication_factor,
+    )
+
+
+def _report_future(topic: str, done: Future[dict[str, CreatedTopic]]) -> None:
+    failure = done.exception()
+    _report(topic, failure if failure is not None else done.result()[topic].error)
+
+
+def _report(topic: str, result: ErrorMessage | BaseException) -> None:
+    if isinstance(result, BaseException):
+        logger.warning("Auto topic creation of %s failed: %s", topic, result)
+    elif result.error not in (Error.NONE, Error.TOPIC_ALREADY_EXISTS):
+        logger.warning(
+            "Auto topic creation of %s failed with error %s: %s", topic, Error.of(result.error).name, result.message
+        )
