@@ -1,6 +1,7 @@
-"""`quorum-state`: the last epoch of this voter, as JSON; one form for static and one for dynamic quorums.
+"""`quorum-state`: epoch, leader and vote of this node, as JSON; one form for static and one for dynamic quorums.
 
-The log has the epoch too: if the file is missing, unreadable or older than the log, the log's epoch counts.
+Either form is read in either mode. The log has the epoch too: if the file is missing, unreadable or older than the log,
+the log's epoch counts.
 """
 
 from __future__ import annotations
@@ -8,49 +9,84 @@ from __future__ import annotations
 import json
 import logging
 import os
+from typing import Any
 
+from kafkapy.quorum.raft.effects import ElectionState
+from kafkapy.quorum.voters import ReplicaKey
 from kafkapy.storage.filesystem import Filesystem
-from kafkapy.types import ZERO_UUID, uuid_to_string
+from kafkapy.types import uuid_from_string, uuid_to_string
 
 FILE_NAME = "quorum-state"
 logger = logging.getLogger("kafka.raft.FileQuorumStateStore")
 
 
-def read_quorum_epoch(directory: str) -> int:
-    """Returns the leader epoch in quorum-state of either form; -1, with a warning, if the file cannot be read."""
+def read_election(directory: str) -> ElectionState | None:
+    """Returns the content of quorum-state of either form; None, with a warning, if the file cannot be read, and without
+    one if it is missing. The form of data_version 0 contains no directory id of the vote."""
     path = os.path.join(directory, FILE_NAME)
     try:
         with open(path, encoding="utf-8") as file:
-            fields = json.load(file)
-        epoch = fields["leaderEpoch"]
+            return _parse(json.load(file))
     except FileNotFoundError:
-        return -1
-    except (ValueError, KeyError, TypeError) as error:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         logger.warning("%s cannot be read (%s); the epoch of the log is used", path, error)
-        return -1
-    return epoch if isinstance(epoch, int) else -1
+        return None
 
 
-def write_quorum_state(filesystem: Filesystem, directory: str, node_id: int, epoch: int, *, dynamic: bool) -> None:
-    """Writes that this node leads `epoch`; durable on return. Raises OSError."""
+def _parse(fields: dict[str, Any]) -> ElectionState:
+    epoch, leader_id, voted_id = (_integer(fields, name) for name in ("leaderEpoch", "leaderId", "votedId"))
+    if epoch < 0:
+        raise ValueError(f"leaderEpoch is {epoch}")
+    version = _integer(fields, "data_version")
+    if version not in (0, 1):
+        raise ValueError(f"data_version is {version}; known are 0 and 1")
+    if version == 0:
+        voters = tuple(_integer(voter, "voterId") for voter in fields.get("currentVoters") or ())
+        return ElectionState(epoch, leader_id, None if voted_id < 0 else ReplicaKey(voted_id), voters)
+    directory_id = uuid_from_string(fields["votedDirectoryId"])
+    return ElectionState(epoch, leader_id, None if voted_id < 0 else ReplicaKey(voted_id, directory_id))
+
+
+def _integer(fields: dict[str, Any], name: str) -> int:
+    value = fields[name]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}, not a number")
+    return value
+
+
+def write_election(filesystem: Filesystem, directory: str, state: ElectionState, *, is_dynamic: bool) -> None:
+    """Replaces quorum-state; durable on return. Raises OSError."""
+    voted = ReplicaKey(-1) if state.voted is None else state.voted
     fields: dict[str, object]
-    if dynamic:
+    if is_dynamic:
         fields = {
-            "leaderId": node_id,
-            "leaderEpoch": epoch,
-            "votedId": -1,
-            "votedDirectoryId": uuid_to_string(ZERO_UUID),
+            "leaderId": state.leader_id,
+            "leaderEpoch": state.epoch,
+            "votedId": voted.node_id,
+            "votedDirectoryId": uuid_to_string(voted.directory_id),
             "data_version": 1,
         }
     else:
         fields = {
             "clusterId": "",
-            "leaderId": node_id,
-            "leaderEpoch": epoch,
-            "votedId": -1,
+            "leaderId": state.leader_id,
+            "leaderEpoch": state.epoch,
+            "votedId": voted.node_id,
             "appliedOffset": 0,
-            "currentVoters": [{"voterId": node_id}],
+            "currentVoters": [{"voterId": node_id} for node_id in state.voters],
             "data_version": 0,
         }
     content = json.dumps(fields, separators=(",", ":")).encode()
     filesystem.write_atomically(os.path.join(directory, FILE_NAME), content)
+
+
+def read_quorum_epoch(directory: str) -> int:
+    """Returns the leader epoch in quorum-state of either form; -1 if the file cannot be read."""
+    state = read_election(directory)
+    return -1 if state is None else state.epoch
+
+
+def write_quorum_state(filesystem: Filesystem, directory: str, node_id: int, epoch: int, *, dynamic: bool) -> None:
+    """Writes that this node, the only voter, leads `epoch`; durable on return. Raises OSError."""
+    write_election(filesystem, directory, ElectionState(epoch, node_id, None, (node_id,)), is_dynamic=dynamic)

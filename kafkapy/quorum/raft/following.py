@@ -133,8 +133,9 @@ def _note_success(node: RaftNode, state: Follower) -> None:
 def _truncate(node: RaftNode, diverging: OffsetAndEpoch) -> None:
     """Removes the records that the leader does not have: everything after the largest common epoch."""
     log = node.log
-    own = log.end_of_epoch(diverging.epoch)
-    offset = min(own.offset, diverging.offset) if own.epoch == diverging.epoch else own.offset
+    own = log.end if diverging.epoch == 0 else log.end_of_epoch(diverging.epoch)
+    is_common = diverging.epoch in (0, own.epoch)
+    offset = min(own.offset, diverging.offset) if is_common else own.offset
     if min(offset, diverging.offset) < node.high_watermark:
         node.fatal(
             f"the leader asks to truncate the metadata log to offset {diverging.offset} of epoch {diverging.epoch}, "

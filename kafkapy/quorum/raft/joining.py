@@ -66,7 +66,7 @@ def handle_change_response(node: RaftNode, request: Request, response: ChangeVot
             state.has_updated_voter = True
             state.deadline_ms = node.now_ms + node.config.fetch_timeout_ms
             return True
-        return False
+        return response.error == Error.REQUEST_TIMED_OUT  # The leader lives, but another change is in progress.
     if isinstance(node.state, Follower) and response.error in _WAIT_AND_JOIN:
         node.state.update_voter_ms = node.now_ms + node.config.fetch_timeout_ms
         return True

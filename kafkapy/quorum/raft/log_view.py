@@ -15,8 +15,11 @@ def _epoch_of(entry: tuple[int, int]) -> int:
 
 
 class LogView:
-    """The offsets of a log; its records stay with the driver, which begins the log at the newest snapshot if it opens
-    one that ends before it.
+    """The offsets of a log; its records stay with the driver.
+
+    A driver that opens a log whose newest snapshot is of a later epoch, or of the same epoch and after the end of the
+    log, begins the log at that snapshot.
+
 
     epochs     (epoch, start offset) pairs in ascending order, as in leader-epoch-checkpoint
     snapshots  ids of the complete snapshots, in ascending order; the formatted one 0-0 included
@@ -61,14 +64,16 @@ class LogView:
     def end_of_epoch(self, epoch: int) -> OffsetAndEpoch:
         """Returns the largest epoch of the log that is not above `epoch`, and the end offset of its records.
 
-        For an epoch above all others that is the end of the log; for an epoch before all records it is the epoch
-        itself, which ends where the records begin.
+        For an epoch above all others that is the end of the log; for an epoch before all records it is the oldest
+        snapshot, if the records begin there, or else the epoch itself.
         """
         if not self.epochs or epoch >= self.epochs[-1][0]:
             return OffsetAndEpoch(self.end_offset, self.last_epoch)
         index = bisect_right(self.epochs, epoch, key=_epoch_of)
         if index == 0:
-            return OffsetAndEpoch(self.epochs[0][1], epoch)
+            start = self.epochs[0][1]
+            is_snapshot = bool(self.snapshots) and self.snapshots[0].offset == start
+            return OffsetAndEpoch(start, self.snapshots[0].epoch if is_snapshot else epoch)
         return OffsetAndEpoch(self.epochs[index][1], self.epochs[index - 1][0])
 
     # -- voters

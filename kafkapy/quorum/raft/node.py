@@ -159,21 +159,25 @@ class RaftNode:
         self._enter(Unattached(epoch, leader_id, self._voted_in(epoch), deadline_ms))
 
     def become_prospective(self) -> None:
-        """Begins a round of PreVotes, which is skipped if this node is the only voter."""
+        """Begins a round of PreVotes; the only voter skips it."""
         state = self.state
         tally = Tally(self.voters, self.config.node_id)
-        self._enter(
-            Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, self.election_deadline())
-        )
         if tally.is_won:
             self.become_candidate()
+            return
+        deadline_ms = self.election_deadline()
+        self._enter(Prospective(state.epoch, state.leader_id, state.endpoints, state.voted, tally, deadline_ms))
 
     def become_candidate(self) -> None:
-        """Begins an election in the next epoch; this node is its leader at once if it is the only voter."""
+        """Begins an election in the next epoch; the only voter has won it and leads at once."""
         tally = Tally(self.voters, self.config.node_id)
-        self._enter(Candidate(self.state.epoch + 1, self.config.key, tally, self.election_deadline()))
+        candidate = Candidate(self.state.epoch + 1, self.config.key, tally, self.election_deadline())
         if tally.is_won:
+            # Its vote is durable together with its leadership, before the first batch of the epoch is appended.
+            self.state = candidate
             self.become_leader(tuple(sorted(tally.granted)))
+        else:
+            self._enter(candidate)
 
     def become_follower(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
         """Follows the leader of an epoch that is not below the current one."""
@@ -223,8 +227,10 @@ class RaftNode:
     def enter_first(self, state: State, saved: ElectionState | None) -> None:
         """Enters the state of a start; quorum-state contains `saved`."""
         self.saved = saved
-        self.state = Unattached(state.epoch, -1, None, FOREVER)
-        self._enter(state)
+        self.state = state
+        if not self.is_only_voter:
+            self.save_election()
+            self.announce_leader()
 
     def _enter(self, state: State) -> None:
         former = self.state
